@@ -37,7 +37,8 @@ export function tablesOf(value, actions, title = "", depth = 0) {
     .map(([key, one]) => h("div", {}, h("dt", {}, wordsOf(key)),
       h("dd", {}, cellOf(isTimed && key === "lower_bound" ? "bound_of_time" : key, one, actions)))))] : [];
   const rest = entries.filter(([key, one]) => !SENTENCES.has(key) && !isPlain(one)).flatMap(([key, one]) =>
-    (Array.isArray(one) ? rowsOf(one, actions, key) : tablesOf(one, actions, key, depth + 1)));
+    (Array.isArray(one) ? rowsOf(one, actions, key) : isTable(one) ? rowsOf(Object.entries(one).map(([name, row]) => ({ of: name, ...row })), actions, key)
+      : tablesOf(one, actions, key, depth + 1)));
   const found = [...said, ...terms, ...rest];
   return found.length ? [...head, ...found] : [];
 }
@@ -45,6 +46,14 @@ export function tablesOf(value, actions, title = "", depth = 0) {
 /** True for what a cell can hold. @param {any} value */
 function isPlain(value) {
   return value === null || typeof value !== "object" || (Array.isArray(value) && value.every((one) => one === null || typeof one !== "object"));
+}
+
+/** True for an object of rows: what it names has the same fields, all plain. @param {any} value */
+function isTable(value) {
+  const rows = Object.values(value);
+  const fields = (/** @type {any} */ row) => Object.keys(row ?? {}).join();
+  return rows.length > 0 && rows.every((row) => row !== null && typeof row === "object" && !Array.isArray(row) && Object.values(row).every(isPlain)
+    && fields(row) === fields(rows[0]));
 }
 
 /** A list of objects as a table; a plan in a row opens. @param {any[]} rows @param {Actions} actions @param {string} title @returns {Node[]} */

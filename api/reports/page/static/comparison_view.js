@@ -99,8 +99,13 @@ function changes(facts, select) {
   const { moved, added, removed, lifetime } = facts;
   const resized = facts.resized?.map((/** @type {any} */ { id, from, to }) => ({ id, size_before: from, size: to })) ?? [];
   const sorted = [...moved].sort((a, b) => Number(b.bytes ?? 0) - Number(a.bytes ?? 0));
-  return [!moved.length && h("p", { class: "quiet" }, "Nothing moved."), ...tablesOf({ moved: sorted, added, removed, resized, other_lifetimes: lifetime },
-    { select, open: () => {}, problem: null, drawn: new Set() })];
+  const place = (/** @type {any} */ pool, /** @type {any} */ offset) => (pool ? `${nameText(pool, 20)} ${countText(offset)}` : countText(offset));
+  const rows = sorted.slice(0, LISTED).map((move) => [
+    h("div", {}, h("button", { onclick: () => select(move.id) }, nameText(move.id, 60)), move.why && h("div", { class: "quiet" }, nameText(move.why, 200))),
+    place(move.from_pool, move.from), place(move.to_pool, move.to), move.bytes === null ? "" : sizeText(Number(move.bytes))]);
+  return [h("h2", {}, `Moved: ${countText(moved.length)}`), rows.length > 0 && table(["buffer", "from", "to", "bytes"], rows),
+    ...[{ resized, other_lifetimes: lifetime }, { added, removed }].flatMap((part) =>
+      tablesOf(part, { select, open: () => {}, problem: null, drawn: new Set() }))];
 }
 
 /**

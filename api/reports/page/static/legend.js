@@ -20,6 +20,8 @@ export function legendTexts({ legend, look, plan, demand, shared }) {
     ...says(look.wrong.length > 0, "red outline: breaks a rule"),
     ...says(look.selected >= 0, "blue: selected; red: what it stands on"),
     ...says(plan.pins.size > 0, "\u25e3 pinned"),
+    ...says(plan.pools.some(({ reserved }) => reserved?.length), "hatched: reserved"),
+    ...says(plan.pools.some(({ bank_size: size }) => size), "dotted lines: banks"),
     ...says(plan.isShared && shared.length > 0, "red dots: shares bytes"),
     ...says(plan.reused.length > 0, "dotted line: shares bytes at a price"),
     ...says(look.marks.length > 0, "purple lines: marks"),

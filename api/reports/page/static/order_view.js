@@ -11,8 +11,12 @@ const LINKS = 60;
 const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
 const LISTED = 500;
 
-/** Open the view of an order in an element. @param {HTMLElement} element @param {any} view  of the kind `order` @param {(name: string) => string} style */
-export function openOrder(element, view, style) {
+/**
+ * Open the view of an order in an element.
+ * @param {HTMLElement} element @param {any} view  of the kind `order` @param {(name: string) => string} style
+ * @param {import("./plan_view.js").PlanOptions} [options]  for the plan in the new order
+ */
+export function openOrder(element, view, style, options) {
   const given = Float64Array.from(view.given, Number);
   const found = Float64Array.from(view.found, Number);
   const before = most(given);
@@ -32,7 +36,7 @@ export function openOrder(element, view, style) {
   const draw = () => fill(picture, /** @type {any} */ (drawn(view, given, found, picture.clientWidth || 700)));
   new ResizeObserver(draw).observe(picture);
   draw();
-  if (view.view) openPlan(stage, view.view, style);
+  if (view.view) openPlan(stage, view.view, style, { ...options, title: view.view.title });
   else fill(stage, h("p", { class: "quiet welcome" }, "There was no time left for a plan."));
 }
 

@@ -162,6 +162,9 @@ export class Pencil {
     c.translate(box.x + box.width / 2, box.y + box.height / 2);
     if (isUpright) c.rotate(-Math.PI / 2);
     const wide = c.measureText(text).width;
+    const high = isSized ? 30 : 14;
+    const [w, l] = isUpright ? [high, wide] : [wide, high];
+    if (!this.take(box.x + (box.width - w) / 2, box.y + (box.height - l) / 2, w, l)) return c.restore();
     if (isGrounded) this.ground(-wide / 2 - 3, isSized ? -15 : -8, wide + 6, isSized ? 30 : 16);
     c.fillStyle = colour;
     c.fillText(text, 0, isSized ? -7 : 0);
@@ -172,15 +175,16 @@ export class Pencil {
   /**
    * An outline around the rectangles of a buffer, and a thin line through the times when it is not alive.
    * @param {number} i @param {string} colour @param {number} width @param {number[]} [dash]
+   * @param {number} [least]  the pixels of a side below which the outline would hide the rectangle
    */
-  outline(i, colour, width, dash = []) {
+  outline(i, colour, width, dash = [], least = 0) {
     const { c } = this;
     const boxes = this.plan.held(i).map((held) => this.box(i, held)).filter((box) => box !== null);
     c.strokeStyle = colour;
     c.lineWidth = width;
     c.setLineDash(dash);
     boxes.forEach((box, k) => {
-      if (!box) return;
+      if (!box || Math.min(box.width, box.height) < least) return;
       c.strokeRect(box.x, box.y, Math.max(1, box.width), Math.max(1, box.height));
       const next = boxes[k + 1];
       if (next) this.line(box.x + box.width, box.y + box.height / 2, next.x, next.y + next.height / 2, colour, [2, 2]);

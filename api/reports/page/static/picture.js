@@ -185,7 +185,7 @@ export class Picture {
     const { look, plan } = this;
     for (const i of this.aliases) overlay.outline(i, theme.ink, 1, [3, 2]);
     for (const i of [...plan.pins].slice(0, 2000)) overlay.pin(i);
-    for (const i of look.peak.slice(0, 2000)) overlay.outline(i, theme.bound, 1.5);
+    for (const i of look.peak.slice(0, 2000)) overlay.outline(i, theme.bound, 1.5, [], 5);
     for (const i of look.wrong.slice(0, 2000)) overlay.outline(i, theme.capacity, 2.5);
     for (const i of look.chain) overlay.outline(i, theme.chain, 2.5);
     for (const time of look.marks) overlay.timeLine(Math.min(time + 0.5, plan.span), theme.bound, []);

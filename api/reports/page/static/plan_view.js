@@ -148,7 +148,7 @@ export class PlanView {
     this.picture.look.peak = verdict.deciding.slice(0, PEAK_MARKED);
     this.picture.look.wrong = verdict.wrong;
     this.panel.showPools();
-    this.panel.showPlan();
+    this.panel.showBuffer(this.picture.look.selected);
     this.picture.changed();
   }
 

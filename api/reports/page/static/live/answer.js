@@ -9,17 +9,19 @@ import { isSchedule, written } from "../from_json.js";
 import { bytesAlong, openOrder } from "../order_view.js";
 import { openPlan } from "../plan_view.js";
 import { openSchedule } from "../schedule_view.js";
-import { nameText } from "../text.js";
+import { nameText, sizeText } from "../text.js";
 
 /** @typedef {import("./state.js").Entry} Entry */
 /** @typedef {{x: string, y: string, name: [string, string], unit?: [string, string], label: (point: any, k: number) => string}} Chart */
 
 const BYTES = "bytes";
+/** The sizes of a point of a sweep. @param {any} point */
+const sizesText = ({ sizes }) => Object.entries(sizes).map(([name, size]) => `${name} ${sizeText(Number(size))}`).join(", ");
 /** The charts of answers with points, by the question. @type {Record<string, Chart>} */
 const CHARTS = {
   cascade: { x: "peak", y: "macs", name: ["peak", "multiplications"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
   order: { x: "peak", y: "extra_cost", name: ["peak", "extra cost"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
-  sweep: { x: "size", y: "peak", name: ["size", "peak"], label: ({ sizes }) => Object.keys(sizes).join(", ") },
+  sweep: { x: "size", y: "peak", name: ["size", "peak"], label: sizesText },
 };
 
 /** The problem and the plan that an answer holds, or that it is about. @param {Entry} entry @returns {{problem: any, plan: any}} */
@@ -73,7 +75,7 @@ export function openAnswer(element, entry, style, session) {
  * @param {import("./session.js").Session} session @param {any} [names]
  */
 export function drawnPlan(stage, problem, plan, name, style, session, names = null) {
-  const found = openPlan(stage, { title: name, problem, plan, names, isPending: Boolean(plan) }, style, { ask: (kind) => session.ask({ kind }) });
+  const found = openPlan(stage, { title: name, problem, plan, names, isPending: Boolean(plan) }, style, session.actions(problem, names));
   if (plan) session.verdict(problem, plan).then((verdict) => found.judge(verdict));
   return found;
 }
@@ -111,7 +113,7 @@ function drawn(stage, entry, style, session) {
   if (kind === "order" && value?.planned && request?.graph) {
     const order = orderView(request.graph, value, name);
     session.judgedView(value.planned.problem, value.planned.plan, "the new order",
-      stepsOf(request.graph, value)).then((view) => openOrder(stage, { ...order, view }, style));
+      stepsOf(request.graph, value)).then((view) => openOrder(stage, { ...order, view }, style, session.actions(view.problem, view.names)));
     return null;
   }
   if (isSchedule(value)) {

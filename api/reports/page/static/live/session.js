@@ -195,9 +195,13 @@ export class Session {
     });
   }
 
-  /** Other plans of the problem on show: the answer of a sweep. @param {any} more  sizes, changes or options */
-  sweep(more) {
-    return this.service.post("/v1/sweep", { problem: shown(this.state)?.problem, ...more });
+  /**
+   * What the panel of a plan may ask: questions by their forms, other plans by a sweep, and a lever's plan to be opened.
+   * @param {any} problem @param {any} [names] @returns {import("../plan_view.js").PlanOptions}
+   */
+  actions(problem, names = null) {
+    return { ask: (kind) => this.ask({ kind }), sweep: (more) => this.service.post("/v1/sweep", { problem, ...more }),
+      open: (more) => this.lever(problem, names, more) };
   }
 
   /** The problem and the plan of a point of a sweep. @param {any} problem @param {any} point */
@@ -206,14 +210,13 @@ export class Session {
     return { problem: changed, plan: await this.service.post("/v1/plan", { problem: changed, options: { time_limit_s: 2 } }) };
   }
 
-  /** Plan the problem on show as a lever has changed it. @param {any} more  what the sweep was asked, with its alignment */
-  lever({ changes, sizes, alignment, said }) {
-    const entry = shown(this.state);
-    if (!entry?.problem) return;
+  /** Plan a problem as a lever has changed it. @param {any} given @param {any} names @param {any} more  what the sweep was asked, with its alignment */
+  lever(given, names, { changes, sizes, alignment, said }) {
+    const { name = "plan", read = null } = shown(this.state) ?? {};
     const some = (changes ?? []).map((/** @type {any[]} */ [one]) => one);
-    const problem = changedBy(entry.problem, { sizes, alignment, changes: some });
-    this.show({ name: `${entry.name}, ${said}`, problem: { ...problem, name: undefined },
-      names: some.some((/** @type {any} */ one) => !one.fields) ? null : entry.names, read: entry.read });
+    const problem = changedBy(given, { sizes, alignment, changes: some });
+    this.show({ name: `${name}, ${said}`, problem: { ...problem, name: undefined },
+      names: some.some((/** @type {any} */ one) => !one.fields) ? null : names, read });
     this.start();
   }
 
