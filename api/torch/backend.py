@@ -11,38 +11,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
+
+from memplan.api.torch.device import Size
 from memplan.api.torch.graphs import ModuleGraph, flops_of, graph_of, is_view
 from memplan.api.torch.passes import reordered, with_clones, with_order
 from memplan.api.torch.tracing import interpreted
+from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.order.search.solve import order_operations
-from memplan.capabilities.sizes import parse_size
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.capabilities.reading import validated
+from memplan.planner.errors import FormatError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
-INNER = ("inductor", "eager")
-_OPTIONS = ("capacity", "inner", "time_limit_s")
 _TIME_LIMIT_S = 5.0
 
 
-def memplan(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
-    """Compile a graph of torch.fx for torch.compile.
+class BackendOptions(CapabilityOptions):
+    """The options of the backend; a capacity is bytes, or a text such as 8GiB."""
 
-    `options` are `capacity`, bytes or a text such as "8GiB" for parameters and activations of a training step; `inner`,
-    inductor by default, or eager; and `time_limit_s` for each graph. Raises OptionError for others.
-    """
-    given = dict(options or {})
-    if unknown := [name for name in given if name not in _OPTIONS]:
-        raise OptionError(f"options: must be of {', '.join(_OPTIONS)}, got {shown(unknown[0])}")
-    inner, time_limit_s = given.get("inner", INNER[0]), float(given.get("time_limit_s", _TIME_LIMIT_S))
-    if inner not in INNER:
-        raise OptionError(f"inner: must be one of {', '.join(INNER)}, got {shown(inner)}")
-    capacity = given.get("capacity")
-    partition = Partition(parse_size(capacity) if isinstance(capacity, str) else capacity, time_limit_s)
-    return _by_inductor(module, inputs, partition) if inner == "inductor" else _by_eager(module, inputs, partition)
+    capacity: Size | None = Field(None, description="Memory for parameters and activations of a training step.")
+    inner: Literal["inductor", "eager"] = Field("inductor", description="Who runs the graphs.")
+    time_limit_s: float = Field(_TIME_LIMIT_S, gt=0, le=3600, description="Seconds for each graph.")
+
+
+def memplan(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
+    """Compile a graph of torch.fx for torch.compile; `options` are those of BackendOptions. Raises OptionError."""
+    given = validated(BackendOptions, options or {})
+    partition = Partition(given.capacity, given.time_limit_s)
+    return (_by_inductor if given.inner == "inductor" else _by_eager)(module, inputs, partition)
 
 
 def _by_eager(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:

@@ -117,7 +117,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
             packet = func._overloadpacket
             cost = sum(value.numel() for value in results) if made else 0
             if packet in flop_registry:
-                cost = int(flop_registry[packet](*args, **kwargs, out_val=result))
+                cost = flop_registry[packet](*args, **kwargs, out_val=result)
             draws = torch.Tag.nondeterministic_seeded in func.tags
             row = RunOperation(name, self.phase, origin[0], tuple(reads), tuple(made), tuple(changes), cost, draws)
             self.operations.append(row)

@@ -1,7 +1,8 @@
 """Ways out for a step that does not fit: a smaller batch, activations computed again, another order; each is verified.
 
-A batch and the modules to checkpoint are tried by recording the step anew; an order is planned, and run on its
-addresses by a check that shares no code with the search.
+A size is looked for in one recording in which it is a symbol, and tried by recording the step anew with it and with the
+next one; so are the modules to checkpoint. An order is planned, and run on its addresses by a check that shares no code
+with the search.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import sympy
 import torch
+from torch._dynamo.source import ConstantSource
+from torch._subclasses import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from memplan.api.torch.answer import BetterOrder, Checkpointed, LargestSize, Ways
@@ -21,10 +26,11 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.planner.errors import InputError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
+from memplan.systems.torch.storages import StepMemory
 
 MOST = 1 << 20
 """The largest size that is tried."""
-Tries = Callable[[Recording], bool]
+Tries = Callable[[StepMemory], bool]
 """Says whether a step that was recorded fits."""
 
 
@@ -53,7 +59,10 @@ def ways(
     if step.is_training:
         recompute = checkpointed(recording, recording.names, lambda names: fits(run(step, checkpointed=names)))
     return Ways(
-        sizes=tuple(largest(name, size, step_of, record) for name, (size, step_of) in sizes.items()),
+        sizes=tuple(
+            largest(name, (size, step_of), record, guessed(size, step_of, run, fits))
+            for name, (size, step_of) in sizes.items()
+        ),
         checkpoint=recompute,
         order=better_order(recording, usable, time_limit_s),
     )
@@ -68,28 +77,56 @@ def sizes_of(step: TorchStep) -> Sizes:
 
 
 def largest(
-    name: str, start: int, step_of: Callable[[int], TorchStep], record: Callable[[TorchStep], bool]
+    name: str, sized: tuple[int, Callable[[int], TorchStep]], record: Callable[[TorchStep], bool], guess: int | None
 ) -> LargestSize:
-    """Return the largest size with which a step fits: doubled and halved from the start on, until both sides are known.
+    """Return the largest size with which a step fits, by trying: a guess and the next size, then doubled and halved.
 
-    `record` says whether it does.
+    `sized` are the size to begin with and the step with another one, `record` says whether a step fits.
     """
     tried: dict[int, bool] = {}
-
-    def fits(size: int) -> bool:
-        if size not in tried:
-            tried[size] = record(step_of(size))
-        return tried[size]
-
-    low, high = 0, MOST + 1
-    size = start
+    low, high, size = 0, MOST + 1, sized[0] if guess is None else max(guess, 1)
     while high - low > 1 and 1 <= size <= MOST:
-        if fits(size):
+        tried[size] = record(sized[1](size))
+        if tried[size]:
             low = size
         else:
             high = size
-        size = (low + high) // 2 if low and high <= MOST else 2 * low or high // 2
+        size = guess + 1 if low == guess else (low + high) // 2 if low and high <= MOST else 2 * low or high // 2
     return LargestSize(name=name, size=low or None, tried=len(tried))
+
+
+def guessed(size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries) -> int | None:
+    """Return the largest size with which a step fits, by its bytes as expressions; None where these do not say it.
+
+    The step is recorded once, with a symbol for the size. Torch may decide otherwise at another value, so that it is a
+    guess.
+    """
+    env = ShapeEnv()
+    source = ConstantSource("size")
+    try:
+        symbol = env.create_symbol(size, source, DimDynamic.DYNAMIC)
+        with FakeTensorMode(shape_env=env, static_shapes=True, allow_non_fake_inputs=True):
+            step = step_of(env.create_symintnode(symbol, hint=size, source=source))
+            recording = run(step)
+    except Exception:  # noqa: BLE001  what a script does with a number that has no value can raise anything
+        return None
+    sizes = [_expression(tensor.size) for tensor in recording.tensors]
+    if symbol in env.replacements:  # a loop took so many steps
+        return None
+    low, high = 0, MOST + 1
+    while high - low > 1:
+        middle = (low + high) // 2 if high <= MOST else min(2 * (low or size), MOST)
+        known = {expression: int(expression.xreplace({symbol: sympy.Integer(middle)})) for expression in {*sizes}}
+        tensors = [replace(row, size=known[each]) for row, each in zip(recording.tensors, sizes, strict=True)]
+        if fits(StepMemory(tensors, recording.events)):
+            low = middle
+        else:
+            high = middle
+    return low or None
+
+
+def _expression(size: Any) -> sympy.Expr:
+    return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
 
 
 def with_size(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchStep]]:

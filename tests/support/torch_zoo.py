@@ -388,7 +388,6 @@ def spectral() -> Made:
 
 MODELS: dict[str, Callable[[], Made]] = {
     "resnet18": lambda: (resnet(18), (image(),)),
-    "resnet50": lambda: (resnet(50), (image(),)),
     "vgg": vgg,
     "mobilenet_v2": mobilenet,
     "mobilenet_v3": lambda: mobilenet(squeezes=True),

@@ -17,6 +17,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others' modules, as they are loaded
     pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
     import torch
+    from torch._functorch.aot_autograd import aot_module
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
     from torch.multiprocessing.reductions import StorageWeakRef
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
@@ -25,6 +27,7 @@ with warnings.catch_warnings():
     from memplan.api.torch.device import FitsOptions
     from memplan.api.torch.fits import fits
     from memplan.api.torch.step import TorchStep
+    from memplan.api.torch.tracing import interpreted
     from memplan.api.torch.ways import with_size
     from tests.support.plain_allocator import PlainAllocator
     from tests.support.torch_zoo import MODELS, Language, tokens
@@ -50,12 +53,12 @@ class Counted(TorchDispatchMode):  # type: ignore[misc]  # the package is untype
         self.look(given)
 
     def look(self, values: Any) -> None:
-        for value in tree_leaves(values):
-            if isinstance(value, torch.Tensor):
-                storage = value.untyped_storage()
-                self.refs[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
-        self.refs = {key: (ref, size) for key, (ref, size) in self.refs.items() if not ref.expired()}
-        self.peak = max(self.peak, sum(size for _, size in self.refs.values()))
+        storages = [value.untyped_storage() for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
+        new = {s._cdata: s for s in storages if s._cdata not in self.refs or self.refs[s._cdata][0].expired()}
+        if new:
+            self.refs = {key: row for key, row in self.refs.items() if not row[0].expired()}
+            self.refs |= {key: (StorageWeakRef(storage), storage.nbytes()) for key, storage in new.items()}
+            self.peak = max(self.peak, sum(size for _, size in self.refs.values()))
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -67,9 +70,12 @@ def summed(result: Any) -> Any:
     return sum(value.square().mean() for value in tree_leaves(result)).abs()
 
 
-def counted(model: Any, inputs: Any, optimizer: Any) -> int:
+def counted(model: Any, inputs: Any, optimizer: Any, *, compiled: bool = False) -> int:
     """Return the most bytes alive in two steps on real tensors."""
     made = optimizer and optimizer(model.parameters())
+    if compiled:
+        model = aot_module(model, interpreted, interpreted, partition_fn=min_cut_rematerialization_partition)
+        model(*inputs)
 
     def step() -> None:
         if made is None:
@@ -92,24 +98,29 @@ def counted(model: Any, inputs: Any, optimizer: Any) -> int:
 
 
 TRAINED = [kind for kind in STEPS if kind != "inference"]
-"""Each model is trained by one of them, in turns; the language model by all."""
+"""Each model is trained by one of them, in turns; the language model by all, and as graphs, too."""
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
+    ("name", "kind", "compiled"),
     [
-        (name, kind)
-        for k, name in enumerate(MODELS)
-        for kind in ("inference", *(TRAINED if name == "gpt2" else TRAINED[k % len(TRAINED) :][:1]))
+        *((name, "sgd", True) for name in ("vgg", "untied", "densenet")),
+        *((name, "inference", False) for name in ("gpt2", "mobilenet_v2", "lstm", "translator", "experts")),
+        *(
+            (name, kind, False)
+            for k, name in enumerate(MODELS)
+            for kind in (TRAINED if name == "gpt2" else TRAINED[k % len(TRAINED) :][:1])
+        ),
     ],
 )
-def test_the_live_peak_is_that_of_the_step_on_real_tensors(name: str, kind: str) -> None:
+def test_the_live_peak_is_that_of_the_step_on_real_tensors(name: str, kind: str, compiled: bool) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
     loss = None if STEPS[kind] is None else summed
     with torch.backends.mkldnn.flags(enabled=False):  # where recurrent layers have kernels of their own
-        recording = TorchStep(model, inputs, loss, (), STEPS[kind]).recorded()
-        assert live_peak_of(recording, FitsOptions(allocator="cpu"))[0] == counted(model, inputs, STEPS[kind])
+        recording = TorchStep(model, inputs, loss, (), STEPS[kind]).recorded(is_compiled=compiled)
+        expected = counted(model, inputs, STEPS[kind], compiled=compiled)
+        assert live_peak_of(recording, FitsOptions(allocator="cpu"))[0] == expected
 
 
 def test_what_fits_is_what_the_allocator_runs() -> None:
@@ -152,36 +163,36 @@ def plainly_runs(recording: Any, device: FitsOptions, capacity: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", ["gpt2", "mobilenet_v2", "unet", "vit", "mixer"])
-def test_the_largest_batch_is_that_of_trying_them_all(name: str) -> None:
+@pytest.mark.parametrize("name", ["gpt2", "unet", "mixer"])
+def test_the_largest_batch_is_that_of_trying_and_found_by_a_symbol(name: str) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
-    options: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 0.1}
-    peaks = {}
-    for batch in range(1, 9):
+    device, peaks = FitsOptions(allocator="cpu"), []
+    for batch in (5, 6):
         sized = tuple(value.new_zeros((batch, *value.shape[1:])) for value in inputs)
-        peaks[batch] = fits(model, sized, **options).live_peak
-    capacity = peaks[5] + 1
-    ways = fits(model, inputs, **options, capacity=capacity, suggest=True).ways
+        peaks.append(live_peak_of(TorchStep(model, sized, summed, (), "sgd").recorded(), device)[0])
+    assert peaks[0] < peaks[1]
+    given: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 0.1}
+    ways = fits(model, inputs, **given, capacity=peaks[1] - 1, suggest=True).ways
     assert ways is not None
-    assert ways.sizes[0].name == "batch"
-    assert ways.sizes[0].size == max(batch for batch, peak in peaks.items() if peak <= capacity)
+    assert (ways.sizes[0].name, ways.sizes[0].size, ways.sizes[0].tried) == ("batch", 5, 2)
 
 
 def test_the_modules_to_checkpoint_make_a_step_fit() -> None:
     torch.manual_seed(1)
-    model, inputs = Language(6, 32, 4), (tokens(32, 4),)
+    model, inputs = Language(4, 16, 4), (tokens(32, 4),)
     step = TorchStep(model, inputs, summed, (), "sgd")
     device = FitsOptions(allocator="cpu")
     whole, _ = live_peak_of(step.recorded(), device)
     capacity = int(0.7 * whole)
-    answer = fits(model, inputs, loss=summed, optimizer="sgd", allocator="cpu", capacity=capacity, suggest=True)
+    given: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 1.0, "sizes": {}}
+    answer = fits(model, inputs, **given, capacity=capacity, suggest=True)
     assert answer.fits is False
     assert answer.ways is not None
     chosen = answer.ways.checkpoint
     assert chosen is not None
     assert chosen.modules
-    assert set(chosen.modules) <= {f"layers.{k}" for k in range(6)}
+    assert set(chosen.modules) <= {f"layers.{k}" for k in range(4)}
     assert live_peak_of(step.recorded(checkpointed=chosen.modules), device)[0] <= capacity < whole
     assert live_peak_of(step.recorded(checkpointed=chosen.modules[1:]), device)[0] > capacity
     best = answer.ways.order
