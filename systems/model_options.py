@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import OptionError, shown
@@ -66,10 +66,13 @@ FORM_OF = {
 }
 """From an option that gives numbers by name to the form in which it is written as text."""
 _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
-_Sizes = WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]})
-SizesByName = Annotated[
-    Mapping[Name, Annotated[int | tuple[int, ...], PlainValidator(_size), _Sizes]], BeforeValidator(_entries)
+_Sizes = Annotated[
+    int | tuple[int, ...],
+    PlainValidator(_size),
+    PlainSerializer(lambda size: size),  # that of the union warns of lists
+    WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}),
 ]
+SizesByName = Annotated[Mapping[Name, _Sizes], BeforeValidator(_entries)]
 ByName = Annotated[dict[Name, Bytes], BeforeValidator(_entries)]
 
 

@@ -155,7 +155,7 @@ def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
         described |= {"parser": seconds, "metavar": "SECONDS"}
         described["help"] = f"{about.description} 10, 10s, 500ms or 2min."
         kind = float
-    elif origin in (list, dict) or (origin is tuple and ... in get_args(kind)):
+    elif origin in (list, dict, Mapping) or (origin is tuple and ... in get_args(kind)):
         kind, default = list[str], None
     elif "BeforeValidator" in checks:  # which reads it from text
         kind, default = str, None

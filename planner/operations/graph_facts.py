@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, PlainValidator, WithJsonSchema, WrapValidator, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import InputError, OperationsError, broken, shown
@@ -40,6 +40,7 @@ def _attribute(value: object) -> object:
 Attribute = Annotated[
     bool | int | float | str | tuple[int | float, ...],
     PlainValidator(_attribute),
+    PlainSerializer(lambda value: value),  # that of the union warns of lists
     WithJsonSchema(
         {
             "anyOf": [{"type": kind} for kind in ("boolean", "number", "string")]

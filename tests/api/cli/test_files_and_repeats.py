@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.planner.operations.graph import graph_from
+from memplan.systems.model_options import ModelOptions
 
 BUFFERS = [{"id": name, "size": size, "start": 0, "end": 2} for name, size in (("a", 7), ("b", 400), ("c", 5))]
 
@@ -80,6 +82,19 @@ def test_what_is_given_twice_is_refused(folder: Path, line: str, capfd: pytest.C
     assert main(line.split()) == 2
     out, err = capfd.readouterr()
     assert (out, "once" in err or "where there are several" in err) == ("", True), err
+
+
+@pytest.mark.usefixtures("folder")
+def test_sizes_of_two_names_are_not_one_given_twice(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "p.json", "--dim", "n=1", "--dim", "m=2"]) == 2
+    assert "must be given once" not in capfd.readouterr().err
+
+
+@pytest.mark.filterwarnings("error")
+def test_lists_of_numbers_are_written_without_a_warning() -> None:
+    op = {"in": [0], "out": [1], "attributes": {"kernel": [3, 3]}}
+    assert graph_from({"size": [1, 1], "ops": [op]}).model_dump(mode="json")["ops"][0]["attributes"]
+    assert ModelOptions(dims={"x": (1, 3)}).model_dump(mode="json")["dims"] == {"x": [1, 3]}
 
 
 @pytest.mark.parametrize(
