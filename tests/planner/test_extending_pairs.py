@@ -93,7 +93,7 @@ PATCH: Patch = {
 ENGINES = """
 import sys
 from tests.support.depth import seeds
-from tests.support.engine_checks import check_against_brute_force
+from tests.support.engine_batch import check_against_brute_force
 from tests.support.tied_problems import tied_problem
 
 if __name__ == "__main__":

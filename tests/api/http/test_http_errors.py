@@ -114,9 +114,6 @@ def test_a_wrong_table_is_told_line_and_column(server: Running, body: bytes, sta
     assert_problem(server.client.post("/v1/plan", content=body, headers=CSV), status, sentence)
 
 
-SOLVER = "solver: must be one of auto, "
-
-
 @pytest.mark.parametrize(
     ("content", "sentences"),
     [

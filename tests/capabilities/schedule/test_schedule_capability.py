@@ -14,10 +14,10 @@ from memplan.capabilities.schedule.answer import ScheduleAnswer
 from memplan.capabilities.schedule.model.simulator import simulate
 from memplan.capabilities.schedule.schedule import CAPABILITY, EXAMPLE, ScheduleOptions, lines
 from memplan.planner.errors import ProblemError
-from tests.support.image_models import mobilenet_v1
 from tests.support.networks import two_convolutions
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "schedules"
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples" / "schedules"
 
 
 def example(name: str) -> Any:
@@ -182,8 +182,8 @@ def test_a_network_needs_a_target_with_a_rate(name: str | None, sentence: str) -
 
 def test_a_model_and_a_body_of_json_are_networks_too(tmp_path: Path) -> None:
     machine = example("gap8_like.json")
-    (tmp_path / "net.onnx").write_bytes(mobilenet_v1(32, 0.25))
-    arguments = ["schedule", str(tmp_path / "net.onnx"), "--target", str(EXAMPLES / "gap8_like.json")]
+    network = ROOT / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+    arguments = ["schedule", str(network), "--target", str(EXAMPLES / "gap8_like.json")]
     assert main([*arguments, "--time-limit", "1", "-o", str(tmp_path / "answer.json"), "--quiet"]) == 0
     from_file = json.loads((tmp_path / "answer.json").read_text())
     assert from_file["regions"]

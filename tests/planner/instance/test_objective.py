@@ -5,12 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import pytest
-
 from memplan.capabilities.texts import gap_text
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import cost_of, rounded_down, score, total_cost, used
+from memplan.planner.instance.objective import cost_of, rounded_down, score
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 
@@ -25,22 +23,6 @@ def instance(**fields: Any) -> Instance:
     return compile_problem(Problem.model_validate({"buffers": ROWS, "pools": POOLS, **fields}))
 
 
-@pytest.mark.parametrize(
-    ("pool", "offset", "ends", "cost"),
-    [
-        ([0, 0], [0, 2], [3, 0], 47.0),
-        ([0, 1], [0, 0], [2, 1], 57.5),
-        ([1, 1], [1, 0], [0, 3], 117.5),
-    ],
-)
-def test_ends_are_in_units_and_costs_in_bytes(pool: list[int], offset: list[int], ends: list[int], cost: float) -> None:
-    assert instance().unit == 20
-    assert used(instance(), column(pool), column(offset)) == ends
-    assert total_cost(instance(), column(pool), column(offset)) == cost
-    assert score(instance(), column(pool), column(offset)) == tuple(ends[::-1])
-    assert score(instance(objective="cost"), column(pool), column(offset)) == (cost, *ends[::-1])
-
-
 def test_a_cost_that_is_a_bound_is_not_rounded_up() -> None:
     assert cost_of([(2, 0.1), (1, 0.1)]) == 0.3  # 0.30000000000000004 in floats, one after the other
     for exact in (Fraction(1, 3), Fraction(2, 3), Fraction(10**17 + 1, 10**17), Fraction(2**60 + 1), Fraction(0)):
@@ -53,13 +35,3 @@ def test_spilling_less_is_better_than_wasting_less() -> None:
     in_fast = score(instance(), column([0, 0]), column([50, 60]))
     in_slow = score(instance(), column([0, 1]), column([0, 0]))
     assert in_fast < in_slow
-
-
-def test_a_weight_counts_where_a_pair_touches_a_common_bank() -> None:
-    pools = [{"name": "fast", "cost": 1, "bank_size": 60, "base_address": 20}, {"name": "slow", "bank_size": 40}]
-    banked = instance(pools=pools, bank=[{"buffers": ["b", "a"], "weight": 9}], objective="cost")
-    assert banked.unit == 20
-    places = {(0, 0, 0, 2): 47.0, (0, 1, 0, 3): 56.0, (0, 4, 0, 3): 56.0, (1, 0, 1, 2): 0.0, (1, 1, 1, 1): 9.0}
-    places[0, 0, 1, 0] = 40.0
-    for (first, low, second, high), cost in places.items():
-        assert total_cost(banked, column([first, second]), column([low, high])) == cost

@@ -41,17 +41,6 @@ def intervals(size: I64, start: I64, end: I64) -> Problem:
     return Problem(buffers=BufferTable.from_columns(range(len(size)), size, start, end))
 
 
-def test_a_valid_plan_has_no_violation() -> None:
-    answer = plan(("a", "default", 0), ("b", "default", 4), status="optimal", peak=7, lower_bound=7, gap=0.0)
-    assert verify(problem(A, B), answer) == ()
-
-
-def test_buffers_that_touch_in_time_or_in_bytes_do_not_overlap() -> None:
-    touching = B | {"start": 2}
-    assert verify(problem(A, touching), plan(("a", "default", 0), ("b", "default", 0))) == ()
-    assert verify(problem(A, B), plan(("a", "default", 3), ("b", "default", 0))) == ()
-
-
 def test_an_overlap_names_both_buffers_the_bytes_and_the_time() -> None:
     (violation,) = verify(problem(A, B), plan(("a", "default", 2), ("b", "default", 4)))
     message = 'buffers "a" and "b" share bytes [4, 6) of "default", but both are alive in [1, 2)'
@@ -69,13 +58,6 @@ def test_a_pair_that_meets_twice_is_reported_once() -> None:
     twice = {"size": 4, "lifetimes": [[0, 2], [5, 7]]}
     value = problem({"id": "a"} | twice, {"id": "b"} | twice, conflicts=[["a", "b"]])
     assert [v.time for v in verify(value, plan(("a", "default", 0), ("b", "default", 0)))] == [(0, 2)]
-
-
-def test_an_alias_keeps_its_buffer_alive() -> None:
-    alias = {"id": "v", "size": 1, "start": 5, "end": 6, "alias_of": "a", "alias_offset": 3}
-    value = problem(A, alias, B | {"start": 5, "end": 6})
-    places = [("a", "default", 0), ("v", "default", 3), ("b", "default", 0)]
-    assert [(v.first, v.second, v.time) for v in verify(value, plan(*places))] == [("a", "b", (5, 6))]
 
 
 def test_buffers_of_no_bytes_share_no_bytes_and_use_nothing() -> None:
@@ -189,13 +171,6 @@ def test_a_claim_must_agree_with_the_placements(claims: dict[str, Any], sentence
         update=dict(Plan.model_validate(claims)) | {"placements": plan(*PLACES).placements}
     )
     assert said(value, answer) == [("false-claim", sentence)]
-
-
-def test_claims_that_agree_are_accepted() -> None:
-    value = problem(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y", "size": 3}])
-    uses = [{"name": "x", "used": 4, "lower_bound": 2}, {"name": "y", "used": 3, "lower_bound": 3, "size": 3}]
-    claims = Plan.model_validate({"peak": 7, "lower_bound": 5, "gap": 0.4, "cost": 8, "pools": uses})
-    assert said(value, claims.model_copy(update={"placements": plan(*PLACES).placements})) == []
 
 
 def test_a_plan_without_placements_claims_nothing_of_them() -> None:

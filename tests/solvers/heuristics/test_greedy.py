@@ -7,18 +7,12 @@ import pytest
 
 from memplan.planner.formats import read_problem
 from memplan.planner.instance.compile import compile_problem, lift
-from memplan.planner.instance.objective import total_cost
 from memplan.planner.model.problem import Problem
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.search.incumbent import Search
 from tests.support import public_problems
-from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem
-from tests.support.depth import DEPTH
+from tests.support.constrained_problems import CONSTRAINTS, constrained_problem
 from tests.support.oracle import best_score, check
-from tests.support.random_problems import random_problem
-from tests.support.small_problems import small_problems
-
-FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
 
 
 def solved(problem: Problem, deterministic: bool = False, work_limit: int = 2**62, limit_s: float = 60) -> Search:
@@ -40,49 +34,6 @@ def problem_of(*buffers: dict[str, object], **rest: object) -> Problem:
 
 def row(name: str | int, size: int, start: int, end: int, **rest: object) -> dict[str, object]:
     return {"id": name, "size": size, "start": start, "end": end, **rest}
-
-
-@pytest.mark.parametrize("mix", range(128))
-def test_every_mix_of_features_gets_a_plan_that_passes_a_pairwise_check(mix: int) -> None:
-    features = frozenset(name for k, name in enumerate(FEATURES) if mix >> k & 1)
-    problem = random_problem(mix, 25, features)
-    search = solved(problem)
-    assert search.best is not None
-    assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
-    assert search.best.by.startswith("greedy:")
-
-
-@pytest.mark.drawn
-@pytest.mark.slow
-def test_small_problems_get_valid_plans_never_better_than_the_best_there_is() -> None:
-    met = 0
-    for problem in small_problems(seed=11, count=100 * DEPTH, most=5):
-        search, least = solved(problem), best_score(problem)
-        if least is None:
-            assert search.best is None
-            continue
-        if search.best is None:
-            continue
-        instance = search.instance
-        assert check(problem, lift(problem, instance, search.best.pool, search.best.offset)) == []
-        units = tuple(peak * instance.unit for peak in search.best.score[-len(problem.pools) :])
-        score = (
-            (total_cost(instance, search.best.pool, search.best.offset), *units)
-            if problem.objective == "cost"
-            else units
-        )
-        assert score >= least
-        met += score == least
-    assert met > 50
-
-
-@pytest.mark.parametrize("mix", range(64))
-def test_every_mix_of_constraints_gets_a_plan_that_breaks_none(mix: int) -> None:
-    features = frozenset(name for k, name in enumerate(CONSTRAINTS) if mix >> k & 1)
-    problem = constrained_problem(mix, 25, features | frozenset(OTHERS[mix % 7 : 5]))
-    search = solved(problem)
-    assert search.best is not None
-    assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
 
 
 def test_small_constrained_problems_get_the_best_plan_there_is_most_of_the_time() -> None:

@@ -42,13 +42,6 @@ def test_an_assignment_at_the_bound_ends_the_search() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_a_bound_that_one_engine_claims_is_not_believed() -> None:
-    search = search_for(RING)
-    search.offer_bound((3,), "cp-sat")
-    search.offer_bound((3,), "cp-sat")
-    assert list(search.bound) == [2]
-
-
 def test_of_two_engines_bounds_the_weaker_one_is_believed() -> None:
     search = search_for(RING)
     search.offer_bound((4,), "cp-sat")
@@ -112,13 +105,6 @@ def test_the_first_reason_to_stop_counts_and_kernels_see_it() -> None:
     search.stop("proved")
     assert search.stop_reason == "cancelled"
     assert search.flag.tolist() == [1]
-
-
-def test_a_search_is_over_at_its_deadline() -> None:
-    search = search_for(RING, limit_s=0.0)
-    assert search.remaining_s == 0.0
-    assert search.is_over
-    assert search.stop_reason == "time_limit"
 
 
 @pytest.mark.parametrize(("gap", "reason"), [(None, "accepted"), (0.5, "accepted"), (0.49, None)])
