@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from math import lcm
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -45,11 +46,16 @@ class ProblemOptions(WireValue):
         description="So many copies of a buffer, alive all the time, so that one is filled while another is used:"
         " input=2; a number alone is for all inputs and outputs of a model.",
     )
+    edge: Texts = Field(
+        (),
+        description="The program keeps A,B: A is done with before B begins. Given any, two buffers (of reuse, where the"
+        " file has that) share bytes only if edges that are given, one after the other, keep them in order.",
+    )
 
     @property
     def adapts(self) -> bool:
         """True if more than sizes of pools is changed."""
-        return self.weights is not None or bool(self.pin or self.reserve or self.copies)
+        return self.weights is not None or bool(self.pin or self.reserve or self.copies or self.edge)
 
 
 def adapted(problem: Problem, operations: Operations | None, options: ProblemOptions) -> Problem:
@@ -62,6 +68,8 @@ def adapted(problem: Problem, operations: Operations | None, options: ProblemOpt
         problem = _with_copies(problem, operations, options.copies)
     if options.reserve:
         problem = _with_reserved(problem, options.reserve)
+    if options.edge:
+        problem = _within_order(problem, options.edge)
     return _with_pins(problem, options.pin) if options.pin else problem
 
 
@@ -158,6 +166,30 @@ def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         ranges[pool] += [new] * (new not in ranges[pool])  # it may be one that the file has already
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
     return with_fields(problem, pools=pools)
+
+
+def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
+    """Keep two buffers apart unless the order of those edges, followed on, has the one before the other."""
+    position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
+    after = [0] * len(position)  # as bits
+    for text in texts:
+        commas = [k for k, letter in enumerate(text) if letter == ","]
+        ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)
+        if ends is None or ends[0] == ends[1]:
+            raise OptionError(f"edge: must be A,B with the ids of two buffers, got {shown(text)}")
+        after[position[ends[0]]] |= 1 << position[ends[1]]
+    for k in range(len(after)):
+        after = [row | (after[k] if row >> k & 1 else 0) for row in after]
+    ids, spans = problem.buffers.ids, [problem.buffers.intervals(i) for i in range(len(after))]
+    listed = [(problem.index[a], problem.index[b]) for row in problem.reuse for a, b in row.pairs]
+    apart = []
+    for i, j in listed or combinations(range(len(after)), 2):
+        first, then = (i, j) if min(spans[i], default=(0, 0)) <= min(spans[j], default=(0, 0)) else (j, i)
+        is_done = max((end for _, end in spans[first]), default=0) <= min((at for at, _ in spans[then]), default=0)
+        # Of two that take turns, no one edge says the order.
+        if problem.root_of(ids[i]) != problem.root_of(ids[j]) and not (is_done and after[first] >> then & 1):
+            apart.append((ids[i], ids[j]))
+    return with_fields(problem, conflicts=[*problem.conflicts, *apart])
 
 
 def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:

@@ -37,6 +37,7 @@ _METAVARS = {
     "budgets": "[NAME=]SIZE",
     "capacity": "[NAME=]SIZE[@ADDRESS]",
     "copies": "[NAME=]NUMBER",
+    "edge": "A,B",
     "dims": "NAME=SIZE[,SIZE...]",
     "extra_cost": "PERCENT%",
     "macs": "+PERCENT%",
@@ -55,7 +56,7 @@ _METAVARS = {
 
 
 PANELS = {
-    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "inclusive"),
+    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "edge", "inclusive"),
     "Search": (
         *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile"),
         *("keep", "least", "reorder", "heap_limit", "plans", "distance"),

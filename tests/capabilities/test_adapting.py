@@ -143,3 +143,32 @@ def test_a_plan_of_what_was_adapted_is_made_again(table: str, tmp_path: Path, ca
     assert main(["verify", table, made, *options[:-1], "--again", "-q"]) == 0
     assert json.loads(capfd.readouterr().out)["again"]["same"] == "bytes"
     assert isinstance(memplan.read_problem(table, alignment=32), Problem)
+
+
+@pytest.mark.parametrize(
+    ("edges", "conflicts", "pairs"),
+    [
+        (["a,b"], [], [("a", "b")]),
+        (["b,c"], [], [("b", "c")]),
+        (["a,b", "b,c"], [["a", "b"], ["b", "c"]], [("a", "c")]),
+        (["b,a"], [], None),
+        (["c,b", "b,a"], [], None),
+    ],
+)
+def test_bytes_are_shared_in_an_order_that_edges_keep(
+    edges: list[str], conflicts: list[list[str]], pairs: list[tuple[str, str]] | None
+) -> None:
+    rows = [{"id": name, "size": 4, "start": k, "end": k + 1} for k, name in enumerate("abc")]
+    reuse = [{"pairs": [["a", "b"], ["a", "c"], ["b", "c"]], "cost": 1}]
+    for priced in ({"reuse": reuse, "objective": "cost"}, {}):
+        data = {"buffers": rows, "pools": [{"name": "ub", "size": 8}], "conflicts": conflicts, **priced}
+        plan = memplan.solve(memplan.read_problem(json.dumps(data).encode(), edge=edges))
+        assert plan.status == ("infeasible" if pairs is None else "optimal")
+        if pairs is not None and priced:
+            assert [(row.first, row.then) for row in plan.reused] == pairs
+
+
+@pytest.mark.parametrize("edge", ["a", "a,x", "a,a", ","])
+def test_an_edge_of_no_two_buffers_is_refused(edge: str) -> None:
+    with pytest.raises(OptionError, match="edge: must be A,B with the ids of two buffers"):
+        memplan.read_problem(CSV, edge=[edge])
