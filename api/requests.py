@@ -33,8 +33,7 @@ from memplan.capabilities.capability import Capability, CapabilityOptions, Contr
 from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded
 from memplan.capabilities.plan.answers import problem_in_heaps
 from memplan.capabilities.question import Input, Question
-from memplan.capabilities.reading import Reader, ReadOptions, validated
-from memplan.capabilities.remembered import OF_PLANS, reading_of_plan, with_reading
+from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
 from memplan.planner.errors.did_you_mean import unknown_option
 from memplan.planner.formats import minimalloc_csv

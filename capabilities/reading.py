@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from memplan.planner.together import Application
 
 M = TypeVar("M")
+A = TypeVar("A")
 NONE = "none"
 """The word where no models may run together."""
+OF_PLANS = ("plan", "keep")
+"""The inputs that are plans of the problem of a question."""
 
 
 class ReadOptions(ProblemOptions, ModelOptions):
@@ -177,3 +180,28 @@ class Reader:
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
         """Return the plan of a problem in the bytes of a file; raises InputError."""
         return read_plan(data, problem, name)
+
+
+def with_reading(answer: A, options: ReadOptions) -> A:
+    """Return an answer that, if it is a plan, remembers the options that its problem was read with."""
+    if not isinstance(answer, Plan):
+        return answer
+    said = options.model_dump(mode="json", exclude_defaults=True)
+    return answer.model_copy(update={"read_with": said}) if said else answer
+
+
+def reading_of_plan(value: object) -> dict[str, Any]:
+    """Return the options that a plan remembers, of its JSON, with the hash of the problem as `problem_hash`.
+
+    Nothing for what is no such plan: what is wrong with it, its reader says.
+    """
+    if isinstance(value, bytes):
+        if b'"read_with"' not in value:
+            return {}
+        try:
+            value = formats.memplan_json.parse(value)
+        except InputError:
+            return {}
+    plan = value.get("plan", value) if isinstance(value, Mapping) else {}
+    said = plan.get("read_with") if isinstance(plan, Mapping) else None
+    return {**said, "problem_hash": plan.get("problem_hash")} if isinstance(said, dict) else {}

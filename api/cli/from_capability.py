@@ -16,7 +16,7 @@ from memplan.api.cli.arguments import BROWSER, QUIET, SERVER, TABLE
 from memplan.api.cli.flags import flag, flags_of, options_given
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine
-from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files, with_reading
+from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
 from memplan.api.cli.streams import (
     FOLDER,
     STANDARD,
@@ -31,7 +31,7 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.capabilities.capability import NEVER, Capability, CapabilityOptions, Control, Deadline, silent
-from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.capabilities.reading import Reader, ReadOptions, with_reading
 from memplan.capabilities.selection import Selection
 from memplan.files import named
 from memplan.planner.errors import InputError, OptionError, shown

@@ -14,12 +14,9 @@ from memplan.api.cli.flags import argument, dashed, flag, in_texts, spelled
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.question import Question
-from memplan.capabilities.reading import Reader, ReadOptions
-from memplan.capabilities.remembered import OF_PLANS, reading_of_plan, with_reading
+from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
 from memplan.planner.errors import FileError, InputError, OptionError, ProblemError
 from memplan.planner.model.problem import Problem
-
-__all__ = ["as_for_the_plan", "parameters_of_inputs", "read_files", "with_reading"]
 
 
 def parameters_of_inputs(capability: Capability[Any]) -> list[inspect.Parameter]:

@@ -30,8 +30,8 @@ from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.caller import Caller
 from memplan.api.store.tables.jobs import HASH
 from memplan.capabilities.capability import Capability, Control, due
+from memplan.capabilities.reading import with_reading
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.remembered import with_reading
 from memplan.planner import __version__
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Explanation, Plan

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memplan.capabilities.plan.replanning.flags import when_set
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.cp_sat.boxes import (
@@ -20,12 +19,14 @@ from memplan.solvers.cp_sat.boxes import (
 )
 from memplan.solvers.cp_sat.model import offsets_are_legal
 from memplan.solvers.heuristics.ejection import Places
+from memplan.solvers.search.meanwhile import meanwhile
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
 
 MOST_BUFFERS = 600
 """The most buffers for a proof; of larger instances, neighbourhoods are searched."""
+_LOOK_EVERY_S = 0.02
 _WORK_PER_S = 0.1
 """What CP-SAT counts in a second of these models, in its own deterministic seconds."""
 
@@ -89,7 +90,7 @@ def fewest_moves(
         solver.parameters.num_workers = os.cpu_count() or 1
         solver.parameters.max_time_in_seconds = max(0.01, limit.seconds)
 
-    with when_set(flag, solver.stop_search):
+    with meanwhile(lambda: solver.stop_search() if flag[0] else None, _LOOK_EVERY_S, "memplan-flag"):
         status = solver.solve(model)
     # What has no choice moves in any placement.
     away = int(weight[(homes.offset != ABSENT)].sum()) - sum(int(weight[i]) for i in moves)
