@@ -13,13 +13,17 @@ import numpy as np
 
 from memplan.planner.bounds.cliques import heavy_clique
 from memplan.planner.bounds.demand import Demand, Reserve
-from memplan.planner.bounds.plain import GRIDS_TRIED, PEAKS_TRIED, plain_bound
 from memplan.planner.bounds.witness import Bound as Bound
 from memplan.planner.bounds.witness import Witness as Witness
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import Score, cost_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import ProofKind
+
+# Rounded up to an alignment, another live set than the heaviest may have the highest end.
+PEAKS_TRIED = 8
+GRIDS_TRIED = 4
+"""The most alignments with a bound of their own, beside what divides them all; bounds.hpp has the same."""
 
 
 def live_bytes(instance: Instance) -> list[tuple[int, int]]:
@@ -31,11 +35,6 @@ def live_bytes(instance: Instance) -> list[tuple[int, int]]:
 
 def lower_bound(instance: Instance) -> Bound:
     """Return the best bound that live sets, alignment, reserved ranges and pins give; O(m + n) a set of pools."""
-    return plain_bound(instance) if instance.is_plain and instance.is_small_numbered else general_bound(instance)
-
-
-def general_bound(instance: Instance) -> Bound:
-    """Return the bound of any instance."""
     demand = Demand.of(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _grids(instance)]
     plain = packings[0]

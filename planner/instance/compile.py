@@ -11,7 +11,6 @@ from memplan.planner.instance.columns import blank, common_unit, in_units
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
 from memplan.planner.instance.objective import used
-from memplan.planner.instance.plain import compile_plain, live_sets
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
 from memplan.planner.model.constraints.kept import KeptBuffers, first_of_equals
 from memplan.planner.model.constraints.kinds import columns_of
@@ -28,14 +27,6 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
 
     The unit also divides the offsets `exact`, in bytes, which so can be written in units.
     """
-    # Small plain problems have a shorter way to the same instance.
-    if exact is None and (plain := compile_plain(problem)) is not None:
-        return plain
-    return compile_any(problem, exact)
-
-
-def compile_any(problem: Problem, exact: I64 | None = None) -> Instance:
-    """Compile any problem, column by column."""
     table = problem.buffers
     if (cells := len(table) * len(problem.pools)) > MOST_CELLS:
         raise ProblemError(f"pools: must be at most {MOST_CELLS} times buffers, got {cells}")
@@ -182,3 +173,19 @@ def _live_sets(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64,
     """
     first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
     return first, *live_sets(start, end)
+
+
+def live_sets(start: I64, end: I64) -> tuple[I64, I64, I64]:
+    """Cut time into maximal live sets, given lifetimes.
+
+    Returns each lifetime's first set and the set after its last, and a time in each set. Going through all starts and
+    ends in time order, ends first, a set is a run of starts that an end follows; so each start belongs to the set after
+    those that are closed before it.
+    """
+    m = len(start)
+    order = np.argsort(np.concatenate((end, start)), kind="stable")
+    starts = order >= m
+    closes = starts[:-1] & ~starts[1:]
+    live_set = np.zeros(2 * m, dtype=np.int64)
+    live_set[order[1:]] = np.cumsum(closes)
+    return live_set[m:].copy(), live_set[:m].copy(), start[order[:-1][closes] - m]

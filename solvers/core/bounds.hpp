@@ -7,10 +7,29 @@
 
 namespace memplan {
 
+// Why a plan ends there, or nothing fits: a live set, in cells of a step where its buffers are on that grid, or a buffer.
+enum Ground : i64 { kNoGround, kLiveSet, kLargestBuffer };
+struct Witness {
+  i64 ground = kNoGround;
+  i64 at = 0;
+  i64 step = 1;
+};
+
 // What no plan has less than: in units.
 struct LiveBound {
   i64 end = 0;
-  bool fits = true;  // whether it does not show that nothing fits
+  i64 load = 0;     // the largest of a live set
+  i64 missing = 0;  // above 0 where nothing fits
+  Witness why;
+  Witness overfull;
+  bool fits() const { return missing == 0; }
+
+  void raise(i64 to, const Witness &witness) {
+    if (to > end) end = to, why = witness;
+  }
+  void lack(i64 bytes, const Witness &witness) {
+    if (bytes > 0) missing = bytes, overfull = witness;
+  }
 };
 
 // The largest load, rounded up to the grids that alignments make, and the largest end that one buffer has by itself.
@@ -24,13 +43,15 @@ class Bounds {
   LiveBound bound() {
     LiveBound found;
     fill(1);
-    for (const i64 load : load_) found.end = std::max(found.end, load);
+    for (i64 t = 0; t < instance_.n_sets; ++t) found.raise(load_[t], {kLiveSet, t, 1});
+    found.load = found.end;
+    found.lack(found.end - instance_.capacity, found.why);
     for (i64 i = 0; i < instance_.n; ++i) {
       const i64 lowest = instance_.pin[i] == kAbsent ? instance_.lowest[i] : instance_.pin[i];
-      found.end = std::max(found.end, lowest + instance_.size[i]);
+      found.raise(lowest + instance_.size[i], {kLargestBuffer, i, 1});
     }
     if (instance_.is_plain) round_up(found);
-    found.fits = found.fits && found.end <= instance_.capacity;
+    found.lack(found.end - instance_.capacity, found.why);
     return found;
   }
 
@@ -70,11 +91,9 @@ class Bounds {
       n_grids = std::min(n_grids + 1, kGrids);
     }
     grids[n_grids++] = {common, 0};
-    for (int x = 0; x < n_grids; ++x) {
-      bool is_new = grids[x].step > 1;
-      for (int y = 0; y < x; ++y) is_new = is_new && grids[y].step != grids[x].step;
-      if (is_new) round_up_to(grids[x].step, found);
-    }
+    std::sort(grids, grids + n_grids, [](const Grid &a, const Grid &b) { return a.step < b.step; });
+    for (int x = 0; x < n_grids; ++x)
+      if (grids[x].step > (x > 0 ? grids[x - 1].step : 1)) round_up_to(grids[x].step, found);
   }
 
   struct Grid {
@@ -92,13 +111,14 @@ class Bounds {
     }
     if (n_top == 0 || load_[top[0]] == 0) return;
     const i64 cells = instance_.capacity / step + (instance_.capacity % step != 0);
-    found.fits = found.fits && (load_[top[0]] - 1) / step + 1 <= cells;
+    // Of two reasons the first one tells, unless it is what the bound itself says.
+    if (found.fits() && load_[top[0]] / step > cells) found.lack(load_[top[0]] - cells * step, {kLiveSet, top[0], step});
     for (int x = 0; x < n_top; ++x) {
       i64 waste = 0;  // the topmost buffer wastes nothing above itself; the most wasteful one counts
       for (i64 i = 0; i < instance_.n; ++i)
         if (instance_.start[i] <= top[x] && top[x] < instance_.end[i] && instance_.step[i] % step == 0)
           waste = std::max(waste, rounded(instance_.size[i], step) - instance_.size[i]);
-      found.end = std::max(found.end, load_[top[x]] - waste);
+      found.raise(load_[top[x]] - waste, {kLiveSet, top[x], step});
     }
   }
 };

@@ -1,5 +1,9 @@
 // The exact search as Python calls it: components that threads share, and a search for each thread.
+#include "asked.hpp"
+#include "bounds.hpp"
+#include "compile.hpp"
 #include "handles.hpp"
+#include "quick_orders.hpp"
 #include "search.hpp"
 
 using namespace memplan;
@@ -25,8 +29,9 @@ struct Turn {
 enum Answer : i64 { kNodes, kBound, kPeak, kIsProving };
 
 struct SharedParts {
-  explicit SharedParts(const OnePool &given) : instance(given), parts(allocator, instance) {}
+  explicit SharedParts(const OnePool &given) : arena(allocator), instance(given), parts(allocator, instance) {}
   Allocator allocator;
+  Arena arena;  // of what the instance is made of, where the core has made it
   OnePool instance;
   Parts parts;
 };
@@ -36,6 +41,30 @@ struct ThreadSearch {
                opening.is_first != 0) {}
   Allocator allocator;
   ExactSearch search;
+};
+
+// See `PlainTask` in plain.py.
+struct PlainTask {
+  Array<i64> size;
+  Array<i64> begin;
+  Array<i64> end;
+  Array<i64> alignment;
+  i64 capacity;
+  i64 target;
+  i64 first;
+  double near;
+  i64 nodes;
+  i64 seed;
+  double seconds;
+  Rows<i64> columns;
+  Rows<i64> offset;
+  Array<i64> answer;
+  Array<i64> flag;
+};
+enum Column : i64 { kSize, kStep, kStart, kEnd, kTime, kColumns };
+enum PlainAnswer : i64 {
+  kUnit, kSets, kEndBound, kLoad, kMissing, kWhy, kOverfull = kWhy + 3, kRule = kOverfull + 3, kTried, kOutcome, kSpent,
+  kSearchBound, kSearchPeak, kIsProvingNow, kParts, kSearch
 };
 
 }  // namespace
@@ -64,3 +93,60 @@ MEMPLAN_KERNEL memplan_take_turn(ThreadSearch *opened, const Turn *table) {
 MEMPLAN_KERNEL memplan_close_parts(SharedParts *parts) { return closed(parts); }
 
 MEMPLAN_KERNEL memplan_close_search(ThreadSearch *search) { return closed(search); }
+
+// From columns to offsets: live sets, bound, quick orders, and a search where these leave a gap, which then goes on.
+MEMPLAN_KERNEL memplan_plan_plain(const PlainTask *task) {
+  const double end = task->seconds > 0 ? now() + task->seconds : 0;
+  const auto is_over = [task, end] { return is_set(task->flag) || (end > 0 && now() >= end); };
+  const i64 n = task->size.size;
+  i64 *answer = task->answer.data;
+  SharedParts *shared = nullptr;
+  const i64 address = opened<SharedParts>(OnePool{}, [&](SharedParts &made) {
+    shared = &made;
+    Array<memplan_buffer> buffers = made.arena.array<memplan_buffer>(n);
+    if (made.arena.has_failed) return false;
+    for (i64 i = 0; i < n; ++i)
+      buffers[i] = {task->size[i], task->begin[i], task->end[i], task->alignment[i], MEMPLAN_FREE, 0, 0, 0};
+    memplan_problem problem{};
+    problem.buffers = buffers.data, problem.count = static_cast<std::size_t>(n), problem.capacity = task->capacity;
+    made.instance = Compiler(made.arena, problem).instance([] { return false; });
+    return !made.arena.has_failed;
+  });
+  if (address == kNoMemory) return kNoMemory;
+  const OnePool &instance = shared->instance;
+  const Array<i64> columns[] = {instance.size, instance.step, instance.start, instance.end, instance.time};
+  for (i64 k = 0; k < kColumns; ++k) std::copy(columns[k].begin(), columns[k].end(), task->columns[k]);
+  Allocator allocator;
+  Arena arena(allocator);
+  const LiveBound bound = Bounds(arena, instance).bound();
+  const i64 target = std::max(bound.end, task->target / instance.unit);
+  const quick::OrderTask wanted{instance.size, instance.start, instance.end, instance.step, instance.n_sets,
+                                instance.capacity, target, task->first, task->near, {task->offset[0], n},
+                                {answer + kTried, 1}};
+  quick::QuickOrders orders(arena, wanted);
+  const i64 told[] = {instance.unit, instance.n_sets, bound.end, bound.load, bound.missing,
+                      bound.why.ground, bound.why.at, bound.why.step,
+                      bound.overfull.ground, bound.overfull.at, bound.overfull.step};
+  std::copy(told, told + kRule, answer);
+  answer[kRule] = arena.has_failed || !bound.fits() ? kAbsent : orders.pack(is_over);
+  answer[kParts] = answer[kSearch] = 0;
+  if (arena.has_failed) return closed(shared), kNoMemory;
+  if (task->nodes == 0 || !bound.fits() || orders.peak() <= target || is_over()) return closed(shared);
+  const Opening opening{address, task->seed, 1};
+  answer[kParts] = address;
+  if (!shared->parts.begin()) return closed(shared), kNoMemory;
+  answer[kSearch] = memplan_open_search(&opening);
+  if (answer[kSearch] == kNoMemory) return closed(shared), kNoMemory;
+  ExactSearch &search = reinterpret_cast<ThreadSearch *>(answer[kSearch])->search;
+  if (answer[kRule] != kAbsent) search.look(task->offset[0]);
+  search.bound = target;
+  TurnOutcome outcome = TurnOutcome::kSpent;
+  do outcome = search.turn(task->nodes, task->nodes, is_over);
+  while (outcome == TurnOutcome::kBetter || outcome == TurnOutcome::kRaised || outcome == TurnOutcome::kPaused);
+  if (outcome == TurnOutcome::kFailed)
+    return memplan_close_search(reinterpret_cast<ThreadSearch *>(answer[kSearch])), closed(shared), kNoMemory;
+  answer[kOutcome] = static_cast<i64>(outcome), answer[kSpent] = search.nodes;
+  answer[kSearchBound] = search.bound, answer[kIsProvingNow] = search.is_proving;
+  answer[kSearchPeak] = search.collect(task->offset[1]);
+  return 0;
+}

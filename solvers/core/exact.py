@@ -5,12 +5,19 @@ See instance.hpp, search.hpp and exact.cpp.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.library import CORE
 from memplan.solvers.core.tables import Rows
 
+ALONE_NODES = 10_000
+"""After so many nodes one search thread is joined by others: run times are heavy-tailed, so other seeds rarely need as
+long.
+"""
 NONE = 2**63 - 1
 """The limit of a buffer without one."""
 
@@ -81,6 +88,13 @@ and whether so much was ruled out that proofs are what is left to do."""
 SPENT, PAUSED, BETTER, RAISED, PROVED, INFEASIBLE, WAITS, FAILED = range(8)
 """The outcomes of a turn: its nodes or the flag; a pause; a better plan; a higher bound; no component is above the
 bound; nothing fits; another thread makes what this one needs next, so that it is to be called again; no memory."""
+
+
+@lru_cache(maxsize=16)
+def seed_of(seed: int, number: int) -> int:
+    """Return the seed of a search thread."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64).view(np.int64)[0])
+
 
 open_parts = CORE.kernel("open_parts", tables=1)
 """`open_parts(instance)`: return the address of what threads share, which reads the instance's arrays to its end."""

@@ -59,7 +59,7 @@ class Plan {
     if (arena.has_failed) return;
     stop_();
     const LiveBound live = bounds.bound();
-    best_.bound = live.end, best_.is_infeasible = !live.fits;
+    best_.bound = live.end, best_.is_infeasible = !live.fits();
     if (!best_.is_infeasible && instance.n > 0) find_plan(arena, instance);
     tell(instance, offsets);
   }
@@ -99,7 +99,7 @@ class Plan {
       }
     }
     const quick::OrderTask task{instance.size, start, end, instance.step, n_sets, instance.capacity, best_.bound,
-                                is_exact_next ? kFirst : kMost, kNear, best_.offset, tried, {nullptr, 0}};
+                                is_exact_next ? kFirst : kMost, kNear, best_.offset, tried};
     quick::QuickOrders orders(arena, task);
     if (arena.has_failed) return;
     const auto fit = [&](const quick::Rule &, const u32 *order, i64 limit, i64 *offset) {

@@ -13,10 +13,11 @@ class Parts {
  public:
   // The instance must outlive them.
   Parts(Allocator &allocator, const OnePool &instance)
-      : arena_(allocator), instance_(instance), ceiling_(ceiling_of(instance)) {}
+      : arena_(allocator), instance_(instance) {}
 
   // False where memory has failed; then nothing else may be called.
   bool begin() {
+    ceiling_ = ceiling_of(instance_);
     lives_ = lives_of(arena_, instance_);
     if (!arena_.has_failed) rows_ = split(arena_, instance_, lives_);
     i64 largest = 1;
@@ -61,7 +62,7 @@ class Parts {
  private:
   Arena arena_;
   const OnePool &instance_;
-  const i64 ceiling_;
+  i64 ceiling_ = 0;
   Lives lives_{};
   Array<Component> rows_{nullptr, 0};
   Array<LaidOut> laid_out_{nullptr, 0};

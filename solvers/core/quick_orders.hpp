@@ -54,20 +54,20 @@ inline constexpr Rule kRules[] = {
 };
 inline constexpr int kRuleCount = sizeof kRules / sizeof kRules[0];
 
-// See `OrderTask` in quick_orders.py.
+// Sizes in units, times in live sets, and where to end: at a peak of at most the target, or after `first` orders where the
+// best is more than `near` times the target, or nothing fits.
 struct OrderTask {
   Array<i64> size;
   Array<i64> start;
   Array<i64> end;
-  Array<i64> stride;
+  Array<i64> stride;  // offsets are multiples of it
   i64 n_live_sets;
   i64 capacity;
   i64 target;
   i64 first;
   double near;
-  Array<i64> offset;
-  Array<i64> tried;
-  Array<i64> flag;
+  Array<i64> offset;  // those of the best order, where there is one
+  Array<i64> tried;   // (1,): how many orders were tried
 };
 
 class QuickOrders {
@@ -86,9 +86,8 @@ class QuickOrders {
     spare_ = order_ + n_, within_ = order_ + 2 * n_;
   }
 
-  // Fill in the offsets of the best order; return its rule, or ABSENT where nothing fits. The search ends with a peak
-  // of at most the target, and after `first` orders where the best is more than `near` times the target, or nothing
-  // fits; and once it is over. Sums of sizes and waste are below 2^62.
+  // Fill in the offsets of the best order; return its rule, or ABSENT where nothing fits. Ends once it is over, too. Sums
+  // of sizes and waste are below 2^62.
   template <class IsOver>
   i64 pack(IsOver &&is_over) {
     return pack_by(is_over, [&](const Rule &rule, const u32 *, i64 limit, i64 *) {

@@ -17,8 +17,9 @@ import numpy as np
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT
 from memplan.solvers.core import exact
-from memplan.solvers.core.exact import Opening, Turn
+from memplan.solvers.core.exact import ALONE_NODES, Opening, Turn, seed_of
 from memplan.solvers.core.library import Handle
+from memplan.solvers.core.plain import BegunSearch
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.packing.packer import Packer
@@ -27,10 +28,6 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
 NAME = "exact"
-ALONE_NODES = 10_000
-"""After so many nodes one search thread is joined by others: run times are heavy-tailed, so other seeds rarely need as
-long.
-"""
 NODE_WORK = 4
 """The units of Search.work_limit that a node counts."""
 ENDLESS = 2**62
@@ -45,7 +42,8 @@ def solve(instance: Instance, search: Search) -> None:
     Honours everything but several pools, costs, rigid groups, and what lies on or keeps clear of others. After a short
     time alone, one search thread a processor works, each with its own seed, weights and nogoods. In a deterministic
     search there is one search thread, and nodes are counted. Kernels count in int64, and list the pairs of lifetimes
-    that meet: an instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone.
+    that meet: an instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone. What was
+    begun goes on.
     """
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
@@ -53,14 +51,15 @@ def solve(instance: Instance, search: Search) -> None:
         if search.flag[0] == 0:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible(NAME)
         return
-    parts = Parts(instance, search)
-    thread = SearchThread(parts)
+    begun: BegunSearch | None = search.begun
+    parts = Parts(instance, search, begun)
+    thread = SearchThread(parts, begun=begun)
     # One thread: how several share their time is up to the machine.
     if search.deterministic:
-        thread.run_nodes(search.work_limit // NODE_WORK)
+        thread.run_nodes(search.work_limit // NODE_WORK - thread.nodes)
         return
     # What is easy ends here, without starting threads.
-    thread.run_nodes(ALONE_NODES)
+    thread.run_nodes(ALONE_NODES - thread.nodes)
     if search.is_over or thread.is_done:
         return
     every_thread = [thread, *(SearchThread(parts, number) for number in range(1, os.cpu_count() or 1))]
@@ -76,10 +75,13 @@ class Parts:
     a run was exhausted, and not at once: the peak is likely to be the best, or nearly.
     """
 
-    def __init__(self, instance: Instance, search: Search) -> None:
+    def __init__(self, instance: Instance, search: Search, begun: BegunSearch | None = None) -> None:
         self.instance, self.search = instance, search
-        self.bound, self.is_proving = 0, False
-        self.lock = threading.Lock()
+        self.bound, self.is_proving = (0, False) if begun is None else (begun.bound, begun.is_proving)
+        self.lock, self._begun = threading.Lock(), begun
+        if begun is not None:
+            self.address = begun.parts.address
+            return
         self._table = Reference(one_pool(instance))
         self.address = exact.open_parts(self._table)
         weakref.finalize(self, exact.close_parts, Handle(self.address))
@@ -119,14 +121,16 @@ def one_pool(instance: Instance) -> exact.OnePool:
 class SearchThread:
     """The search of one thread. `is_done` says that no component is above the bound."""
 
-    def __init__(self, parts: Parts, number: int = 0) -> None:
+    def __init__(self, parts: Parts, number: int = 0, begun: BegunSearch | None = None) -> None:
         self.parts, self.search = parts, parts.search
         self.nodes, self.is_done = 0, False
-        seed = np.random.SeedSequence([self.search.seed, number]).generate_state(1, np.uint64)
-        opening = Opening(parts.address, int(seed.view(np.int64)[0]), number == 0)
-        self._handle = Handle(exact.open_search(Reference(opening)))
         self._offset = np.zeros(len(parts.instance), dtype=np.int64)
         self._seen: Assignment | None = None
+        if begun is not None:
+            self._handle, self.nodes = begun.search, begun.nodes
+            return
+        opening = Opening(parts.address, seed_of(self.search.seed, number), number == 0)
+        self._handle = Handle(exact.open_search(Reference(opening)))
         # Its parts must be there until it is closed.
         weakref.finalize(self, _close, self._handle, parts)
 
@@ -165,6 +169,16 @@ class SearchThread:
         if answer[exact.BOUND] > bound:
             self.search.offer_bound((int(answer[exact.BOUND]),), NAME)
         return outcome
+
+
+def offer_begun(search: Search, begun: BegunSearch) -> None:
+    """Offer what a search that was begun has found, and what it has proved."""
+    if begun.peak != ABSENT and (search.best is None or begun.peak < search.best.score[-1]):
+        search.offer(np.zeros(len(begun.offset), dtype=np.int64), begun.offset, NAME)
+    if begun.bound > search.bound[-1]:
+        search.offer_bound((begun.bound,), NAME)
+    if begun.outcome == exact.INFEASIBLE:
+        search.claim_infeasible(NAME)
 
 
 def _close(handle: Handle, _: Parts) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from memplan.planner.bounds.witness import Bound
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
@@ -147,8 +148,8 @@ class CoreSearch(Search):
     outer: Search = field(kw_only=True)
     is_improved: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __post_init__(self, known: Bound | None) -> None:
+        super().__post_init__(known)
         self.flag = self.outer.flag
 
     @property

@@ -10,9 +10,8 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
-from memplan.solvers.packing import quick_orders
+from memplan.solvers.core import plain
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
-from memplan.solvers.packing.quick_orders import BestOrder
 from memplan.solvers.search.incumbent import Search
 
 _ENOUGH = 250_000
@@ -21,7 +20,7 @@ _AT_LEAST = 2
 """Orders tried whatever is found, unless one is a second's work: each is far ahead on some kind of problem."""
 _LONG = 1_000_000
 """Work of one order after which another has to wait for what can be made of the first one's plan."""
-_FIRST, _NEAR = 4, 0.1
+FIRST, NEAR = 4, 0.1
 """If none of the first orders ends within this part of the bound above it, hardly any later one does."""
 
 
@@ -30,8 +29,8 @@ def solve(instance: Instance, search: Search) -> None:
 
     Where pairs may share an offset, or should lie in different banks, each order is tried with and without.
     """
-    if quick_orders.suits(instance):
-        _offer_best(instance, search, quick_orders.best_order(instance, search.flag, int(search.bound[-1])))
+    if plain.suits_instance(instance):
+        offer_order(search, plain.start_of_instance(instance, plain.Limits(int(search.bound[-1])), search.flag))
         return
     for _ in _plans(instance, search):
         pass
@@ -39,21 +38,23 @@ def solve(instance: Instance, search: Search) -> None:
 
 def begin(instance: Instance, search: Search) -> None:
     """Offer plans where an exact search follows: stop early if none of the first orders comes near the bound."""
-    if quick_orders.suits(instance):
-        target = int(search.bound[-1])
-        _offer_best(instance, search, quick_orders.best_order(instance, search.flag, target, _FIRST, 1 + _NEAR))
+    if plain.suits_instance(instance):
+        limits = plain.Limits(int(search.bound[-1]), FIRST, 1 + NEAR)
+        offer_order(search, plain.start_of_instance(instance, limits, search.flag))
         return
     for tried in _plans(instance, search):
         best = search.best
         # On compilers' problems one of the first four is within 5 % of the bound, where orders solve it at all
         # (decision 134).
-        if tried >= _FIRST and best is not None and best.score[-1] > (1 + _NEAR) * search.bound[-1]:
+        if tried >= FIRST and best is not None and best.score[-1] > (1 + NEAR) * search.bound[-1]:
             return
 
 
-def _offer_best(instance: Instance, search: Search, found: BestOrder | None) -> None:
-    if found is not None:
-        search.offer(column(np.zeros(len(instance), dtype=np.int64)), found.offset, f"greedy:{found.rule.name}")
+def offer_order(search: Search, start: plain.PlainStart) -> None:
+    """Offer the best of the quick orders of a plain problem, where everything fits in one."""
+    if start.rule >= 0:
+        pool = column(np.zeros(len(start.offset), dtype=np.int64))
+        search.offer(pool, column(start.offset), f"greedy:{RULES[start.rule].name}")
 
 
 def _plans(instance: Instance, search: Search) -> Iterator[int]:

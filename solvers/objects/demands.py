@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from memplan.planner.instance.plain import live_sets
+from memplan.planner.instance.compile import live_sets
 
 MOST_AMOUNT = 2**62
 Objects = list[int]

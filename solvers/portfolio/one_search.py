@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 
 from memplan.planner.bounds.lower_bound import Bound
@@ -13,6 +14,10 @@ from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.core import plain
+from memplan.solvers.core.exact import ALONE_NODES, seed_of
+from memplan.solvers.core.plain import PlainStart
+from memplan.solvers.heuristics.greedy import FIRST, NEAR, offer_order
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.watchdog import watched
@@ -60,17 +65,22 @@ class Solve:
         limit_s = max(SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s
         self._deadline = control.deadline if control.has_deadline else Control.of(limit_s).deadline
         target = options.target()
-        self._instance = compile_problem(problem) if instance is None else instance
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
+        answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
+        ends = self._deadline.earlier(answer_s).at
+        is_short = is_quick or start is not None or target is not None
+        self._plain = None if self._planner else _plain_start(problem, options, instance, ends, is_short)
+        if instance is None:
+            instance = compile_problem(problem) if self._plain is None else self._plain.instance
+        self._instance = instance
         wanted = [] if self._planner else stages.chosen(self._instance, options.solver)
         # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
         self._stages = [[row for row in stage if not row.is_isolated][:1] for stage in wanted] if is_quick else wanted
         self._end: StopReason = "work_limit" if self._stages == wanted else "time_limit"
         self._failures: list[str] = []
-        answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         self._search = Search(
             self._instance,
-            deadline=self._deadline.earlier(answer_s).at,
+            deadline=ends,
             seed=options.seed,
             deterministic=options.deterministic,
             work_limit=max(1, int(options.time_limit_s * _WORK_PER_S)) if options.deterministic else 2**62,
@@ -78,6 +88,8 @@ class Solve:
             on_progress=None if control.report is silent else control.report,
             trusted=_TRUSTED,
             started=self._deadline.began,
+            begun=self._plain.exact if self._plain else None,
+            known=self._plain.proof if self._plain else None,
         )
         self._has_begun = False
 
@@ -95,14 +107,15 @@ class Solve:
             self._offer(self._start)
         if len(self._instance) == 0 and not self._instance.unplaceable:
             self._search.offer(self._instance.pin, self._instance.pin, "empty")
-        # Imported here: it brings the compiled core.
-        from memplan.solvers.packing.quick_orders import suits
-
-        if suits(self._instance) and not self._control.cancelled.is_set():
-            # Such orders take less time than a thread that would end them.
-            self._failures += stages.run(self._instance, self._search, self._stages[:1])
-        else:
+        if self._plain is None:
             self._run(self._stages[:1])
+        elif not self._control.cancelled.is_set():
+            offer_order(self._search, self._plain)
+            if self._plain.exact is not None and not self._search.is_over:
+                # Imported here: most problems need no search.
+                from memplan.solvers.exact.branch_and_bound import offer_begun
+
+                offer_begun(self._search, self._plain.exact)
         return self._result() if self._search.is_over else None
 
     def finish(self) -> SolveResult:
@@ -162,6 +175,25 @@ class Solve:
         if verify(self._problem, plan):
             return None
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
+
+
+def _plain_start(
+    problem: Problem, options: SolveOptions, instance: Instance | None, ends: float, is_short: bool
+) -> PlainStart | None:
+    """Return what one call makes of a problem that suits, without an exact search where it is to be short."""
+    if options.solver not in ("auto", "greedy") or not plain.suits(problem):
+        return None
+    alignment, is_all = problem.buffers.alignment, options.solver == "greedy"
+    # Work that is counted is for the stages, as are mixed alignments, where lemmas are the first to search.
+    is_short = is_short or is_all or options.deterministic or problem.objective == "fit"
+    limits = plain.Limits(
+        first=plain.Limits().first if is_all else FIRST,
+        near=1 + NEAR,
+        nodes=0 if is_short or alignment.min() < alignment.max() else ALONE_NODES,
+        seed=seed_of(options.seed, 0),
+        seconds=max(1e-9, ends - time.monotonic()),
+    )
+    return plain.start_of(problem, limits, instance)
 
 
 def planned(problem: Problem, instance: Instance, assignment: Assignment, bound: Bound) -> Plan:

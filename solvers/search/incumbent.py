@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -35,7 +36,8 @@ class Search:
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
     say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
-    a while, of each solver, for the case that the verifier rejects a better one. `children` end with it.
+    a while, of each solver, for the case that the verifier rejects a better one. `children` end with it. `known` is the
+    bound of live sets, where that was counted already, and `begun` an exact search that goes on, see core/plain.py.
     """
 
     instance: Instance
@@ -53,13 +55,15 @@ class Search:
     claims: dict[str, Score | None] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     is_out_of_time: bool = False
+    begun: Any = None
+    known: InitVar[Bound | None] = None
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     children: WeakSet[Search] = field(default_factory=WeakSet)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, known: Bound | None) -> None:
         self._lock = threading.RLock()
-        self.proof = lower_bound(self.instance)
+        self.proof = lower_bound(self.instance) if known is None else known
         if self.proof.nothing_fits is not None:
             self.stop("proved")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memplan.planner.instance.canonical import canonical_order, problem_hash
-from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
+from memplan.solvers.core.plain import compiled
 
 _SMALL_BUFFERS = 500
 _FEW_CELLS, _FEW_ASKED = 64, 1_000
@@ -34,7 +34,7 @@ class CompiledProblem:
     @classmethod
     def of(cls, problem: Problem) -> CompiledProblem:
         """Compile, hash and lint a problem. O(m log m)."""
-        instance = compile_problem(problem)
+        instance = compiled(problem)
         order = canonical_order(instance)
         return cls(problem, instance, problem_hash(problem, instance, order), order, _is_small(instance), lint(problem))
 

@@ -12,7 +12,8 @@ from memplan.api.bench.suites import with_changes
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Pool, Problem
-from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, Parts, SearchThread, solve
+from memplan.solvers.core.exact import ALONE_NODES
+from memplan.solvers.exact.branch_and_bound import NODE_WORK, Parts, SearchThread, solve
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
 from tests.support import oracle, public_problems

@@ -1,0 +1,221 @@
+"""Plain problems in one call: live sets, bound, quick orders, and an exact search where these leave a gap.
+
+Plain are buffers of one pool, with one lifetime each and no rule but capacity and alignment.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memplan.planner.bounds.witness import Bound, Witness
+from memplan.planner.instance.columns import blank
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
+from memplan.planner.model.buffer_table import I64, column, frozen
+from memplan.planner.model.constraints.kinds import kinds_of
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import counts_cost
+from memplan.solvers.core.exact import close_parts, close_search
+from memplan.solvers.core.library import CORE, Handle
+from memplan.solvers.core.tables import Reference, Rows
+
+_MOST = 512
+"""The most buffers for which going through all that is placed is quick."""
+_LARGEST = 2**60
+_MADE = ("unit", "objective", "pools", "size", "traffic", "alignment", "start", "end", "live_set_time")
+_NO_RANGES = column(np.zeros((0, 2)))
+
+
+class PlainTask(NamedTuple):
+    """The `n` buffers, and where to end: see OrderTask of quick_orders.hpp, and `Turn` for the exact search.
+
+    Without `nodes` there is no exact search. After so many seconds, 0 for no clock, or once flag[0] is not 0, what is
+    left is not begun. `columns` are filled with sizes and alignments in units, starts and ends in live sets, and a time
+    in each of these; `offset` with the offsets, in units, of the best order, and of the exact search.
+    """
+
+    size: I64  # (n,), all of it positive
+    begin: I64
+    end: I64
+    alignment: I64
+    capacity: int
+    target: int
+    first: int
+    near: float
+    nodes: int
+    seed: int
+    seconds: float
+    columns: Rows  # (5, n)
+    offset: Rows  # (2, n)
+    answer: I64  # (20,), see PlainAnswer in exact.cpp
+    flag: I64  # (1,)
+
+
+plan_plain = CORE.kernel("plan_plain", tables=1)
+"""`plan_plain(task)`: compile, bound, pack in orders, and search."""
+
+
+@dataclass(frozen=True, eq=False)
+class BegunSearch:
+    """An exact search that has spent some nodes, as a turn of it ends; `offset` is its own, where it has a `peak`."""
+
+    parts: Handle
+    search: Handle
+    outcome: int
+    nodes: int
+    bound: int
+    peak: int
+    is_proving: bool
+    offset: I64
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, _close, self.parts, self.search)
+
+
+@dataclass(frozen=True, eq=False)
+class PlainStart:
+    """What one call makes of a plain problem; `rule` is the best of the quick orders, -1 where nothing fits in any."""
+
+    instance: Instance
+    proof: Bound
+    rule: int
+    tried: int
+    offset: I64
+    exact: BegunSearch | None
+
+
+class Limits(NamedTuple):
+    """Where a call ends, see PlainTask; `target` is in units."""
+
+    target: int = 0
+    first: int = 2**62
+    near: float = 0.0
+    nodes: int = 0
+    seed: int = 0
+    seconds: float = 0.0
+
+
+def compiled(problem: Problem) -> Instance:
+    """Compile a problem, in one call of the core where it is small and plain."""
+    start = start_of(problem, Limits(first=0)) if suits(problem) else None
+    return compile_problem(problem) if start is None else start.instance
+
+
+def suits(problem: Problem) -> bool:
+    """Return True if one call does for a problem: it is small and plain, and its numbers are no larger than 2^60."""
+    table, pool = problem.buffers, problem.pools[0]
+    if not 0 < len(table) <= _MOST or len(problem.pools) > 1 or counts_cost(problem.objective):
+        return False
+    if pool.reserved or pool.base_address or pool.bank_size or pool.alignment > 1 or kinds_of(problem):
+        return False
+    if len(table.pool_choices) > 1 or not table.has_one_lifetime_each or table.has_pins or table.has_hints:
+        return False
+    least, largest = int(table.size.min()), int(table.size.max())
+    is_small = len(table) * (largest + int(table.alignment.max())) < _LARGEST
+    return least > 0 and is_small and (pool.size is None or largest <= pool.size)
+
+
+def suits_instance(instance: Instance) -> bool:
+    """Return True if one call does for an instance."""
+    return len(instance) <= _MOST and instance.is_plain and instance.is_small_numbered
+
+
+def start_of(problem: Problem, limits: Limits, instance: Instance | None = None) -> PlainStart:
+    """Compile a problem that suits, where there is no instance yet, bound it, pack it in orders, and search it."""
+    table, pool = problem.buffers, problem.pools[0]
+    capacity = I64_MAX if pool.size is None else pool.size
+    task = _called((table.size, table.start, table.end, table.alignment), capacity, limits, np.zeros(1, dtype=np.int64))
+    return _started(_instance_of(problem, task) if instance is None else instance, task, 1)
+
+
+def _instance_of(problem: Problem, task: PlainTask) -> Instance:
+    table, pool = problem.buffers, problem.pools[0]
+    unit, n_sets = int(task.answer[0]), int(task.answer[1])
+    size, step, start, end, time = frozen(task.columns)
+    known: dict[str, Any] = {
+        "unit": unit,
+        "objective": problem.objective,
+        "pools": (CompiledPool(pool.name, task.capacity // unit, pool.size is not None, _NO_RANGES, pool.cost),),
+        "size": size,
+        "traffic": frozen(np.where(table.traffic >= 0, table.traffic, table.size)) if table.has_traffic else table.size,
+        "alignment": step.reshape(1, -1),
+        "start": start,
+        "end": end,
+        "live_set_time": time[:n_sets],
+    }
+    blanks = _blanks(len(table))
+    instance = Instance(**blanks, **known)
+    words = {"capacity": pool.size is not None, "alignment": bool((step > 1).any())}
+    # Where cached properties are kept.
+    instance.__dict__.update(
+        has_one_lifetime_each=True,
+        lifetime_buffer=blanks["source"],
+        features=frozenset([word for word, is_so in words.items() if is_so]),
+        is_small_numbered=True,
+        is_plain=True,
+    )
+    return instance
+
+
+def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainStart:
+    """Bound an instance that suits, and pack it in orders; a search would count in another unit."""
+    columns = instance.size, instance.start, instance.end, instance.alignment[0]
+    task = _called(columns, instance.pools[0].capacity, limits, flag)
+    return _started(instance, task, int(task.answer[0]))
+
+
+def _called(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, flag: I64) -> PlainTask:
+    n = len(columns[0])
+    rows, answer = np.zeros((7, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
+    target, first, near, nodes, seed, seconds = limits
+    task = PlainTask(*columns, capacity, target, first, near, nodes, seed, seconds, rows[:5], rows[5:], answer, flag)
+    plan_plain(Reference(task))
+    return task
+
+
+def _started(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
+    _, _, end, load, missing, *words = task.answer.tolist()
+    why, overfull, (rule, tried, *search) = words[:3], words[3:6], words[6:]
+    witness = _witness(instance, unit, *why)
+    lack = None
+    if missing:
+        one = _witness(instance, unit, *overfull)
+        lack = Witness("capacity", one.time, one.buffers, 0, missing * unit)
+    proof = Bound((end * unit,), witness, max(load, end) * unit, lack)
+    by_order, by_search = task.offset
+    outcome, nodes, bound, peak, is_proving, parts, address = search
+    begun = None
+    if address:
+        handles = Handle(parts), Handle(address)
+        begun = BegunSearch(*handles, outcome, nodes, bound, peak, bool(is_proving), by_search)
+    return PlainStart(instance, proof, rule, tried, by_order if unit == 1 else by_order * unit, begun)
+
+
+def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:
+    """Return a live set, those of it on a grid (of so many of the call's units), or a buffer, as a witness."""
+    if ground == 2:
+        return Witness("largest-buffer", buffers=(at,))
+    alive = (instance.start <= at) & (at < instance.end)
+    if step > 1:
+        alive &= instance.alignment[0] % (step * unit) == 0
+    kind: Any = "live-set" if step == 1 else "alignment"
+    return Witness(kind, int(instance.live_set_time[at]), tuple(np.flatnonzero(alive).tolist()), 0)
+
+
+@lru_cache(maxsize=64)
+def _blanks(n: int) -> dict[str, Any]:
+    """Return the columns by which `n` plain buffers require nothing, or whose values follow from their number."""
+    made = {*_MADE, "unplaceable", "first"}
+    found = {name: frozen(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
+    found |= {"first": frozen(np.arange(n + 1)), "source": frozen(np.arange(n))}
+    return found | {"allowed": frozen(np.ones((1, n), dtype=np.bool_))}
+
+
+def _close(parts: Handle, search: Handle) -> None:
+    close_search(search)
+    close_parts(parts)

@@ -1,0 +1,136 @@
+"""Plain problems in one call come to the same as compiled, bounded, packed and searched one after the other."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.instance.canonical import canonical_order, problem_hash
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import COLUMNS, Instance
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.core import exact
+from memplan.solvers.core.plain import Limits, start_of, start_of_instance, suits, suits_instance
+from memplan.solvers.exact.branch_and_bound import Parts, SearchThread
+from memplan.solvers.packing.orders import RULES, Rule, Traits
+from memplan.solvers.packing.packer import Packer
+from memplan.solvers.packing.place import place
+from memplan.solvers.search.incumbent import Search
+from tests.support.depth import seeds
+from tests.support.tight_problems import full_load
+
+
+def drawn(draw: random.Random) -> Problem:
+    """Return a plain problem: ties, common divisors, alignments that divide them or not, pools that are too small."""
+    scale, steps = draw.choice((1, 6, 64, 2**40)), draw.choice(((1,), (64,), (1, 2, 48), (16, 64, 100), (1, 3, 64)))
+    rows = []
+    for i in range(draw.randrange(1, 40)):
+        start = draw.randrange(-5, 30)
+        row: dict[str, Any] = {"id": i, "size": scale * draw.randrange(1, 20), "start": start}
+        row |= {"end": start + draw.randrange(1, 12), "alignment": draw.choice(steps)}
+        rows.append(row | ({"traffic": draw.randrange(9)} if draw.random() < 0.2 else {}))
+    most = max(row["size"] for row in rows)
+    size = {"size": most * draw.choice((1, 2, 5))} if draw.random() < 0.5 else {}
+    return Problem(buffers=rows, pools=[{"name": "a", "cost": 2.0, **size}])
+
+
+def one_by_one(instance: Instance) -> tuple[Rule, np.ndarray] | None:
+    """Return the first of the orders with the least peak, and its offsets."""
+    traits, packer, best = Traits(instance), Packer(instance, column([0])), None
+    for rule in RULES:
+        found = place(packer, instance, rule.order(traits), (0,), rule.best_fit)
+        if found is not None:
+            peak = int((found[1] + instance.size).max())
+            if best is None or peak < best[0]:
+                best = peak, rule, found[1]
+    return None if best is None else best[1:]
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(30))
+def test_a_plain_problem_is_compiled_bounded_and_packed_as_any(seed: int) -> None:
+    problem = drawn(random.Random(seed))
+    assert suits(problem)
+    start, usual = start_of(problem, Limits()), compile_problem(problem)
+    mine = start.instance
+    for name in COLUMNS:
+        one, other = getattr(mine, name), getattr(usual, name)
+        if isinstance(one, np.ndarray):
+            assert (one.dtype, one.shape, one.tolist()) == (other.dtype, other.shape, other.tolist()), name
+            assert not one.flags.writeable
+        elif name == "pools":
+            pools = [[{**vars(pool), "reserved": pool.reserved.shape} for pool in each] for each in (one, other)]
+            assert pools[0] == pools[1]
+        else:
+            assert one == other, name
+    for name in ("features", "has_one_lifetime_each", "is_plain", "is_small_numbered"):
+        assert getattr(mine, name) == getattr(usual, name), name
+    assert mine.lifetime_buffer.tolist() == usual.lifetime_buffer.tolist()
+    assert start.proof == lower_bound(usual)
+    assert start_of_instance(mine, Limits(), column([0])).proof == start.proof
+    wanted = one_by_one(mine)
+    if start.proof.nothing_fits is None and wanted is not None:
+        assert RULES[start.rule] == wanted[0] or start.tried < len(RULES)
+        peak = int((start.offset + mine.size).max())
+        assert peak == int((wanted[1] + mine.size).max())
+        assert start.offset.tolist() == wanted[1].tolist()
+        again = start_of_instance(mine, Limits(target=peak), column([0]))
+        assert (again.rule, again.tried <= start.tried) == (start.rule, True)
+    else:
+        assert start.rule < 0
+    usual.__dict__["is_plain"] = False
+    assert canonical_order(mine).tolist() == canonical_order(usual).tolist()
+    assert problem_hash(problem, mine) == problem_hash(problem, usual)
+
+
+def test_the_search_that_a_call_begins_goes_on_as_one_of_the_thread_does() -> None:
+    problem = full_load(24, n=40, live=6)
+    start = start_of(problem, Limits(nodes=300, seed=exact.seed_of(0, 0)))
+    begun, whole = start.exact, compile_problem(problem)
+    assert begun is not None
+    assert (begun.outcome, begun.nodes) == (exact.SPENT, 300)
+    counts = []
+    for known in (begun, None):
+        search = Search(whole, float("inf"), deterministic=True, trusted=frozenset({"exact"}), begun=known)
+        search.offer(column(np.zeros(len(whole), dtype=np.int64)), column(start.offset), "greedy")
+        thread = SearchThread(Parts(whole, search, known), begun=known)
+        thread.run_nodes(300 - thread.nodes)
+        thread.run_nodes(10**6)
+        assert search.stop_reason == "proved"
+        counts.append((thread.nodes, search.bound))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("limits", [Limits(seconds=1e-9), Limits(nodes=10**9, seconds=1e-9)])
+def test_a_call_without_time_begins_nothing(limits: Limits) -> None:
+    start = start_of(full_load(24, n=40, live=6), limits)
+    assert (start.rule, start.exact) == (-1, None)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"pools": [{"name": "a", "base_address": 4}]},
+        {"pools": [{"name": "a", "alignment": 8}]},
+        {"pools": [{"name": "a", "reserved": [(0, 8)]}]},
+        {"pools": [{"name": "a"}, {"name": "b"}]},
+        {"pools": [{"name": "a", "size": 3}]},
+        {"conflicts": [(0, 1)]},
+        {"may_share": [(0, 1)]},
+        {"objective": "cost"},
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_usual_way(asked: dict[str, Any]) -> None:
+    rows = [{"id": i, "size": 4, "start": 0, "end": 2} for i in range(3)]
+    assert suits(Problem(buffers=rows)) and suits_instance(compile_problem(Problem(buffers=rows)))  # noqa: PT018
+    assert not suits(Problem(buffers=rows, **asked))
+    rules = ({"offset": 0}, {"hint": 4}, {"size": 0}, {"no_cross": 8}, {"offset_mod": {"modulus": 4, "remainder": 0}})
+    assert not any(suits(Problem(buffers=[rows[0] | field, *rows[1:]])) for field in rules)
+    assert not suits(Problem(buffers=[{"id": 1, "size": 4, "lifetimes": [(0, 1), (3, 4)]}]))
+    assert not suits(Problem(buffers=[{"id": 1, "size": 2**60, "start": 0, "end": 1}]))
+    assert not suits(Problem(buffers=[]))
