@@ -120,8 +120,8 @@ def test_a_plan_is_found_and_told_of_where_the_quick_orders_have_a_fault(
     broken = replace(GREEDY, where="no_such_module:solve")
     monkeypatch.setattr(stages, "_OPENING", broken)
     with pytest.warns(SolverFaultWarning):
-        plan = solve(FEATURES["plain"], deterministic=True)
-    assert (plan.status, plan.peak, plan.disturbed_by) == ("optimal", 8, "engine-failure")
+        plan = solve(FEATURES["holes"], deterministic=True)
+    assert (plan.status, plan.peak, plan.disturbed_by) == ("optimal", 9, "engine-failure")
     assert [row.getMessage()[:7] for row in caplog.records] == ["greedy:"]
 
 
