@@ -66,8 +66,16 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
         (pool.bank_size, pool.base_address % pool.bank_size) if pool.bank_size else (0, 0) for pool in problem.pools
     ]
     unit = common_unit(declared, columns, (*places.reserved, np.array(banks), *(() if exact is None else (exact,))))
-    rows = zip(problem.pools, places.reserved, banks, strict=True)
-    pools = tuple(
+    pools = _pools(problem, places, banks, unit)
+    scaled = {name: in_units(column, columns[name], unit) for name, column in declared.items()}
+    for name in COLUMNS.keys() - scaled.keys() - {"unit", "pools"}:
+        scaled[name] = frozen(blank(COLUMNS[name], len(source), len(pools)))
+    return Instance(unit=unit, pools=pools, **scaled)
+
+
+def _pools(problem: Problem, places: LegalPlaces, banks: list[tuple[int, int]], unit: int) -> tuple[CompiledPool, ...]:
+    """Return the pools in units; `banks` are the width and the shift of each one's, in bytes."""
+    return tuple(
         CompiledPool(
             pool.name,
             last_end(pool) // unit,
@@ -77,12 +85,8 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
             width // unit,
             shift // unit,
         )
-        for pool, reserved, (width, shift) in rows
+        for pool, reserved, (width, shift) in zip(problem.pools, places.reserved, banks, strict=True)
     )
-    scaled = {name: in_units(column, columns[name], unit) for name, column in declared.items()}
-    for name in COLUMNS.keys() - scaled.keys() - {"unit", "pools"}:
-        scaled[name] = frozen(blank(COLUMNS[name], len(source), len(pools)))
-    return Instance(unit=unit, pools=pools, **scaled)
 
 
 def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> PlacementTable:
