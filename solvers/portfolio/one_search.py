@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import replace
 
 from memplan.planner.bounds.lower_bound import Bound
@@ -14,12 +13,10 @@ from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.core import plain
-from memplan.solvers.core.exact import ALONE_NODES, seed_of
-from memplan.solvers.core.plain import PlainStart
-from memplan.solvers.heuristics.greedy import FIRST, NEAR, offer_order
+from memplan.solvers.heuristics.greedy import offer_order
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.portfolio.plain_start import plain_start
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
@@ -69,7 +66,7 @@ class Solve:
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         ends = self._deadline.earlier(answer_s).at
         is_short = is_quick or start is not None or target is not None
-        self._plain = None if self._planner else _plain_start(problem, options, instance, ends, is_short)
+        self._plain = None if self._planner else plain_start(problem, options, instance, ends, is_short)
         if instance is None:
             instance = compile_problem(problem) if self._plain is None else self._plain.instance
         self._instance = instance
@@ -175,25 +172,6 @@ class Solve:
         if verify(self._problem, plan):
             return None
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
-
-
-def _plain_start(
-    problem: Problem, options: SolveOptions, instance: Instance | None, ends: float, is_short: bool
-) -> PlainStart | None:
-    """Return what one call makes of a problem that suits, without an exact search where it is to be short."""
-    if options.solver not in ("auto", "greedy") or not plain.suits(problem):
-        return None
-    alignment, is_all = problem.buffers.alignment, options.solver == "greedy"
-    # Work that is counted is for the stages, as are mixed alignments, where lemmas are the first to search.
-    is_short = is_short or is_all or options.deterministic or problem.objective == "fit"
-    limits = plain.Limits(
-        first=plain.Limits().first if is_all else FIRST,
-        near=1 + NEAR,
-        nodes=0 if is_short or alignment.min() < alignment.max() else ALONE_NODES,
-        seed=seed_of(options.seed, 0),
-        seconds=max(1e-9, ends - time.monotonic()),
-    )
-    return plain.start_of(problem, limits, instance)
 
 
 def planned(problem: Problem, instance: Instance, assignment: Assignment, bound: Bound) -> Plan:
