@@ -13,10 +13,9 @@ from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.heuristics.greedy import offer_order
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.portfolio.plain_start import plain_start
+from memplan.solvers.portfolio.plain_start import offer_start, plain_start
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
@@ -107,12 +106,7 @@ class Solve:
         if self._plain is None:
             self._run(self._stages[:1])
         elif not self._control.cancelled.is_set():
-            offer_order(self._search, self._plain)
-            if self._plain.exact is not None and not self._search.is_over:
-                # Imported here: most problems need no search.
-                from memplan.solvers.exact.branch_and_bound import offer_begun
-
-                offer_begun(self._search, self._plain.exact)
+            offer_start(self._search, self._plain)
         return self._result() if self._search.is_over else None
 
     def finish(self) -> SolveResult:

@@ -8,8 +8,9 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
 from memplan.solvers.core import plain
 from memplan.solvers.core.exact import ALONE_NODES, seed_of
-from memplan.solvers.heuristics.greedy import FIRST, NEAR
+from memplan.solvers.heuristics.greedy import FIRST, NEAR, offer_order
 from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.search.incumbent import Search
 
 
 def plain_start(
@@ -29,3 +30,13 @@ def plain_start(
         seconds=max(1e-9, ends - time.monotonic()),
     )
     return plain.start_of(problem, limits, instance)
+
+
+def offer_start(search: Search, start: plain.PlainStart) -> None:
+    """Offer what a call has found and proved."""
+    offer_order(search, start)
+    if start.exact is not None and not search.is_over:
+        # Imported here: most problems need no search.
+        from memplan.solvers.exact.branch_and_bound import offer_begun
+
+        offer_begun(search, start.exact)
