@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from memplan.capabilities.explain.values import RepairChange
-from memplan.planner.model.entries import entries_among
+from memplan.planner.model.entries import entries_among, entries_of, named
 from memplan.planner.model.problem import Problem
 
 OUT, IN = "#out", "#in"
@@ -20,6 +20,9 @@ class ChangedProblems:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
+        # An alias would bring what entries say of it to the buffer that it lies in.
+        entries = (entry for each in entries_of(problem).values() for entry in each)
+        self.named = {name for entry in entries for name in named(entry)}
         self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}
 
     def after(self, changes: Iterable[RepairChange]) -> Problem:
@@ -35,7 +38,7 @@ class ChangedProblems:
                 second = dict(self.rows[other])
                 # Of one size, an alias says the same and leaves solvers less to decide than a pair that may share.
                 is_like = row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0
-                if is_like and second.keys() <= _OF_ALIASES:
+                if is_like and second.keys() <= _OF_ALIASES and self.named.isdisjoint((name, other)):
                     rows[other] = {key: value for key, value in second.items() if key != "hint"} | {"alias_of": name}
                 else:
                     pairs.append((name, other))

@@ -93,6 +93,17 @@ def test_an_operation_in_place_is_the_first_repair() -> None:
     assert all(repair.peak_after <= 15 for repair in found.repairs)
 
 
+@pytest.mark.parametrize(
+    "more", [{"bank": [{"buffers": ["x", "y"]}]}, {"may_share": [["x", "z"]], "conflicts": [["y", "z"]]}]
+)
+def test_two_that_entries_name_are_no_aliases_in_place(more: dict[str, Any]) -> None:
+    rows = [{"id": "x", "size": 10, "start": 0, "end": 2}, {"id": "y", "size": 10, "start": 1, "end": 3}]
+    rows.append({"id": "z", "size": 5, "start": 0, "end": 2})
+    pools = [{"size": 15, "bank_size": 4}]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": pools, **more}), kinds=("in-place", "pool"))
+    assert (found.status, found.fewest, found.proved) == ("repaired", 1, True)
+
+
 def test_a_pin_in_the_way_is_named() -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": 10, "start": 0, "end": 1} for k in range(2)]
     rows[0]["offset"] = 5
