@@ -135,12 +135,12 @@ def _outcome(
     """Return what came of a run: a word, the value of its plan, and what is to be said of it."""
     if status is None:
         return "late", None, f"killed {GRACE_S:g} s after its limit"
-    if not out.exists() or not out.stat().st_size:
-        if status != planner.infeasible_status:
-            return ("failed" if status else "none"), None, said
+    if status == planner.infeasible_status:  # whatever it writes then
         if entry.best is not None:
             return "wrong", None, "it says that nothing fits, and a plan is known"
         return ("solved" if entry.is_infeasible else "none"), None, "it says that nothing fits"
+    if not out.exists() or not out.stat().st_size:
+        return ("failed" if status else "none"), None, said
     try:
         problem = library.problem(entry).read_bytes().decode()
         value, _ = judged(KINDS[entry.kind], problem, out.read_bytes().decode(), entry.limit)

@@ -115,14 +115,10 @@ class _PriceSearch:
         for pool in self.pools:
             if (pool.highest < pool.lowest).any():
                 return False
-            for chosen in pool.parts():
-                part = pool.among(chosen)
-                left, gone = part.peeled()
+            for part, gone, pieces in _reduced(pool):
                 if gone:
                     self.peeled.append((part, gone))
-                core = part.among(left) if len(left) else None
-                for inner in core.parts() if core is not None else ():
-                    piece = core.among(inner) if core is not None else part
+                for piece in pieces:
                     at = piece.first_fit()
                     if at is None:
                         self.hard.append(_OpenPiece(piece))
@@ -270,13 +266,15 @@ def _without_prices(instance: Instance) -> Instance:
 
 def hard_pieces(instance: Instance) -> Iterator[Piece]:
     """Yield the pieces of an instance that reductions leave, as certificates need them."""
-    costs = Costs.of(instance)
-    for pool in pools_of(instance, costs.clash):
-        for chosen in pool.parts():
-            part = pool.among(chosen)
-            left, _ = part.peeled()
-            core = part.among(left) if len(left) else None
-            for inner in core.parts() if core is not None else ():
-                piece = core.among(inner) if core is not None else part
-                if piece.first_fit() is None:
-                    yield piece
+    for pool in pools_of(instance, Costs.of(instance).clash):
+        for _, _, pieces in _reduced(pool):
+            yield from (piece for piece in pieces if piece.first_fit() is None)
+
+
+def _reduced(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
+    """Yield the parts of a pool, each with those of its buffers that are put back last, and the pieces of the rest."""
+    for chosen in pool.parts():
+        part = pool.among(chosen)
+        left, gone = part.peeled()
+        core = part.among(left) if len(left) else None
+        yield part, gone, [] if core is None else [core.among(inner) for inner in core.parts()]

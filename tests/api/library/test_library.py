@@ -125,6 +125,7 @@ def test_a_fingerprint_ignores_names_and_order_and_nothing_else() -> None:
         ("printf 'id,offset\\na,0\\nb,4\\nc,8\\n' > {out}", "three", "plan", 12),
         ("printf 'id,offset\\na,0\\nb,1\\nc,8\\n' > {out}", "three", "invalid", None),
         ("exit 1", "seven", "solved", None),
+        ("echo '[]' > {out}; exit 1", "seven", "solved", None),
         ("exit 1", "three", "wrong", None),
         ("exit 2", "three", "failed", None),
         ("true", "three", "none", None),
