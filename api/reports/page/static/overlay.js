@@ -85,7 +85,7 @@ export class Overlay extends Pencil {
     const left = GUTTER.left - GUTTER.strip - 4;
     for (const { pool, bytes } of lanes.all) {
       const [high, low] = this.band(pool);
-      if (low - high < 12) continue;
+      if (low - high < 12 || bytes < 2) continue; // nothing is there to be measured
       const { top, bottom } = this.picture.camera.heights[pool];
       for (const [offset, text] of byteTicks([Math.max(0, 1 - bottom) * bytes, Math.min(1, 1 - top) * bytes], Math.max(2, (low - high) / 42))) {
         const y = this.py(pool, offset);

@@ -301,6 +301,7 @@ def test_the_bound_is_named_under_the_capacity(opened: Any) -> None:
     drawing = ElementTree.fromstring(saved(opened(plan_page(TIGHT, solve(TIGHT))), "SVG"))
     rows = {(row.text or "").split()[0]: row for row in drawing.iter("{http://www.w3.org/2000/svg}text") if row.text}
     assert float(rows["capacity"].attrib["y"]) < float(rows["bound"].attrib["y"])
+    assert ">1 B<" not in saved(opened(plan_page(FREE, Plan(status="unknown"))), "SVG")  # an axis of nothing
 
 
 def test_a_table_that_the_page_saved_opens_on_it(opened: Any, shared: Tab) -> None:
