@@ -12,7 +12,8 @@ from pydantic_core import to_json
 
 from memplan.api.cli.arguments import ListFormat
 from memplan.api.cli.streams import read_as, read_bytes, wants_table, write
-from memplan.api.torch.answer import fits_of_snapshot, lines
+from memplan.api.torch.answer import fits_of_snapshot
+from memplan.api.torch.lines import lines
 from memplan.planner.errors.extras import require
 
 
