@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 import anyio
 import numpy as np
@@ -22,23 +21,19 @@ from memplan.solvers.portfolio.solve import solve
 _KEPT_S = 3.0
 _PATIENCE_S = 3.0
 _LOG = logging.getLogger("memplan")
+Check = Callable[[], Awaitable[bool]]
 _TINY = Problem.model_validate(
     {"buffers": [{"id": i, "size": 64 + i, "start": i, "end": i + 3} for i in range(8)], "name": "ready?"}
 )
 
 
-@dataclass(frozen=True)
-class Check:
-    """Something that a server must be able to do, and the sentence that says that it is not: `could not …`."""
-
-    holds: Callable[[], Awaitable[bool]]
-    otherwise: str
-
-
 class Readiness:
-    """The things that a server lacks to do its work, checked again when the last answer is a few seconds old."""
+    """The things that a server lacks to do its work, checked again when the last answer is a few seconds old.
 
-    def __init__(self, *checks: Check, patience_s: float = _PATIENCE_S) -> None:
+    `checks` have a sentence for each that says what it cannot do where its check does not hold.
+    """
+
+    def __init__(self, checks: Mapping[str, Check], patience_s: float = _PATIENCE_S) -> None:
         self.checks, self.patience_s = checks, patience_s
         self._lock = anyio.Lock()
         self._checked_at = -_KEPT_S
@@ -48,18 +43,18 @@ class Readiness:
         """Return a sentence for each check that does not hold; callers at the same time share one round of checks."""
         async with self._lock:
             if time.monotonic() - self._checked_at >= _KEPT_S:
-                lacks = tuple([check.otherwise for check in self.checks if not await self._holds(check)])
+                lacks = tuple([says for says, holds in self.checks.items() if not await self._holds(holds)])
                 self._checked_at = time.monotonic()
                 if lacks != self._lacks:
                     _LOG.warning("not ready: %s" if lacks else "ready again%s", "; ".join(lacks))
                 self._lacks = lacks
             return self._lacks
 
-    async def _holds(self, check: Check) -> bool:
+    async def _holds(self, holds: Check) -> bool:
         """Run a check, but not for long: without an answer in time it does not hold."""
         with anyio.move_on_after(self.patience_s):
             try:
-                return await check.holds()
+                return await holds()
             except MemplanError as error:
                 _LOG.error("not ready: %s: %s", type(error).__name__, error)
         return False

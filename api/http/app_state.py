@@ -12,12 +12,12 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
 from memplan.api.http.auth import KeyGate, look_up
-from memplan.api.http.bodies import HeldBytes
+from memplan.api.http.bodies import BODIES_HELD, HeldBytes
 from memplan.api.http.middleware import Streams
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.lifecycle import open_jobs
 from memplan.api.metrics import Metrics
-from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
+from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.answering import WorkService
@@ -63,16 +63,18 @@ class Service:
         self.settings = settings
         self.gate = KeyGate(settings, self.find_key)
         self.metrics = Metrics()
-        self.bodies = HeldBytes.of(settings.max_body_bytes)
+        self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
         self.written = WrittenPlans(WRITTEN_BYTES // settings.processes)
         # One key leaves a place to others.
         spare = int(self.gate.requires_keys)
         self.queue = AdmissionQueue(settings.solves + spare, settings.waiting, of_key=settings.solves)
         self.readiness = Readiness(
-            Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),
-            Check(self._stores, "memplan: could not store"),
-            Check(self._has_workers, "memplan: no worker is there"),
+            {
+                "memplan: could not solve a tiny problem": solves_a_tiny_problem,
+                "memplan: could not store": self._stores,
+                "memplan: no worker is there": self._has_workers,
+            }
         )
         self._threads, self._for_large = CapacityLimiter(_THREADS), CapacityLimiter(1)
         self._callers: set[asyncio.Event] = set()

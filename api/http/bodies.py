@@ -18,7 +18,7 @@ from memplan.planner.errors import shown
 
 BODY_S = 30.0
 """The seconds in which a body comes."""
-_BODIES_HELD = 16
+BODIES_HELD = 16
 """The number of the largest bodies that may be held at a time; one key may hold half of them."""
 _DRAIN_S = 1.0
 _URL_FORM = "application/x-www-form-urlencoded"
@@ -33,11 +33,6 @@ class HeldBytes:
     most: int
     held: int = 0
     of_key: Counter[str | None] = field(default_factory=Counter)
-
-    @classmethod
-    def of(cls, largest: int) -> HeldBytes:
-        """Return what a server may hold whose largest body has so many bytes."""
-        return cls(_BODIES_HELD * largest)
 
 
 @dataclass

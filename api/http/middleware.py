@@ -13,8 +13,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memplan.api.http.bodies import HeldBytes, HeldShare
-from memplan.api.http.problem_details import log_failure, problem_details
-from memplan.api.logs import REQUEST
+from memplan.api.http.problem_details import problem_details
+from memplan.api.logs import REQUEST, log_fault
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError
 
@@ -68,7 +68,7 @@ class Envelope:
             try:
                 await self.app(scope, receive, send)
             except Exception as error:
-                log_failure(error, None)
+                log_fault(error, "the server failed")
                 raise
             return
         started, status = time.monotonic(), _HUNG_UP
@@ -92,7 +92,7 @@ class Envelope:
         except ClientDisconnect:
             pass
         except Exception as error:  # the border: what is not known here is a fault of the program
-            log_failure(error, scope["path"])
+            log_fault(error, f"{scope['path']} failed")
             if status != _HUNG_UP:
                 raise
             await problem_details(500, ("memplan: failed; its log says where",))(scope, receive, framed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import traceback
 from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
@@ -33,7 +32,6 @@ from memplan.planner.errors.ways import ways
 
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
-_FRAMES_LOGGED = 12
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AFTER_LOSSES_S = 60.0
 """The seconds after which to come back with a problem that workers died of, or that came when they did."""
@@ -173,12 +171,6 @@ async def _http(request: Request, error: Exception) -> Response:
         near = did_you_mean(asked, known, _OTHER_CALLS) or did_you_mean(path, known)
         sentence = f"path: nothing is at {told}{near or ' (GET /docs shows all calls)'}"
     return problem_details(error.status_code, (sentence,), dict(error.headers or {}))
-
-
-def log_failure(error: Exception, path: str | None) -> None:
-    """Log where the program failed, but never what a caller sent."""
-    frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
-    _LOG.error("%s at %s\n%s", type(error).__name__, path, frames)
 
 
 def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf
 
 from memplan.api.jobs.run import AGAIN_S, JobRun
@@ -29,15 +28,8 @@ _LEAVE_S = 10.0
 _LOG = logging.getLogger("memplan")
 
 
-@dataclass(frozen=True)
-class LeaseTimes:
-    """For how long a lease holds, and the time between two renewals of it."""
-
-    lease_s: float = 15.0
-    renew_s: float = 2.0
-
-
-_TIMES = LeaseTimes()
+_LEASE_S, _RENEW_S = 15.0, 2.0
+"""For how long a lease holds, and the time between two renewals of it."""
 
 
 class JobWorkers:
@@ -47,10 +39,16 @@ class JobWorkers:
     """
 
     def __init__(
-        self, store: Store, settings: Settings, metrics: Metrics, pool: ChildPool, times: LeaseTimes = _TIMES
+        self,
+        store: Store,
+        settings: Settings,
+        metrics: Metrics,
+        pool: ChildPool,
+        lease_s: float = _LEASE_S,
+        renew_s: float = _RENEW_S,
     ) -> None:
         self.holder = secrets.token_hex(8)
-        self._store, self._metrics, self._times = store, metrics, times
+        self._store, self._metrics, self._lease_s, self._renew_s = store, metrics, lease_s, renew_s
         self._of_key, self._places = settings.workers, settings.workers + 1
         self._pool = pool
         self._runs: dict[Lease, JobRun] = {}
@@ -83,7 +81,7 @@ class JobWorkers:
         renewed_at = -inf
         while not self._stopping.is_set():
             self._wake.clear()
-            if self._runs and time.monotonic() - renewed_at >= self._times.renew_s and self._tried(self._renew):
+            if self._runs and time.monotonic() - renewed_at >= self._renew_s and self._tried(self._renew):
                 renewed_at = time.monotonic()
             if not self._tried(self._claim):
                 self._tried(self._cancel)
@@ -109,7 +107,7 @@ class JobWorkers:
         if free == 1 and time.monotonic() - self._looked_at < _LAST_PLACE_S:
             return False
         self._looked_at = time.monotonic()
-        claims = self._store.leases.claim(self.holder, free, self._of_key, self._times.lease_s)
+        claims = self._store.leases.claim(self.holder, free, self._of_key, self._lease_s)
         for claim in claims:
             run = self._runs[claim.lease] = JobRun(claim, self._store, self._pool, self._stopping)
             thread = threading.Thread(target=self._do, args=(run,), daemon=True)
@@ -131,7 +129,7 @@ class JobWorkers:
     def _renew(self) -> bool:
         """Renew the leases; end what runs without one, and release a lease that nobody here knows of."""
         runs = dict(self._runs)
-        held = self._store.leases.renew(self.holder, self._times.lease_s)
+        held = self._store.leases.renew(self.holder, self._lease_s)
         for lease in runs.keys() - held.keys():
             runs[lease].lose()  # or it has just ended, and nothing is left to be lost
         for lease in held.keys() - runs.keys():  # a claim that the store kept, but whose answer was lost on its way

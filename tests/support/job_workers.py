@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from memplan.api.http.job_requests import read_new_job
-from memplan.api.jobs.workers import JobWorkers, LeaseTimes
+from memplan.api.jobs.workers import JobWorkers
 from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job, NewJob, WorkAnswer
@@ -69,8 +69,7 @@ class Pool:
 @contextmanager
 def job_workers(store: Store, pool: Pool, workers: int = 1, lease_s: float = PATIENCE_S) -> Iterator[JobWorkers]:
     """Run workers of jobs until the block ends."""
-    settings, times = Settings(workers=workers), LeaseTimes(lease_s, renew_s=0.05)
-    found = JobWorkers(store, settings, Metrics(), cast(ChildPool, pool), times)
+    found = JobWorkers(store, Settings(workers=workers), Metrics(), cast(ChildPool, pool), lease_s, renew_s=0.05)
     found.start()
     try:
         yield found

@@ -22,7 +22,8 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
 from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.openapi import BATCH_ANSWER, BATCH_REQUEST, NDJSON
-from memplan.api.http.problem_details import error_answer, error_answers, log_failure, problem_details
+from memplan.api.http.problem_details import error_answer, error_answers, problem_details
+from memplan.api.logs import log_fault
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
@@ -182,7 +183,7 @@ def _refusal(about: dict[str, Any], error: Exception) -> bytes:
     answer = error_answer(error)
     if answer is None:
         if not isinstance(error, MemplanError):
-            log_failure(error, "/v1/batch")
+            log_fault(error, "/v1/batch failed")
         answer = problem_details(500, ("memplan: failed; its log says where",))
     return _line(about, "error", bytes(answer.body))
 

@@ -410,7 +410,7 @@ def test_a_failure_of_the_program_is_logged_without_its_message(caplog: pytest.L
     answer = answer_to_failing(RuntimeError(message))
     assert answer.status_code == 500
     assert answer.json()["detail"] == "memplan: failed; its log says where"
-    assert "RuntimeError at /fail" in caplog.text
+    assert "RuntimeError: /fail failed" in caplog.text
     assert message not in caplog.text
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from memplan.api.http.serving.server import listening
-from memplan.api.readiness import Check, Readiness
+from memplan.api.readiness import Readiness
 from memplan.api.settings import read_settings
 from memplan.api.store.errors import StoreError
 from memplan.planner.errors import OptionError
@@ -61,9 +61,7 @@ def test_a_server_says_what_it_lacks_to_be_ready() -> None:
         return False
 
     with running() as server:
-        server.service.readiness = Readiness(
-            Check(no, "memplan: could not solve"), Check(no, "memplan: could not store")
-        )
+        server.service.readiness = Readiness({"memplan: could not solve": no, "memplan: could not store": no})
         answer = server.client.get("/readyz")
     assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
     assert answer.headers["retry-after"] == "1"
@@ -81,7 +79,7 @@ def test_a_check_that_fails_or_never_answers_does_not_hold() -> None:
     async def yes() -> bool:
         return True
 
-    readiness = Readiness(Check(fails, "one"), Check(never, "two"), Check(yes, "three"), patience_s=0.01)
+    readiness = Readiness({"one": fails, "two": never, "three": yes}, patience_s=0.01)
     assert anyio.run(readiness.lacks) == ("one", "two")
 
 
@@ -93,7 +91,7 @@ def test_what_was_found_is_believed_for_a_while() -> None:
         return True
 
     async def ask_twice() -> None:
-        readiness = Readiness(Check(holds, "one"))
+        readiness = Readiness({"one": holds})
         assert await readiness.lacks() == await readiness.lacks() == ()
 
     anyio.run(ask_twice)
