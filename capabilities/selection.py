@@ -30,7 +30,7 @@ class Selection:
         Where an option also takes `formats`, it is called so. Raises OptionError for names that the answer has not.
         """
         models = get_args(answer) or (answer,)  # an answer may be of several models
-        known = {name: None for model in models for name in model.model_json_schema(mode="serialization")["properties"]}
+        known = {name: None for model in models for name in _names_of(model)}
         names = [name.strip() for text in fields for name in text.split(",")]
         for name in (each.removeprefix("-") for each in names):
             if name not in known:
@@ -52,6 +52,13 @@ class Selection:
     def taken(self, content: dict[str, Any]) -> dict[str, Any]:
         """Return these fields of an answer."""
         return {name: value for name, value in content.items() if name in self.names}
+
+
+def _names_of(model: type[BaseModel]) -> Iterable[str]:
+    """Return the fields of a model as JSON has them; the schema of one that holds others of its own refers to it."""
+    schema = model.model_json_schema(mode="serialization")
+    found: Iterable[str] = schema.get("$defs", {}).get(model.__name__, schema)["properties"]
+    return found
 
 
 def select_fields(answer: BaseModel, fields: Iterable[str] = ()) -> dict[str, Any]:
