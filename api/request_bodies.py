@@ -132,6 +132,8 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
             return BodyParts(files={first.name: SentFile(body)})
         if not {"buffers", PLAN, "problem"}.isdisjoint(rest - shape.own):
             raise InputError(f"{first.name}: must not be a problem of buffers: /v1/{PLAN} takes one")
+        if "buffers" in shape.own and not {"graph", "ops"}.isdisjoint(rest):
+            raise InputError(f"{first.name}: must not be a graph of operations: /v1/order and /v1/cascade take one")
         parts = _taken(shape, content, shape.own, terms)
         parts.fields = {first.name: content}
         return parts

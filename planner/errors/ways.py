@@ -26,6 +26,7 @@ _WAYS = [
     (r"options: must be an object", 'write {"time_limit_s": 5}'),
     (r"pools\[\d+\]: must be an object", 'write {"name": "sram", "size": 131072}'),
     (r"ops\[\d+\]: must be an object", 'write {"in": [0], "out": [1]}'),
+    (r"(plan|keep): must be an object", "give what plan answered, as JSON"),
     (r"must be an object", 'write {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}]}'),
     (r"^[^:]*: must not be empty$", "is it cut short, or still to be written? Make or fetch it again"),
     (r"must be a non-empty", 'write a name, as "conv1", or a number'),

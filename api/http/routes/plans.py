@@ -19,6 +19,7 @@ from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
 from memplan.api.store.tables.jobs import HASH
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import shown
 
 router = APIRouter()
 
@@ -47,7 +48,10 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
     """
     service, capability = Service.of(request), CAPABILITIES[PLAN]
     wanted = Wanted.of(request, capability.answer)
-    known = await service.cache.by_hash(problem_hash) if HASH.fullmatch(problem_hash) else None
+    if not HASH.fullmatch(problem_hash):
+        rule = "must be sha256: and 64 hexadecimal digits"
+        return problem_details(404, (f"problem_hash: {rule}, got {shown(problem_hash)}",))
+    known = await service.cache.by_hash(problem_hash)
     if known is None or known.pool is None:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
     write = partial(_answer, request, problem_hash, known, service.gate.requires_keys)

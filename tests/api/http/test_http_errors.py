@@ -121,6 +121,7 @@ def test_a_wrong_table_is_told_line_and_column(server: Running, body: bytes, sta
         ({}, ["problem: is required"]),
         ({"problem": 5}, ["problem: must be an object, got 5"]),
         ({"problem": {}}, ["buffers: is required"]),
+        ({"graph": {}}, ["problem: must not be a graph of operations: /v1/order and /v1/cascade take one"]),
         ({"options": {}}, ["problem: is required"]),
         ({"problem": PROBLEM, "option": {}, "plan": 1}, ["option: is not a known field", "plan: is not a known field"]),
         (LATE, ["buffers[3].end: must be greater than start (7), got 5"]),

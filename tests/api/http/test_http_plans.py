@@ -80,9 +80,17 @@ def test_a_plan_that_may_become_better_is_asked_for_again(server: Running) -> No
     assert changed.status_code == (200 if changed.headers["etag"] != answer.headers["etag"] else 304)
 
 
-@pytest.mark.parametrize("name", [f"sha256:{64 * 'f'}", "sha256:", "md5:0", "%00"])
-def test_of_what_is_not_known_there_is_no_plan(server: Running, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (f"sha256:{64 * 'f'}", "no plan is known of such a problem"),
+        ("sha256:", 'must be sha256: and 64 hexadecimal digits, got "sha256:"'),
+        ("%00", 'must be sha256: and 64 hexadecimal digits, got "\\u0000"'),
+    ],
+)
+def test_of_what_is_not_known_there_is_no_plan(server: Running, name: str, sentence: str) -> None:
     answer = server.client.get(f"/v1/plans/{name}")
+    assert answer.json()["detail"] == f"problem_hash: {sentence}"
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
     assert answer.headers["cache-control"] == "no-store"
 
