@@ -70,7 +70,7 @@ def test_an_order_with_the_least_peak_is_the_answer(server: Running) -> None:
             {"graph": GRAPH, "options": {"seed": 1}},
             "",
             "seed: is not a known field (the options are alignment, count_resident, deterministic, dims, extra_cost,"
-            " goal, in_place, points, recompute, scratch, shape, time_limit_s, views, with_certificate, with_plan,"
+            " goal, in_place, points, recompute, scratch, time_limit_s, views, with_certificate, with_plan,"
             " within)",
         ),
         ({"graph": GRAPH, "options": 3}, "", "options: must be an object, got 3"),
