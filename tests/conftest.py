@@ -58,7 +58,7 @@ _WAITING = {
 }
 """Tests with clocks or many processes, which wait more than they work: one process runs all of a group, at first."""
 _GROUPS = _WAITING | {
-    "exports": ("tests/api/executorch",),
+    "exports": ("tests/api/executorch", "tests/packaging/test_docs.py"),
     "pages": ("tests/api/reports/page/test_page",),
     "stores": (
         "tests/api/store",
