@@ -12,32 +12,30 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import tvm_problems as tvm
 
+MINIMALLOC_EXAMPLE = (("b1", 4, 0, 3), ("b2", 4, 3, 9), ("b3", 4, 0, 9), ("b4", 4, 9, 21), ("b5", 4, 0, 21))
 
-def proved_peak(problem: Problem) -> int | None:
+
+@pytest.mark.parametrize(
+    ("problem", "peak"),
+    [
+        (tvm.conflicting(tvm.LINEAR, tvm.LINEAR_CONFLICTS), 140),
+        (tvm.conflicting(tvm.FAN_OUT, tvm.FAN_OUT_CONFLICTS), 210),
+        (tvm.living([(name, size, *tvm.FAN_OUT_LIVES[name]) for name, size in tvm.FAN_OUT.items()]), 190),
+        (tvm.living(tvm.MOBILENET), 1_117_718),
+        (tvm.living(tvm.MOBILENET_BY_CALLS), 1_418_774),
+        (tvm.living(tvm.RESNET), 7_200_256),
+        (tvm.living(MINIMALLOC_EXAMPLE), 12),
+        (tvm.living(MINIMALLOC_EXAMPLE, [{"size": 11}]), None),
+    ],
+    ids=[
+        *("line", "fan-out, all conflicts both ways", "fan-out, what is alive when"),
+        *("mobilenet", "mobilenet, each function by itself", "resnet", "minimalloc", "minimalloc in 11 bytes"),
+    ],
+)
+def test_what_others_published_is_reached_and_proved(problem: Problem, peak: int | None) -> None:
     plan = solve(problem, time_limit_s=60)
-    assert (plan.status, plan.lower_bound) == ("optimal", plan.peak)
-    return plan.peak
-
-
-def test_the_line_of_usmp_needs_140() -> None:
-    assert proved_peak(tvm.conflicting(tvm.LINEAR, tvm.LINEAR_CONFLICTS)) == 140
-
-
-def test_the_fan_out_of_usmp_needs_210_with_all_conflicts_both_ways() -> None:
-    assert proved_peak(tvm.conflicting(tvm.FAN_OUT, tvm.FAN_OUT_CONFLICTS)) == 210
-
-
-def test_the_fan_out_of_usmp_needs_190_by_what_is_alive_when() -> None:
-    rows = [(name, size, *tvm.FAN_OUT_LIVES[name]) for name, size in tvm.FAN_OUT.items()]
-    assert proved_peak(tvm.living(rows)) == 190
-
-
-def test_the_mobilenet_subgraph_needs_its_pressure_in_one_memory() -> None:
-    assert proved_peak(tvm.living(tvm.MOBILENET)) == 1_117_718
-
-
-def test_planning_each_function_by_itself_first_costs_a_quarter_more_than_planning_all_together() -> None:
-    assert proved_peak(tvm.living(tvm.MOBILENET_BY_CALLS)) == 1_418_774
+    assert (plan.status, plan.peak) == ("infeasible" if peak is None else "optimal", peak)
+    assert peak is None or plan.lower_bound == peak
 
 
 @pytest.mark.parametrize("objective", ["peak", "cost"])
@@ -47,10 +45,6 @@ def test_the_mobilenet_subgraph_with_a_fast_memory_is_proved_to_need_1_117_462_o
     plan = solve(Problem.model_validate({**problem.model_dump(), "objective": objective}), time_limit_s=60)
     assert (plan.status, plan.stop_reason) == ("optimal", "proved")
     assert plan.pools[1].used == plan.pools[1].lower_bound == 1_117_462
-
-
-def test_the_resnet_subgraph_needs_its_pressure() -> None:
-    assert proved_peak(tvm.living(tvm.RESNET)) == 7_200_256
 
 
 @pytest.mark.parametrize(
@@ -64,15 +58,6 @@ def test_where_nothing_fits_all_three_buffers_are_named(solver: str) -> None:
     assert plan.explanation is not None
     assert plan.explanation.buffers == ("bi_a", "bi_b", "bi_c")
     assert plan.explanation.missing_bytes == 20
-
-
-MINIMALLOC_EXAMPLE = (("b1", 4, 0, 3), ("b2", 4, 3, 9), ("b3", 4, 0, 9), ("b4", 4, 9, 21), ("b5", 4, 0, 21))
-
-
-def test_the_example_of_minimalloc_fits_into_12_and_not_into_11() -> None:
-    assert proved_peak(tvm.living(MINIMALLOC_EXAMPLE)) == 12
-    plan = solve(tvm.living(MINIMALLOC_EXAMPLE, [{"size": 11}]))
-    assert plan.status == "infeasible"
 
 
 def test_the_offsets_in_minimallocs_readme_hold() -> None:
