@@ -19,10 +19,17 @@ ROWS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "
 PROBLEM: dict[str, Any] = {"buffers": ROWS}
 OLD = {"placements": [{"id": "a", "pool": "default", "offset": 48}, {"id": "b", "pool": "default", "offset": 0}]}
 OBJECTS = {"kind": "objects", "alignment": 32, "buffers": ROWS}
+PRICED = {
+    "buffers": [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(3)],
+    "reuse": [{"pairs": [[0, 1]], "cost": 1}, {"pairs": [[0, 2], [1, 2]], "cost": 2}],
+    "pools": [{"name": "ub", "size": 8}],
+    "objective": "cost",
+}
 MODES: list[tuple[str, dict[str, Any], Any]] = [
     ("heaps", {"problem": PROBLEM, "options": {"heap_limit": 80}}, ["heap 1", "heap 2"]),
     ("objects", {"problem": OBJECTS}, [["a"], ["b"]]),
     ("a bare problem of objects", OBJECTS, [["a"], ["b"]]),
+    ("plans that differ", {"problem": PRICED, "options": {"plans": 9, "distance": 2}}, [2, 2, 5]),
     ("an old plan", {"problem": PROBLEM, "keep": OLD}, [48, 0]),
 ]
 
@@ -37,6 +44,8 @@ def told(answer: Any) -> Any:
     """Return what of an answer shows its mode."""
     if "objects" in answer:
         return [each["buffers"] for each in answer["objects"]]
+    if answer.get("others"):
+        return [each["cost"] for each in answer["others"]["plans"]]
     if answer.get("heaps"):
         return [each["pool"] for each in answer["placements"]]
     return [each["offset"] for each in answer["placements"]]
