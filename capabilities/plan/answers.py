@@ -98,10 +98,17 @@ def headline(plan: Plan) -> str:
     """Say in one line what is known of a plan, or why there is none."""
     if plan.peak is None:
         return f"{plan.status}: {plan.explanation.message if plan.explanation else plan.stop_reason}"
-    bound = "" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}"
-    gap = "" if plan.gap is None else f", gap {gap_text(plan.gap)}"
+    peak = f"peak {plan.peak:,} bytes" + ("" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}")
+    what = peak if plan.cost is None else f"{cost_text(plan)}; {peak};"
+    gap = "" if plan.gap is None else f"{',' if plan.cost is None else ''} gap {gap_text(plan.gap)}"
     spent = "" if plan.wall_time_s is None else f", {plan.wall_time_s:.2f} s"
-    return f"{plan.status}: peak {plan.peak:,} bytes{bound}{gap}, by {plan.solver}{spent}"
+    return f"{plan.status}: {what}{gap}, by {plan.solver}{spent}"
+
+
+def cost_text(plan: Plan) -> str:
+    """Say what a plan costs, and below what none can be."""
+    bound = "" if plan.cost_lower_bound is None else f", lower bound {plan.cost_lower_bound:g}"
+    return f"cost {plan.cost:g}{bound}"
 
 
 def kept_lines(plan: Plan) -> Iterator[str]:
@@ -119,8 +126,7 @@ def kept_lines(plan: Plan) -> Iterator[str]:
 def others_lines(others: Others) -> Iterator[str]:
     """Yield a line for each plan beside the first one, and whether there are more."""
     for number, plan in enumerate(others.plans, start=2):
-        bound = "" if plan.cost_lower_bound is None else f", lower bound {plan.cost_lower_bound:g}"
-        yield f"plan {number}: {plan.status}, cost {plan.cost:g}{bound}"
+        yield f"plan {number}: {plan.status}, {cost_text(plan)}"
     pairs = counted(others.distance, "pair")
     more = "no other plan differs" if others.complete else "each differs"
     yield f"{more} in at least {pairs} that pay from those before it"
