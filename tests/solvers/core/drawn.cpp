@@ -62,7 +62,12 @@ bool is_right(std::uint64_t seed) {
   options.allocate = take, options.release = give_back, options.arena = &account;
   std::vector<std::int64_t> offsets(c.buffers.size() + 1, -7), again(c.buffers.size() + 1, -7);
   const memplan_result result = memplan_plan(&c.problem, &options, offsets.data());
+  std::vector<char> text(256);
+  std::size_t length = 0;
+  const memplan_result proof = memplan_certify(&c.problem, &options, result.peak, text.data(), text.size(), &length);
   if (account.blocks != 0) return std::printf("seed %" PRIu64 ": memory was not given back\n", seed), false;
+  if (proof.status == MEMPLAN_OPTIMAL && c.is_tiny && result.peak > 0 && can_fit(c, result.peak - 1))
+    return std::printf("seed %" PRIu64 ": certified, and it fits below\n", seed), false;
   if (result.status == MEMPLAN_INVALID) return std::printf("seed %" PRIu64 ": rule %d\n", seed, result.rule), false;
   if (result.status == MEMPLAN_OUT_OF_MEMORY) return account.left < 0;
   if (result.peak >= 0) {

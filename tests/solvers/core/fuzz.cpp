@@ -44,6 +44,11 @@ bool is_sound(const memplan_problem &problem) {
   if (result.rule >= MEMPLAN_SIZE_NEGATIVE && result.rule <= MEMPLAN_RANGE_WRONG && result.buffer == MEMPLAN_NONE)
     return false;
   if (result.peak >= 0 && memplan_check(&problem, offsets).status != MEMPLAN_FEASIBLE) return false;
+  static char text[512];
+  std::size_t length = 0;
+  const memplan_result proof = memplan_certify(one_in(99) ? nullptr : &problem, one_in(9) ? nullptr : &options, number(),
+                                               one_in(99) ? nullptr : text, row(sizeof text - 1) % sizeof text, &length);
+  if ((proof.status == MEMPLAN_INVALID) != (proof.rule != MEMPLAN_FINE)) return false;
   for (std::int64_t &offset : offsets) offset = number();
   const memplan_result check = memplan_check(one_in(99) ? nullptr : &problem, one_in(99) ? nullptr : offsets);
   return (check.status == MEMPLAN_INVALID) == (check.rule != MEMPLAN_FINE) && *memplan_rule_text(check.rule) != '\0';

@@ -119,6 +119,12 @@ def test_nonsense_is_refused_with_the_row_and_the_rule(sanitized: Path) -> None:
     run(sanitized / "fuzz", str(20_000 * DEPTH), "0")
 
 
+def test_designs_of_banks_pins_and_a_stack_are_placed_or_proved_not_to_fit(tmp_path: Path) -> None:
+    made = linked(tmp_path / "designs", "designs.cpp", "g++", "-std=c++20")
+    placed, unfit, left_open = (int(part.split()[0]) for part in run(made, str(60 * DEPTH), "1").split(", "))
+    assert (placed > 20 * DEPTH, unfit > 5 * DEPTH, left_open) == (True, True, 0)
+
+
 def test_threads_share_nothing(tmp_path: Path) -> None:
     sources = [*FACE, PROGRAMS / "drawn.cpp"]
     run("g++", *SANITIZED, "-fsanitize=thread", f"-I{HERE}", *sources, "-pthread", "-o", tmp_path / "drawn")
