@@ -27,7 +27,7 @@ export function recognised(text) {
 export function readText(text, name) {
   const table = /^\s*[[{]/.test(text) ? null : readCsv(text);
   if (table) return table;
-  const commands = "memplan plan FILE --open draws other files, memplan serve reads them here";
+  const commands = "memplan plan FILE --format page draws other files, memplan serve reads them here";
   let found;
   try {
     found = recognised(text);
