@@ -30,8 +30,8 @@ class Seat:
 class AdmissionQueue:
     """`places` requests at once, of which one key's hold at most `of_key`; `length` more wait. For one event loop.
 
-    Those that are due first go first, but for those of a key that holds all it may. Who has waited for a part of his
-    time asks whoever has held a place for longest to be short; where all were asked, there is one place more for each.
+    Those that are due first go first, but for those of a key that holds all it may. One that has waited for a part of
+    its time asks the one that has held a place for longest to be short; where all were asked, places double.
     Requests that may not be refused wait beyond the length, and do not count as waiting.
     """
 

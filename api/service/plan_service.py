@@ -191,6 +191,8 @@ class PlanService:
         finally:
             self._queue.leave(place)
         result = replace(found, elapsed_s=taken.passed_s)
+        if result.stop_reason == "cancelled" and not cancelled.is_set():  # by the queue, for others that wait
+            result = replace(result, stop_reason="time_limit")
         self._note(request, result, "worker")
         return result
 

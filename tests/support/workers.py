@@ -13,7 +13,7 @@ from memplan.solvers.search.result import SolveResult
 
 
 class PatientWorkers:
-    """Solves nothing until `may_answer` is set, or the caller is cancelled; then it answers with what it started from.
+    """Solves nothing until `may_answer` is set, the caller is cancelled or others are due; it answers its start.
 
     Where that is nothing, it packs quickly.
     """
@@ -27,13 +27,11 @@ class PatientWorkers:
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         self.tasks.append(asked)
         self.is_asked.set()
-        waiting = {asyncio.create_task(event.wait()) for event in (self.may_answer, cancelled)}
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waiting:
-            wait.cancel()
+        while not (self.may_answer.is_set() or cancelled.is_set() or is_short.is_set()):
+            await asyncio.sleep(0.005)
         self.cancelled += cancelled.is_set()
         plan = asked.start or packed(asked.problem)
-        return SolveResult(plan, stop_reason="cancelled" if cancelled.is_set() else "time_limit")
+        return SolveResult(plan, stop_reason="time_limit" if self.may_answer.is_set() else "cancelled")
 
 
 def packed(problem: Problem) -> Plan:

@@ -116,6 +116,18 @@ def test_a_caller_that_leaves_has_the_best_so_far(waits: bool) -> None:
     in_a_room(day)
 
 
+def test_a_search_that_ends_early_for_one_that_waits_was_cancelled_by_nobody() -> None:
+    async def day(room: Room) -> None:
+        first = asyncio.create_task(room.ask(HARD))
+        await room.workers.is_asked.wait()
+        second = asyncio.create_task(room.ask(SMALL, Options(time_limit_s=1.0)))
+        assert (await first).stop_reason == "time_limit"
+        room.workers.may_answer.set()
+        await second
+
+    in_a_room(day)
+
+
 def test_options_are_checked_though_the_plan_is_known() -> None:
     async def day(room: Room) -> None:
         await room.ask(QUICK)
