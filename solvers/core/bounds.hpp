@@ -91,7 +91,8 @@ class Bounds {
       n_grids = std::min(n_grids + 1, kGrids);
     }
     grids[n_grids++] = {common, 0};
-    std::sort(grids, grids + n_grids, [](const Grid &a, const Grid &b) { return a.step < b.step; });
+    for (int x = 1; x < n_grids; ++x)  // few: GCC warns of what std::sort does with many
+      for (int at = x; at > 0 && grids[at].step < grids[at - 1].step; --at) std::swap(grids[at], grids[at - 1]);
     for (int x = 0; x < n_grids; ++x)
       if (grids[x].step > (x > 0 ? grids[x - 1].step : 1)) round_up_to(grids[x].step, found);
   }

@@ -15,9 +15,9 @@ from tests.support.failing_reader import FAULTS
 
 FAULT = "cannot be read, by a fault of memplan; please report "
 SENTENCES = {
-    b"fault:key": FAULT + 'KeyError "nodes" at tests/support/failing_reader.py:10',
+    b"fault:key": FAULT + 'KeyError "nodes" at tests/support/failing_reader.py:11',
     b"fault:deep": "must not be nested deeper than its reader can follow",
-    b"fault:none": FAULT + "AttributeError at tests/support/failing_reader.py:12",
+    b"fault:none": FAULT + "AttributeError at tests/support/failing_reader.py:13",
     b"fault:memory": "needs more memory to be read than there is",
 }
 

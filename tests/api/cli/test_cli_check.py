@@ -181,7 +181,7 @@ def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
         (["--baseline-problem", MODEL], "baseline-problem: must come with a baseline"),
         (
             ["--views", "separate"],
-            "{file}: dims, shape, views, scratch: must be given for models only (tflite, onnx",
+            "{file}: dims, views, scratch: must be given for models only (tflite, onnx",
         ),
         (["--save-plan", "plan.txt"], "plan.txt: must end in .json or .csv"),
         (["--time-limit", "0"], "time-limit: must be greater than 0"),

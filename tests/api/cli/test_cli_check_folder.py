@@ -124,7 +124,10 @@ def test_a_problem_is_checked_where_the_file_names_it(folder: Path, capfd: Captu
         ("[default]\nbudget = [1, 2]", "budgets.toml: default.budget: must name its pool"),
         ('[default]\ntolerance = "much"', "budgets.toml: default.tolerance: must be a size or a percentage, "),
         ("[default]\ntolerance = 5", "budgets.toml: default.tolerance: must be "),
-        ('[default]\ndim = "batch"', 'budgets.toml: default.dim: must be NAME=SIZE, as in batch=1, got "batch"'),
+        (
+            '[default]\ndim = "batch"',
+            "budgets.toml: default.dim: must be NAME=SIZE, as in batch=1, or of an input NAME=SIZE,",
+        ),
         ('[default]\ntime-limit = "x"', "budgets.toml: default.time-limit: must be "),
     ],
 )

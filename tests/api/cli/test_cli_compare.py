@@ -99,7 +99,10 @@ def test_a_format_whose_planner_is_not_known_is_compared_with_no_planner(tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--dim", "batch"], 'dim: must be NAME=SIZE, as in batch=1, got "batch"'),
+        (
+            ["--dim", "batch"],
+            "dim: must be NAME=SIZE, as in batch=1, or of an input NAME=SIZE,",
+        ),
         (["--dim", "a=1", "--dim", "a=2"], 'dim: must be given once for each name, got "a" again'),
         (["--alignment", "0"], "alignment: must be at least 1, got 0"),
         (["--dim", "batch=1"], '{file}: dim: must not be given, as TFLite names no dimensions, got "batch"'),
@@ -160,7 +163,7 @@ def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Ca
         assert json.loads(capfd.readouterr().out)["again"]["same"] == "bytes"
     (tmp_path / "a.json").write_text('{"buffers": []}')
     assert main(["plan", str(tmp_path / "a.json"), "--dim", "batch=1"]) == 2
-    assert "dims, shape, views, scratch: must be given for models only" in capfd.readouterr().err
+    assert "dims, views, scratch: must be given for models only" in capfd.readouterr().err
 
 
 def test_a_model_that_its_runtimes_planner_cannot_express_is_compared_without_it(capfd: Captured) -> None:

@@ -88,7 +88,11 @@ def test_the_format_is_told_by_the_bytes_or_the_name(
         (b"", "", "file: must not be empty"),
         (b"\x00\x01", "", "file: must be of a known format, got "),
         (MODEL[:200], "", "model.buffers: must lie in the file (200 bytes)"),
-        (MODEL, "dims=batch", 'dims: must be NAME=SIZE, as in batch=1, got "batch"'),
+        (
+            MODEL,
+            "dims=batch",
+            "dims: must be NAME=SIZE, as in batch=1, or of an input NAME=SIZE,",
+        ),
         (MODEL, "scratch=my_op", "scratch: must be OPERATOR=BYTES, as in my_op=1024, got "),
         (MODEL, "alignment=0", "alignment: must be "),
     ],

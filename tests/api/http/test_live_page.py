@@ -383,6 +383,7 @@ def test_answers_are_tables_whose_plans_open(opened: Tab) -> None:
     gains = {row[0].strip(): row[heads.index("gain if shrunk")] for row in rows if len(row) == len(heads)}
     assert gains["conv1"] == "32 B"  # half of it leaves 80 B of 112
     give(opened, "again.json", json.dumps(SMALL).encode())
+    said(opened, "planned in")
     badge(opened, "valid: checked")
     question(opened, "sweep")
     opened.page.wait_for_selector("circle.point.optimal")

@@ -28,6 +28,7 @@ def tables() -> dict[str, type[NamedTuple]]:
             module = import_module(".".join(("memplan", *file.relative_to(ROOT).with_suffix("").parts)))
             own = (value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__)
             found |= {value.__name__: value for value in own if hasattr(value, "_fields")}
+    del found["Limits"]  # fields of PlainTask, for callers
     return found
 
 

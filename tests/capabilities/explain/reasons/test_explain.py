@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memplan.api.bench.generators import tight
 from memplan.capabilities.explain.explain import CAPABILITY, explain, lines
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.reasons.live_sets import enough
@@ -198,9 +199,9 @@ def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
     assert (found.needed, found.would_do) == (61, Enough(pool="s", size=61, proved=True))
 
 
-@pytest.mark.parametrize(("capacity", "status"), [(1000, "unknown"), (2000, "fits")])
+@pytest.mark.parametrize(("capacity", "status"), [(100_000, "unknown"), (200_000, "fits")])
 def test_an_explanation_that_its_limit_ended_says_so(capacity: int, status: str) -> None:
-    problem = full_load(1, 300).with_capacity(capacity)
+    problem = tight(seed=1, n=300, height=100_000, live=20, turnover=3.0).problem.with_capacity(capacity)
     found = explain(problem, options=ExplainOptions(time_limit_s=0.3))
     assert (found.status, found.stop_reason) == (status, "time_limit")
     assert CAPABILITY.exit_status(found) == (status == "unknown")
