@@ -116,7 +116,7 @@ def test_a_caller_that_leaves_has_the_best_so_far(waits: bool) -> None:
     in_a_room(day)
 
 
-def test_a_search_that_ends_early_for_one_that_waits_was_cancelled_by_nobody() -> None:
+def test_a_search_that_ends_early_for_one_that_waits_was_short_of_time() -> None:
     async def day(room: Room) -> None:
         first = asyncio.create_task(room.ask(HARD))
         await room.workers.is_asked.wait()
