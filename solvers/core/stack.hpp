@@ -7,6 +7,15 @@ namespace memplan {
 // What a kernel returns where there is no memory.
 inline constexpr i64 kNoMemory = INT64_MIN;
 
+// The result of a search over tables, whose own arrays last as long as the call.
+template <class Search, class... Tables>
+i64 run_in_arena(const Tables &...tables) {
+  Allocator allocator;
+  Arena arena(allocator);
+  Search search(tables..., arena);
+  return arena.has_failed ? kNoMemory : search.run();
+}
+
 template <class T>
 struct Stack {
   Array<T> room;

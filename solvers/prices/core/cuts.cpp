@@ -239,15 +239,9 @@ class Simplex {
 }  // namespace memplan::prices
 
 MEMPLAN_KERNEL memplan_find_cliques(const memplan::prices::Cliques *run) {
-  memplan::Allocator allocator;
-  memplan::Arena arena(allocator);
-  memplan::prices::CliqueSearch search(*run, arena);
-  return arena.has_failed ? memplan::kNoMemory : search.run();
+  return memplan::run_in_arena<memplan::prices::CliqueSearch>(*run);
 }
 
 MEMPLAN_KERNEL memplan_pack_prices(const memplan::prices::Packing *run) {
-  memplan::Allocator allocator;
-  memplan::Arena arena(allocator);
-  memplan::prices::Simplex simplex(*run, arena);
-  return arena.has_failed ? memplan::kNoMemory : simplex.run();
+  return memplan::run_in_arena<memplan::prices::Simplex>(*run);
 }

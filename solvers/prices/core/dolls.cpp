@@ -18,8 +18,6 @@ struct Dolls {
   Array<i64> flag;
 };
 
-enum Outcome : i64 { kNoneBelow = -1, kStopped = -2 };
-
 class Search {
  public:
   Search(const PieceTable &piece, const Dolls &run, Arena &arena)
@@ -144,8 +142,5 @@ class Search {
 }  // namespace memplan::prices
 
 MEMPLAN_KERNEL memplan_open_dolls(const memplan::prices::PieceTable *piece, const memplan::prices::Dolls *run) {
-  memplan::Allocator allocator;
-  memplan::Arena arena(allocator);
-  memplan::prices::Search search(*piece, *run, arena);
-  return arena.has_failed ? memplan::kNoMemory : search.run();
+  return memplan::run_in_arena<memplan::prices::Search>(*piece, *run);
 }

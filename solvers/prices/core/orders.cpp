@@ -22,7 +22,6 @@ struct Orders {
   Array<i64> flag;
 };
 
-enum Outcome : i64 { kNoneBelow = -1, kStopped = -2 };
 enum Relation : i64 { kBelow = 1, kAbove = 2, kApart = 3, kMeet = 4 };
 
 // Two buffers, entry `k` of the first and `back` of the second; `number` among the pairs with a price, or kAbsent.
@@ -266,8 +265,5 @@ class Search {
 }  // namespace memplan::prices
 
 MEMPLAN_KERNEL memplan_least_orders(const memplan::prices::PieceTable *piece, const memplan::prices::Orders *run) {
-  memplan::Allocator allocator;
-  memplan::Arena arena(allocator);
-  memplan::prices::Search search(*piece, *run, arena);
-  return arena.has_failed ? memplan::kNoMemory : search.run();
+  return memplan::run_in_arena<memplan::prices::Search>(*piece, *run);
 }

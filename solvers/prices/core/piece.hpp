@@ -22,6 +22,9 @@ struct PieceTable {
 // The price of a pair that must not meet.
 inline constexpr i64 kNever = -1;
 
+// What a search for the least price returns in its place, see dolls.py.
+enum Outcome : i64 { kNoneBelow = -1, kStopped = -2 };
+
 struct Span {
   i64 low;
   i64 high;

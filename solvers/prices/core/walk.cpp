@@ -251,8 +251,5 @@ class Walker {
 }  // namespace memplan::prices
 
 MEMPLAN_KERNEL memplan_walk(const memplan::prices::PieceTable *piece, const memplan::prices::Walk *run) {
-  memplan::Allocator allocator;
-  memplan::Arena arena(allocator);
-  memplan::prices::Walker walker(*piece, *run, arena);
-  return arena.has_failed ? memplan::kNoMemory : walker.run();
+  return memplan::run_in_arena<memplan::prices::Walker>(*piece, *run);
 }
