@@ -43,8 +43,8 @@ class WorkService:
         """Return the answer to a request, its kind, head and body, by the deadline, or soon after `cancelled` is set.
 
         Where others wait it may be the best so far, unless it `counts_work`. It is begun once again where the child is
-        lost. Raises InputError and other errors of the kind, FullError where
-        no place is free, and NotInTimeError where its time was too short for an answer.
+        lost. Raises InputError and other errors of the kind, FullError where no place is free, and NotInTimeError where
+        its time was too short for an answer.
         """
         place = await self._queue.take(max(0.0, deadline.left_s), cancelled=cancelled, caller=key_id)
         if place is None:

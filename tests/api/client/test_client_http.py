@@ -31,7 +31,6 @@ TWO = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 24, "start": 0, "end": 2}, {"id": "b", "size": 40, "start": 1, "end": 3}]}
 )
 HARD = Problem.model_validate(hard_request(11)["problem"])
-SHORT = Options(time_limit_s=0.5)
 SUMS = ({"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]})
 
 

@@ -17,7 +17,6 @@ from memplan.planner.model.problem import BankUse, Buffer, Pool, Problem
 from memplan.planner.model.rows import Placement
 from tests.support.sentences import rules
 
-MOD = {"modulus": 4, "remainder": 0}
 ROWS = [
     {"id": "a", "size": 64, "start": 0, "end": 2, "alignment": 8},
     {
