@@ -13,7 +13,7 @@ from memplan.api.refusals import FullError
 _PARTS = 4
 """A request that waits asks for room after each such part of its time."""
 _SHARE_S = 0.05
-"""The time that every place is held, whoever waits."""
+"""The time that every place is held, whatever waits."""
 
 
 @dataclass(eq=False)

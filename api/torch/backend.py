@@ -34,7 +34,7 @@ class BackendOptions(CapabilityOptions):
     """The options of the backend; a capacity is bytes, or a text such as 8GiB."""
 
     capacity: Size | None = Field(None, description="Memory for parameters and activations of a training step.")
-    inner: Literal["inductor", "eager"] = Field("inductor", description="Who runs the graphs.")
+    inner: Literal["inductor", "eager"] = Field("inductor", description="What runs the graphs.")
     time_limit_s: float = Field(_TIME_LIMIT_S, gt=0, le=3600, description="Seconds for each graph.")
 
 

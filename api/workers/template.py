@@ -102,7 +102,7 @@ class ForkedChild(ChildProcess):
 def fork_always() -> None:
     """Fork whenever that is asked for, and return in each fork, whose pipes are its standard input and output.
 
-    It is asked by a socket that is the template's standard input; the template ends with whoever asks.
+    It is asked by a socket that is the template's standard input; the template ends with the process that asks.
     """
     line = socket.socket(fileno=0)
     gc.collect()

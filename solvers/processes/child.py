@@ -48,7 +48,7 @@ def started(
 ) -> subprocess.Popen[bytes]:
     """Run a module of ours in a process group of its own, with what is harmless of this process's environment.
 
-    It is heard by pipes, or has a `line` to whoever starts it.
+    It is heard by pipes, or has a `line` to the process that starts it.
     """
     return subprocess.Popen(
         command(module),

@@ -24,7 +24,7 @@ def fits(
     ],
     capacity: Annotated[str | None, typer.Option(metavar="SIZE", help="The device's memory, such as 24GiB.")] = None,
     allocator: Annotated[
-        str, typer.Option(help="Who gives out memory: cuda, plan, cpu, or settings as max_split_size_mb:128.")
+        str, typer.Option(help="What gives out memory: cuda, plan, cpu, or settings as max_split_size_mb:128.")
     ] = "cuda",
     suggest: Annotated[bool, typer.Option("--suggest", help="Say what would make it fit, each tried.")] = False,
     computed: Annotated[bool, typer.Option("--computed", help="Run the step on real values.")] = False,
