@@ -75,24 +75,27 @@ def _meet(kept: KeptBuffers, i: I64, j: I64) -> Bool:
 
 
 def idle_prices(problem: ProblemFields) -> Iterator[Finding]:
-    """Entries of `reuse` cost nothing: costs are not minimised, or two of a pair are alive together or conflict."""
+    """Entries of `reuse` cost nothing: costs are not minimised, or the two of a pair never share bytes."""
     if not counts_cost(problem.objective):
         got = shown(problem.objective)
         yield Finding("idle-prices", f'reuse: costs are minimised with objective "cost" or ["peak", "cost"], got {got}')
         return
+    table = problem.buffers
+    spans = [list(table.intervals(i)) for i in range(len(table))]
+    for i, (root, _) in problem.roots.items():
+        spans[root] += spans[i]
+    pools = [set(table.pool_choices[k]) for k in table.pool_choice.tolist()]
     apart = {frozenset((problem.root_of(a), problem.root_of(b))) for a, b in problem.conflicts}
+
+    def is_idle(pair: tuple[Id, Id]) -> bool:
+        i, j = (problem.root_of(name) for name in pair)
+        is_alive = any(start < until and since < end for start, end in spans[i] for since, until in spans[j])
+        is_elsewhere = bool(pools[i] and pools[j]) and pools[i].isdisjoint(pools[j])
+        return is_alive or is_elsewhere or frozenset((i, j)) in apart
+
     for k, row in enumerate(problem.reuse):
-        idle = [pair for pair in row.pairs if _share_never(problem, pair, apart)]
+        idle = [pair for pair in row.pairs if is_idle(pair)]
         if idle:
             named = f"{shown(idle[0])} and {len(idle) - 1} other pairs" if idle[1:] else shown(idle[0])
-            yield Finding(
-                "idle-prices", f"reuse[{k}]: {named} conflict or are alive together, and share no bytes", idle[0]
-            )
-
-
-def _share_never(problem: ProblemFields, pair: tuple[Id, Id], apart: set[frozenset[int]]) -> bool:
-    i, j = (problem.root_of(name) for name in pair)
-    if frozenset((i, j)) in apart:
-        return True
-    mine, others = problem.buffers.intervals(i), problem.buffers.intervals(j)
-    return any(start < until and since < end for start, end in mine for since, until in others)
+            why = "conflict, are alive together or have no pool in common, and share no bytes"
+            yield Finding("idle-prices", f"reuse[{k}]: {named} {why}", idle[0])

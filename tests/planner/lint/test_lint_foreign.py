@@ -64,3 +64,12 @@ def test_addresses_count_not_offsets() -> None:
 def test_what_something_else_explains_is_fine(second: dict[str, Any], places: dict[str, int]) -> None:
     third = {"id": "c", "size": 6, "start": 0, "end": 9}
     assert found(A, second, third, places=places) == []
+
+
+def test_what_a_price_may_explain_is_fine() -> None:
+    """Above its neighbour's padding `b` shares no bytes with what comes later, which may cost something."""
+    rows = (A, B, {"id": "later", "size": 12, "start": 5, "end": 6})
+    places = {"a": 0, "b": 16, "later": 0}
+    priced = {"reuse": [{"pairs": [["b", "later"]], "cost": 1}], "objective": "cost"}
+    assert len(found(*rows, places=places)) == 1
+    assert found(*rows, places=places, **priced) == []

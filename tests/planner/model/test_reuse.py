@@ -105,8 +105,21 @@ def test_false_lists_and_prices_are_violations(claims: Data, wrong: str | None) 
     assert (claimed == []) if wrong is None else (len(claimed) == 1 and wrong in claimed[0])
 
 
-def test_lint_names_prices_that_no_plan_pays() -> None:
-    found = [finding.rule for finding in lint(problem(objective="peak"))]
-    assert "idle-prices" in found
-    assert "idle-prices" in [finding.rule for finding in lint(problem(conflicts=[["a", "b"]]))]
+LATER = {"id": "a later view", "size": 8, "start": 2, "end": 3, "alias_of": "a"}
+ELSEWHERE = [row | {"pools": ["ub" if row["id"] == "a" else "other"]} for row in BASE["buffers"][:3]]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"objective": "peak"},
+        {"conflicts": [["a", "b"]]},
+        {"conflicts": [["of b", "a"]]},
+        {"buffers": [*BASE["buffers"], LATER]},
+        {"buffers": ELSEWHERE, "pools": [*BASE["pools"], {"name": "other"}]},
+    ],
+    ids=["costs do not count", "conflict", "conflict of an alias", "alive with an alias", "no pool in common"],
+)
+def test_lint_names_prices_that_no_plan_pays(changed: Data) -> None:
+    assert "idle-prices" in [finding.rule for finding in lint(problem(**changed))]
     assert "idle-prices" not in [finding.rule for finding in lint(problem())]

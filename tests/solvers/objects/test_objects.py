@@ -159,3 +159,20 @@ def test_the_lines_name_objects_and_ways() -> None:
     found = list(objects_lines(plan(ObjectsProblem.model_validate(EXAMPLE), options=PlanOptions(time_limit_s=5))))
     assert found[0].startswith("optimal: ")
     assert any(line.endswith("of rgba16f: 2 buffers") for line in found)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"conflicts": [["a", "b"]]},
+        {"may_share": [["a", "b"]]},
+        {"bank": [{"buffers": ["a", "b"], "weight": 1}], "pools": [{"name": "x", "bank_size": 8}]},
+        {"reuse": [{"pairs": [["a", "b"]], "cost": 1}]},
+    ],
+    ids=lambda rules: next(iter(rules)),
+)
+def test_rules_of_pairs_are_refused_not_forgotten(rules: dict[str, Any]) -> None:
+    rows = [{"id": name, "size": 8, "start": k, "end": k + 1} for k, name in enumerate("ab")]
+    assert objects(Problem(buffers=rows)).total == 8
+    with pytest.raises(ProblemError, match="objects are shared by lifetimes alone"):
+        objects(Problem.model_validate({"buffers": rows, **rules}))
