@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import Field
@@ -231,9 +231,9 @@ def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     )
 
 
-def compared(step: StepMemory, device: FitsOptions, data: bytes) -> Compared:
+def compared(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
     """Return what a step has at its peak beside the device of a snapshot that has most alive; sizes as of blocks."""
-    recorded = max(steps_of(data).values(), key=lambda each: live_peak_of(each, device)[0])
+    recorded = max(steps.values(), key=lambda each: live_peak_of(each, device)[0])
     sizes = []
     for each in (recorded, step):
         round_up = device.settings(each).rounded
@@ -325,7 +325,7 @@ def _running(step: StepMemory, at: int) -> str:
     if not at:
         return "before the step"
     tensor = step.tensors[step.events[at - 1]]
-    return f"{tensor.operation} of {tensor.module or 'the step'}, {tensor.phase}"
+    return f"{tensor.operation or tensor.line or 'a storage'} of {tensor.module or 'the step'}, {tensor.phase}"
 
 
 def _groups(alive: Collection[Storage]) -> tuple[AliveGroup, ...]:

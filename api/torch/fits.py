@@ -18,7 +18,9 @@ from memplan.api.torch.device import FitsOptions
 from memplan.api.torch.step import TorchStep
 from memplan.api.torch.ways import sizes_of, ways
 from memplan.capabilities.reading import validated
+from memplan.files import named
 from memplan.planner.errors import InputError, OptionError, shown
+from memplan.systems.torch.snapshot import steps_of
 
 _FIELDS = ("model", "inputs", "loss", "targets", "optimizer")
 
@@ -45,13 +47,15 @@ def fits(
     """
     device = validated(FitsOptions, options)
     step = TorchStep(model, inputs, loss, targets, optimizer)
+    with named("snapshot"):
+        beside = None if snapshot is None else steps_of(snapshot)
     run = partial(
         TorchStep.recorded, foreach=device.allocator != "cpu", is_computed=device.computed, is_compiled=device.compiled
     )
     recording = run(step)
     answer = judged(recording, device)
-    if snapshot is not None:
-        answer = answer.model_copy(update={"compared": compared(recording, device, snapshot)})
+    if beside is not None:
+        answer = answer.model_copy(update={"compared": compared(recording, device, beside)})
     if not device.suggest or device.usable is None:
         return answer
     changing = sizes_of(step) if device.sizes is None else device.sizes

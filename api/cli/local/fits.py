@@ -14,6 +14,7 @@ from memplan.api.cli.arguments import ListFormat
 from memplan.api.cli.streams import read_as, read_bytes, wants_table, write
 from memplan.api.torch.answer import fits_of_snapshot
 from memplan.api.torch.lines import lines
+from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import require
 
 
@@ -60,6 +61,8 @@ def fits(
         options |= {"suggest": suggest, "computed": computed, "compiled": compiled}
         options["snapshot"] = None if snapshot is None else read_bytes(snapshot)
         answer: Any = fits_of_script(step, **options)
+    elif suggest or computed or compiled or snapshot is not None:
+        raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
     else:
         answer = read_as(step, lambda data: fits_of_snapshot(data, **options))
     text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 from functools import partial
 from pathlib import Path
@@ -75,7 +76,8 @@ def counted(model: Any, inputs: Any, optimizer: Any, *, compiled: bool = False) 
     made = optimizer and optimizer(model.parameters())
     if compiled:
         model = aot_module(model, interpreted, interpreted, partition_fn=min_cut_rematerialization_partition)
-        model(*inputs)
+        with torch.set_grad_enabled(made is not None):
+            model(*inputs)
 
     def step() -> None:
         if made is None:
@@ -104,7 +106,7 @@ TRAINED = [kind for kind in STEPS if kind != "inference"]
 @pytest.mark.parametrize(
     ("name", "kind", "compiled"),
     [
-        *((name, "sgd", True) for name in ("vgg", "untied", "densenet")),
+        *((name, kind, True) for name in ("vgg", "untied", "densenet") for kind in ("sgd", "inference")),
         *((name, "inference", False) for name in ("gpt2", "mobilenet_v2", "lstm", "translator", "experts")),
         *(
             (name, kind, False)
@@ -141,7 +143,7 @@ def test_what_fits_is_what_the_allocator_runs() -> None:
                 if allocator == "cpu":
                     wrong += within != (live <= capacity)
                 elif allocator == "cuda":
-                    wrong += within != (live <= capacity and plainly_runs(recording, device, capacity))
+                    wrong += within != (live <= capacity and plainly_run(recording, device, capacity) is not None)
                 else:
                     wrong += within if capacity < live else not within and capacity >= most
                 asked += 1
@@ -149,8 +151,8 @@ def test_what_fits_is_what_the_allocator_runs() -> None:
     assert wrong == 0
 
 
-def plainly_runs(recording: Any, device: FitsOptions, capacity: int) -> bool:
-    """Run a step with the allocator's rules read again."""
+def plainly_run(recording: Any, device: FitsOptions, capacity: int | None = None) -> PlainAllocator | None:
+    """Run a step with the allocator's rules read again; return None where a request cannot be met."""
     allocator = PlainAllocator(capacity)
     given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
     for event in (*given, *recording.events):
@@ -159,8 +161,8 @@ def plainly_runs(recording: Any, device: FitsOptions, capacity: int) -> bool:
             if event < 0:
                 allocator.free(~event)
             elif not allocator.place(event, tensor.size):
-                return False
-    return True
+                return None
+    return allocator
 
 
 @pytest.mark.parametrize("name", ["gpt2", "unet", "mixer"])
@@ -273,3 +275,32 @@ def test_the_command_answers_for_the_function_of_a_script(tmp_path: Path, capsys
     for call, said in (("wrong", "line 7: TypeError"), ("none", "must have the function")):
         assert main(["fits", f"{script}:{call}"]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_a_snapshot_of_a_step_is_compared_with_it(tmp_path: Path, capsys: Any) -> None:
+    script, recorded = tmp_path / "language.py", tmp_path / "step.pickle"
+    script.write_text(
+        "from tests.support.torch_zoo import Language, tokens\n"
+        "def build():\n    return {'model': Language(1, 32, 4), 'inputs': tokens(32, 4), 'optimizer': 'adam',\n"
+        "        'loss': lambda made: made.square().mean()}\n"
+    )
+    for batch in (4, 8):
+        step = TorchStep(Language(1, 32, 4), tokens(32, batch), lambda made: made.square().mean(), (), "adam")
+        allocator = plainly_run(step.recorded(foreach=True), FitsOptions())
+        assert allocator is not None
+        recorded.write_bytes(pickle.dumps(allocator.snapshot({})))
+        assert main(["fits", f"{script}:build", "--snapshot", str(recorded)]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        beside = answer["compared"]
+        assert beside["reserved"] == allocator.most
+        more = [
+            sum(int(size) * count for size, count in beside[name].items()) for name in ("only_recorded", "only_traced")
+        ]
+        if batch == 4:
+            assert (more, beside["live_peak"]) == ([0, 0], answer["live_peak"])
+        else:
+            assert more[0] - more[1] >= beside["live_peak"] - answer["live_peak"] - 512 > 0
+    assert main(["fits", f"{script}:build", "--snapshot", str(script)]) == 2
+    assert "snapshot: must be a snapshot" in capsys.readouterr().err
+    assert main(["fits", str(recorded), "--suggest"]) == 2
+    assert "must be SCRIPT.py:FUNCTION for --suggest" in capsys.readouterr().err
