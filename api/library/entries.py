@@ -59,6 +59,11 @@ class Entry(WireValue):
         return "claimed" if self.best is not None and self.claimed is not None and self.best <= self.claimed else "open"
 
     @property
+    def capacity(self) -> float | None:
+        """The limit, or else the best value; None of problems that name the sizes of their own memories."""
+        return self.limit if self.limit is not None else self.best
+
+    @property
     def gap(self) -> float | None:
         """The best value above the higher bound, as a part of it; None where that is 0 or none."""
         bound = max(self.bound or 0, self.claimed or 0)
@@ -90,16 +95,25 @@ class ProblemLibrary:
                 raise FormatError(*(f"{path}, line {number}: {text}" for text in sentences(error))) from error
 
     def select(self, words: Sequence[str]) -> list[Entry]:
-        """Return the entries that kinds, names and `benchmark` stand for, all for none; raises OptionError."""
+        """Return the entries that kinds, names, `benchmark` and `benchmark/KIND` stand for, all for none.
+
+        Raises OptionError for a word that stands for nothing.
+        """
         everything = self.entries()
         if not words:
             return everything
-        chosen = {name for word in words for name in (self.benchmark() if word == BENCHMARK else [word])}
-        known = {entry.name for entry in everything} | set(self.kinds())
-        if missing := sorted(chosen - known):
+        stands_for: dict[str, set[str]] = {entry.name: {entry.name} for entry in everything}
+        chosen = set(self.benchmark() if any(word.startswith(BENCHMARK) for word in words) else ())
+        for entry in everything:
+            groups = [entry.kind, *((BENCHMARK, f"{BENCHMARK}/{entry.kind}") if entry.name in chosen else ())]
+            for word in groups:
+                stands_for.setdefault(word, set()).add(entry.name)
+        if missing := [word for word in words if word not in stands_for]:
             kinds = ", ".join(self.kinds())
-            raise OptionError(f"problems: must be names, {BENCHMARK} or kinds ({kinds}), got {shown(missing[0])}")
-        return [entry for entry in everything if entry.name in chosen or entry.kind in chosen]
+            rule = f"must be names, kinds ({kinds}), {BENCHMARK} or {BENCHMARK}/KIND"
+            raise OptionError(f"problems: {rule}, got {shown(missing[0])}")
+        names = set().union(*(stands_for[word] for word in words))
+        return [entry for entry in everything if entry.name in names]
 
     def benchmark(self) -> list[str]:
         """Return the names of the problems of the benchmark."""

@@ -27,7 +27,7 @@ from memplan.planner.errors import FormatError, OptionError, shown
 GRACE_S = 5.0
 """Seconds after its time limit at which a planner is killed."""
 SOLVED = ("solved", "better")
-_WORDS = ("problem", "out", "capacity", "seconds")
+_WORDS = ("problem", "out", "seconds", "capacity", "limit", "kind")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Planner:
     """A planner by its command line.
 
     name: its name in rows.
-    template: the command, with the words {problem}, {out}, {capacity} and {seconds}.
+    template: the command, with the words {problem}, {out}, {seconds}, {capacity}, {limit} and {kind}.
     infeasible_status: the exit status by which it says that nothing fits; None where it has none.
     """
 
@@ -68,14 +68,22 @@ class Planner:
     template: str
     infeasible_status: int | None = None
 
-    def line(self, problem: Path, out: Path, capacity: float | None, limit_s: float) -> list[str]:
+    def suits(self, entry: Entry) -> bool:
+        """Return True where plans can be judged, and there is a capacity if the command asks for one."""
+        return KINDS[entry.kind].judge is not None and ("{capacity}" not in self.template or entry.capacity is not None)
+
+    def line(self, entry: Entry, problem: Path, out: Path, limit_s: float) -> list[str]:
         """Return the words of the command for a problem; raises OptionError for a template that is none."""
-        values = (problem, out, "" if capacity is None else f"{capacity:g}" if capacity % 1 else int(capacity), limit_s)
+        values = (problem, out, limit_s, _digits(entry.capacity), _digits(entry.limit), entry.kind)
         try:
             return [word.format(**dict(zip(_WORDS, values, strict=True))) for word in shlex.split(self.template)]
         except (KeyError, IndexError, ValueError):
             known = ", ".join(f"{{{word}}}" for word in _WORDS)
             raise OptionError(f"command: must have no braces but {known}, got {shown(self.template)}") from None
+
+
+def _digits(value: float | None) -> str:
+    return "" if value is None else f"{value:g}" if value % 1 else str(int(value))
 
 
 def run(library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float) -> Iterator[Row]:
@@ -84,8 +92,7 @@ def run(library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limi
         load, day = round(os.getloadavg()[0], 2), datetime.now(UTC).date().isoformat()
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, library.plan(entry).name)
-            capacity = entry.limit if entry.limit is not None else entry.best
-            line = planner.line(library.problem(entry).resolve(), out, capacity, limit_s)
+            line = planner.line(entry, library.problem(entry).resolve(), out, limit_s)
             status, wall_s, cpu_s, said = _measured(line, limit_s + GRACE_S)
             outcome, value, message = _outcome(library, entry, planner, out, status, said)
         yield Row(

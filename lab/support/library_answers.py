@@ -1,9 +1,13 @@
-"""What the command of memplan answers to problems of each kind of the library: plan, certificate and bound."""
+"""What the command of memplan answers to problems of each kind of the library: plan, certificate and bound.
+
+As a planner: python -m lab.support.library_answers KIND PROBLEM OUT SECONDS [LIMIT]; exit status 1 where nothing fits.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
@@ -18,10 +22,11 @@ from memplan.api.cli.main import main
 class Answer:
     """The texts of a plan and a certificate, where there are any, the command, and what it claims.
 
-    `value` is that of a plan of a kind without a checker; `bound` is claimed.
+    `value` is that of a plan of a kind without a checker; `bound` is claimed; `status` is the command's exit status.
     """
 
     command: str
+    status: int
     plan: str | None = None
     proof: str | None = None
     value: float | None = None
@@ -93,17 +98,17 @@ WAYS: dict[str, tuple[str, Extract]] = {
 CERTIFIED = ("peak", "rules", "pools", "reuse", "fit", "order")
 
 
-def answer(kind: str, path: Path, limit: int | None, time_limit_s: float) -> Answer:
+def answer(kind: str, path: Path, limit: int | None, time_limit_s: float, *, certifies: bool = True) -> Answer:
     """Run the command for a problem and return what it says."""
     words, extract = WAYS[kind]
     words = words if limit else words.replace(" --capacity LIMIT", "")
     words = words.replace("LIMIT", str(limit)) + f" --time-limit {time_limit_s:g}"
     with tempfile.TemporaryDirectory() as folder:
         proof, plan = Path(folder, "plan.proof"), Path(folder, "plan.json")
-        outputs = f" -o {plan}" + f" -o {proof}" * (kind in CERTIFIED)
+        outputs = f" -o {plan}" + f" -o {proof}" * (certifies and kind in CERTIFIED)
         printed, said_too = io.TextIOWrapper(io.BytesIO()), io.StringIO()
         with redirect_stdout(printed), redirect_stderr(said_too):
-            main([*words.replace("FILE", str(path)).split(), *outputs.split()])
+            status = main([*words.replace("FILE", str(path)).split(), *outputs.split()])
             printed.flush()
         told = said_too.getvalue()
         text = plan.read_text() if plan.exists() else printed.buffer.getvalue().decode()
@@ -111,6 +116,20 @@ def answer(kind: str, path: Path, limit: int | None, time_limit_s: float) -> Ans
         said = proof.read_text() if proof.exists() else None
         command = f"memplan {words}" + " -o plan.json" + " -o plan.proof" * (said is not None)
         if not fields:
-            return Answer(f"{command}  # {told.strip()[-200:]}", proof=said)
+            return Answer(f"{command}  # {told.strip()[-200:]}", status, proof=said)
         found, value, bound = extract({**fields, "said": told, "is_table": path.suffix == ".csv"}, limit)
-    return Answer(command, found, said, value, bound)
+    return Answer(command, status, found, said, value, bound)
+
+
+def _run(kind: str, problem: str, out: str, seconds: str, limit: str = "") -> int:
+    """Write the plan of a problem, where there is one, and return the exit status."""
+    found = answer(kind, Path(problem), int(limit) if limit else None, float(seconds), certifies=False)
+    if found.plan is not None:
+        Path(out).write_text(found.plan)
+    elif found.status != 1:
+        print(found.command, file=sys.stderr)
+    return found.status
+
+
+if __name__ == "__main__":
+    sys.exit(_run(*sys.argv[1:]))

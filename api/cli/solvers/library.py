@@ -20,7 +20,7 @@ library = typer.Typer(
 )
 Folder = Annotated[Path, typer.Option("--library", metavar="FOLDER", help="Where the library is.")]
 Problems = Annotated[
-    list[str] | None, typer.Argument(metavar="[PROBLEM]...", help="Names, kinds, or benchmark; all by default.")
+    list[str] | None, typer.Argument(metavar="[PROBLEM]...", help="Names, kinds, benchmark or benchmark/KIND.")
 ]
 HERE = Path("library")
 
@@ -107,7 +107,7 @@ def submit(
 
 @library.command()
 def run(
-    command: Annotated[str, typer.Argument(help="With {problem}, {out}, {capacity}, {seconds}; empty: only a page.")],
+    command: Annotated[str, typer.Argument(help="With {problem}, {out} and more, as below; empty: only a page.")],
     problems: Problems = None,
     name: Annotated[str | None, typer.Option(help="The planner's name in rows; else the command's first word.")] = None,
     time_limit: Annotated[float, seconds_limit("Seconds for each problem")] = 10.0,
@@ -122,11 +122,11 @@ def run(
 ) -> None:
     """Run a planner on problems, check its plans, and sum up all rows.
 
-    {capacity} is the limit of a problem, or else the best known value. Exit status: 0; 2 wrong input; 3 a plan was
+    In the command, {seconds} is the time limit; {kind} and {limit} are as list has them; {capacity} is the limit, or
+    else the best known value: problems that have neither are left out. Exit status: 0; 2 wrong input; 3 a plan was
     invalid or a claim was wrong.
     """
     from memplan.api.library import page as pages
-    from memplan.api.library.judging import KINDS
     from memplan.api.library.running import Planner, read_rows, write_rows
     from memplan.api.library.running import run as run_planner
 
@@ -134,9 +134,10 @@ def run(
     if command:
         planner = Planner(name or command.split()[0], command, infeasible_status)
         chosen = opened.select(problems or [])
-        wanted = [entry for entry in chosen if KINDS[entry.kind].judge is not None]
+        wanted = [entry for entry in chosen if planner.suits(entry)]
         if len(wanted) < len(chosen):
-            say(f"{len(chosen) - len(wanted)} left out: of their kinds no checker judges plans")
+            left_out = len(chosen) - len(wanted)
+            say(f"{left_out} left out: no checker judges plans of their kind, or they have no single capacity")
         for number, row in enumerate(write_rows(output, run_planner(opened, wanted, planner, time_limit)), start=1):
             value = "" if row.value is None else f" {row.value:,}"
             say(f"[{number}/{len(wanted)}] {row.name}: {row.outcome}{value}, {row.wall_s:.3f} s {row.message}")

@@ -13,6 +13,7 @@ from memplan.api.library.fingerprints import features, fingerprint
 from memplan.api.library.page import page, summarised
 from memplan.api.library.running import Planner, read_rows, run, write_rows
 from memplan.api.library.submitting import Finder, submit
+from memplan.planner.errors import OptionError
 
 TABLE = b"id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,4\n"
 GRAPH = {"size": [4, 8, 2], "kept": [2], "ops": [{"out": [0]}, {"out": [1]}, {"in": [0, 1], "out": [2]}]}
@@ -147,6 +148,28 @@ def test_a_run_is_worth_what_its_plan_is(
     (line,) = summarised(rows)
     assert line.par2_s == (10.0 if outcome != "solved" else rows[0].wall_s)
     assert "mine" in page(rows, "Runs")
+
+
+def test_a_planner_has_what_it_asks_for_and_no_problem_without(library: ProblemLibrary) -> None:
+    words = Planner("", "{kind} {limit} {capacity}").line(one(library, "seven"), Path(), Path(), 1.0)
+    assert words == ["fit", "7", "7"]
+    asks, asks_not = Planner("", "x {capacity}"), Planner("", "x {limit}")
+    assert [asks.suits(one(library, name)) for name in ("three", "seven")] == [False, True]
+    assert asks_not.suits(one(library, "three"))
+    submit(library, one(library, "three"), BEST, FINDER)
+    assert asks.suits(one(library, "three"))
+
+
+def test_words_stand_for_problems(library: ProblemLibrary) -> None:
+    (library.folder / "benchmark.txt").write_text("three\ngraph\n")
+    for words, names in (
+        (["benchmark"], ["graph", "three"]),
+        (["benchmark/order", "fit"], ["seven", "graph"]),
+        ([], ["seven", "graph", "three"]),
+    ):
+        assert [entry.name for entry in library.select(words)] == names
+    with pytest.raises(OptionError, match="benchmark/KIND, got "):
+        library.select(["benchmark/fit"])
 
 
 def test_a_problem_with_prices_is_worth_what_its_plan_pays(tmp_path: Path) -> None:
