@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from memplan.api.reports.page.file_page import file_page
 from memplan.api.reports.page.plan_view import plan_view
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
-from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes, held_name, whole_name
+from memplan.capabilities.cascade.regions.regions import held_name, whole_name
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.schedule.answer import ScheduleAnswer
 from memplan.capabilities.shapes.curves import Curve
@@ -20,7 +20,6 @@ from memplan.planner.operations.order_check import bytes_along
 from memplan.systems.program_names import NO_NAMES, NamedTime, ProgramNames
 
 _MOST_BUFFERS = 2_000_000
-_MOST_STEPS = 2_000
 _MOST_PAIRS = 50_000
 """The pairs of buffers that are compared for one plan of a page with many."""
 
@@ -37,7 +36,7 @@ class ChartPoint:
     problem: Problem | None = None
     plan: Plan | None = None
     names: ProgramNames = NO_NAMES
-    stripes: dict[str, Any] | None = None
+    stripes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class ChartAxis:
 
 
 def chart_page(
-    title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint], base: ChartPoint | None = None
+    title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint], base: ChartPoint | None = None, **more: Any
 ) -> bytes:
     """Return the file page of a chart; the plans of its points are in it, up to two million buffers of them.
 
@@ -58,7 +57,7 @@ def chart_page(
     held, rows = 0, []
     for point in points:
         row: dict[str, Any] = {"x": point.x, "y": point.y, "label": point.label, "status": point.status}
-        row |= {"bound": point.bound, "stripes": point.stripes, "view": None}
+        row |= {"bound": point.bound, "view": None} | point.stripes
         if point.problem is not None and point.plan is not None and len(point.plan.placements):
             held += len(point.problem.buffers)
             if held <= _MOST_BUFFERS:
@@ -67,7 +66,8 @@ def chart_page(
                 )
         rows.append(row)
     axes = {"x": {"name": x.name, "unit": x.unit}, "y": {"name": y.name, "unit": y.unit}}
-    more = {} if base is None else {"opens": "free", "base": {"x": base.x, "y": base.y, "name": base.label}}
+    if base is not None:
+        more |= {"opens": "free", "base": {"x": base.x, "y": base.y, "name": base.label}}
     return file_page(title, {"kind": "chart", "title": title, **axes, "points": rows, **more})
 
 
@@ -147,7 +147,9 @@ def cascade_page(title: str, result: CascadeAnswer) -> bytes:
     layers = () if result.layers is None else (result.layers,)
     points = list(map(_cascade_point, (*layers, *result.points), point_labels(result)))
     ratio = ChartAxis("multiplications, of those layer by layer", "ratio")
-    return chart_page(title, ChartAxis("peak"), ratio, points, points[0] if layers else None)
+    base = points[0] if layers else None
+    graph = result.model_dump(mode="json", include={"operations", "tensors"})
+    return chart_page(title, ChartAxis("peak"), ratio, points, base, **graph)
 
 
 def point_labels(result: CascadeAnswer) -> list[str]:
@@ -156,7 +158,8 @@ def point_labels(result: CascadeAnswer) -> list[str]:
 
 
 def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
-    made = (point.problem, point.plan, _roles(point), _stripes(point))
+    stripes = point.model_dump(mode="json", include={"regions", "origins", "tensor_origins"})
+    made = (point.problem, point.plan, _roles(point), stripes)
     return ChartPoint(point.peak, point.macs_ratio, label, point.plan.status, None, *made)
 
 
@@ -173,45 +176,6 @@ def _roles(point: CascadePoint) -> ProgramNames:
     role_of |= dict.fromkeys(map(whole_name, graph.inputs), "input")
     names = map(str, point.problem.buffers.ids)
     return ProgramNames(roles=tuple(role_of.get(name, "temporary") for name in names))
-
-
-def _stripes(point: CascadePoint) -> dict[str, Any]:
-    """Return for each region its operations, and the rows, or the channels, that each makes in every step."""
-    regions = [_region(point, region) for region in point.regions if region.kind != "whole"]
-    return {"regions": regions, "whole": sum(region.kind == "whole" for region in point.regions)}
-
-
-def _region(point: CascadePoint, region: CascadeRegion) -> dict[str, Any]:
-    steps = (region.trips, 1) if region.kind == "channels" else region.steps
-    return {
-        "first": region.first,
-        "end": region.end,
-        "kind": region.kind,
-        "steps": list(steps),
-        "operations": [_made(point, k, made) for k, made in sorted(region.ranges.items())],
-        "holds": [
-            {
-                "tensor": _tensor(point, tensor),
-                "mode": hold.mode,
-                "rows": hold.rows,
-                "columns": hold.columns,
-                "bytes": hold.bytes,
-            }
-            for tensor, hold in region.holds.items()
-        ],
-    }
-
-
-def _made(point: CascadePoint, operation: int, made: Stripes) -> dict[str, Any]:
-    spans = made.channels or made.rows
-    rows = spans[:_MOST_STEPS]
-    top = max((end for _, end in spans), default=0)
-    name = point.cascade.graph.operations[operation].name or f"operation {operation}"
-    return {"name": name, "rows": [list(row) for row in rows], "top": top, "columns": len(made.columns)}
-
-
-def _tensor(point: CascadePoint, tensor: int) -> str:
-    return point.cascade.graph.tensors[tensor].name or f"tensor {tensor}"
 
 
 def _name(graph: OperationGraph, k: int) -> str:

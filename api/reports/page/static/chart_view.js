@@ -3,7 +3,7 @@
 
 import { cells, fill, h, table } from "./dom.js";
 import { openPlan } from "./plan_view.js";
-import { openStripes } from "./stripes_view.js";
+import { cutIn, openStripes } from "./stripes_view.js";
 import { axes, niceScale, svg, valueText } from "./svg.js";
 import { nameText } from "./text.js";
 
@@ -22,11 +22,11 @@ export function openCurve(element, { symbol, at, values, peak, bound }, style) {
 }
 
 /**
- * Open a chart in an element; `opened` takes the view of a plan that a point opened.
+ * Open a chart in an element; `fetched` makes the view of a point that comes without.
  * @param {HTMLElement} element @param {any} view  of the kind `chart` @param {(name: string) => string} style
- * @param {{title?: string, opened?: (found: import("./plan_view.js").PlanView, k: number) => void, fetched?: (k: number) => Promise<any>}} [options]
+ * @param {import("./plan_view.js").PlanOptions & {fetched?: (k: number) => Promise<any>}} [options]
  */
-export function openChart(element, view, style, { opened, fetched } = {}) {
+export function openChart(element, view, style, { verdict, fetched } = {}) {
   const stage = h("div", { class: "view" });
   const picture = h("div", { class: "chart" });
   const listed = h("div", { class: "side points", tabindex: "0", role: "region", "aria-label": "Points" });
@@ -40,15 +40,12 @@ export function openChart(element, view, style, { opened, fetched } = {}) {
     for (const [at, one] of [...picture.querySelectorAll(".point")].entries()) one.classList.toggle("chosen", at === k);
     for (const row of listed.querySelectorAll("tbody tr")) row.classList.toggle("chosen", row.getAttribute("data-point") === String(k));
     fill(tabs, h("strong", {}, nameText(point.label, 80)), h("span", { class: "quiet" }, point.status),
-      ...(point.stripes?.regions.length ? ["plan", "stripes"].map((what) => h("button", { "aria-pressed": String(shown === what), onclick: () => {
+      ...(cutIn(point).length ? ["plan", "stripes"].map((what) => h("button", { "aria-pressed": String(shown === what), onclick: () => {
         shown = /** @type {any} */ (what);
         choose(chosen);
       } }, what)) : []));
-    if (shown === "stripes" && point.stripes?.regions.length) openStripes(stage, point.stripes);
-    else if (point.view) {
-      const found = openPlan(stage, point.view, style);
-      opened?.(found, k);
-    }
+    if (shown === "stripes" && cutIn(point).length) openStripes(stage, view, point);
+    else if (point.view) openPlan(stage, point.view, style, { verdict });
     else if (fetched && point.y !== null) {
       fill(stage, h("p", { class: "quiet welcome" }, "planning …"));
       fetched(k).then((found) => {
@@ -90,7 +87,7 @@ function drawn(view, width, choose, chosen) {
   const y = niceScale([...known.flatMap((/** @type {any} */ point) => [point.y, point.bound ?? point.y]), ...(base ? [base.y] : [])], height - MARGIN.bottom,
     MARGIN.top);
   const root = svg("svg", { width, height, role: "group", "aria-label": nameText(view.title, 120) });
-  root.append(axes(x, y, view.x, view.y, width, height));
+  root.append(axes(x, y, view.x, view.y, height));
   const line = (/** @type {any[]} */ points, /** @type {string} */ field) =>
     points.map((point, k) => `${k ? (view.isStairs ? `V${y(point[field]).toFixed(1)}L` : "L") : "M"}${x(point.x).toFixed(1)},${y(point[field]).toFixed(1)}`)
       .join("");

@@ -32,6 +32,11 @@ export function colouring(plan, by, moved) {
   return named(of, [], DISTINCT);
 }
 
+/** The ink of a text on a colour: the one of more contrast. @param {Iterable<number>} rgb */
+export function inkOn([red, green, blue]) {
+  return (0.21 * red ** 2 + 0.72 * green ** 2 + 0.07 * blue ** 2) / 255 ** 2 > 0.21 ? "#101010" : "#ffffff";
+}
+
 /** @param {PlanModel} plan */
 function bySize(plan) {
   const of = new Uint8Array(plan.count);

@@ -22,11 +22,9 @@ export function demandOf(plan) {
  */
 function piled(plan, buffers) {
   /** @type {{i: number, offset: number}[]} */ const pile = [];
-  const meets = (/** @type {number} */ a, /** @type {number} */ b) =>
-    plan.held(a).some((x) => plan.held(b).some((y) => x[0] < y[1] && y[0] < x[1]));
   for (const i of [...buffers].sort((a, b) => plan.birth(a) - plan.birth(b) || a - b)) {
     let offset = 0;
-    const others = pile.filter((other) => meets(i, other.i)).sort((a, b) => a.offset - b.offset);
+    const others = pile.filter((other) => plan.areTogether(i, other.i)).sort((a, b) => a.offset - b.offset);
     for (const other of others) if (other.offset < offset + plan.size[i]) offset = Math.max(offset, other.offset + plan.size[other.i]);
     pile.push({ i, offset });
   }

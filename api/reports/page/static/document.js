@@ -14,12 +14,18 @@ export async function unpack(text) {
   return parsed(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
 }
 
+/** Bytes as base64, in parts. @param {ArrayBuffer} data */
+export function base64(data) {
+  const bytes = new Uint8Array(data);
+  const parts = [];
+  for (let at = 0; at < bytes.length; at += 32_766) parts.push(btoa(String.fromCharCode(...bytes.subarray(at, at + 32_766))));
+  return parts;
+}
+
 /** A file page with a document. @param {string} blank  the file page without views @param {PageDocument} found @returns {Promise<Blob>} */
 export async function pageOf(blank, found) {
   const stream = new Blob([written(found)]).stream().pipeThrough(new CompressionStream("deflate"));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-  const parts = [];
-  for (let at = 0; at < bytes.length; at += 32_766) parts.push(btoa(String.fromCharCode(...bytes.subarray(at, at + 32_766))));
+  const parts = base64(await new Response(stream).arrayBuffer());
   const name = found.title.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
   const [before, rest] = blank.split(OPENING);
   return new Blob([before.replace(/<title>[^<]*/, () => `<title>${name}`), OPENING, ...parts, rest.slice(rest.indexOf("</script>"))], { type: "text/html" });

@@ -21,7 +21,7 @@ export function searchChart(frames, width, until, now) {
   const x = scaleOf([0, Math.max(until, 1e-3)], [MARGIN.left, width - MARGIN.right]);
   const y = niceScale(/** @type {number[]} */ (values), HEIGHT - MARGIN.bottom, MARGIN.top);
   const root = svg("svg", { width, height: HEIGHT, role: "img", "aria-label": "Peak and lower bound over the time of the search" },
-    axes(x, y, { name: "seconds", unit: "number" }, { name: "", unit: "bytes" }, width, HEIGHT));
+    axes(x, y, { name: "seconds", unit: "number" }, { name: "", unit: "bytes" }, HEIGHT));
   for (const kind of /** @type {const} */ (["bound", "peak"])) {
     const steps = frames.filter((frame) => frame[kind] !== null);
     if (!steps.length) continue;

@@ -41,6 +41,11 @@ export function readText(text, name) {
     : `${name}: must be a problem, a plan or a schedule; ${commands}`);
 }
 
+/** The text of a file that begins as JSON does; null for others. @param {Blob} file @returns {Promise<string | null>} */
+export async function jsonText(file) {
+  return /^\s*[[{]/.test(await file.slice(0, 200).text()) ? file.text() : null;
+}
+
 /** True for the answer of a schedule. @param {any} value */
 export function isSchedule(value) {
   return ["subgraphs", "subgraph_latencies", "slots"].every((name) => Array.isArray(value?.[name]));

@@ -18,17 +18,17 @@ export class Lanes {
   /** @param {PlanModel} plan */
   constructor(plan) {
     this.plan = plan;
-    const bytes = plan.pools.map((_, q) => laneBytes(plan, q));
-    const shown = plan.pools.map((_, q) => q);
+    this.demand = demandOf(plan);
+    const bytes = plan.pools.map((_, q) => laneBytes(plan, q, this.demand));
     const whole = Math.max(1, bytes.reduce((sum, most) => sum + most, 0));
     const shares = bytes.map((most) => Math.max(LEAST_SHARE, most / whole));
     const sum = shares.reduce((total, share) => total + share, 0);
-    const free = 1 - GAP * Math.max(0, shown.length - 1);
+    const free = 1 - GAP * (bytes.length - 1);
     let top = 0;
     /** @type {Lane[]} */
-    this.all = shown.map((pool) => {
+    this.all = bytes.map((most, pool) => {
       const height = (shares[pool] / sum) * free;
-      const lane = { pool, top, bottom: top + height, bytes: bytes[pool] };
+      const lane = { pool, top, bottom: top + height, bytes: most };
       top += height + GAP;
       return lane;
     });
@@ -72,11 +72,13 @@ export class Lanes {
   }
 }
 
-/** The bytes that a lane shows: all that is used and bounded, and the capacity where that is near. @param {PlanModel} plan @param {number} q */
-function laneBytes(plan, q) {
+/**
+ * The bytes that a lane shows: all that is used, bounded and asked for, and the capacity where that is near.
+ * @param {PlanModel} plan @param {number} q @param {import("./demand.js").Demand | null} demand
+ */
+function laneBytes(plan, q, demand) {
   const pool = plan.pools[q];
   let most = Math.max(1, plan.top(q), pool.lower_bound ?? 0);
-  const demand = demandOf(plan);
   if (demand?.pool === q) most = Math.max(most, demand.most);
   for (const [offset, size] of pool.reserved ?? []) if (offset <= most) most = Math.max(most, offset + size);
   if (pool.size !== undefined && pool.size <= SEEN_CAPACITY * most) most = Math.max(most, pool.size);

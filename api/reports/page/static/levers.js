@@ -21,7 +21,7 @@ export function leversOf(plan, selected, actions) {
   const tried = (selected >= 0 ? [plan.root[selected]] : [...new Set(plan.verdict.deciding)].sort((a, b) => plan.size[b] - plan.size[a])).slice(0, TRIED);
   if (!sweep || !tried.length) return null;
   const answer = h("div", { class: "answer", "aria-live": "polite" });
-  const before = plan.pools.reduce((sum, _, q) => sum + plan.top(q), 0);
+  const before = plan.peak;
   const run = (/** @type {string} */ word, /** @type {any} */ more) => async () => {
     fill(answer, h("p", { class: "quiet" }, `${word}: planning …`));
     const { points } = await sweep({ ...more, options: { each_s: EACH_S, time_limit_s: EACH_S * 4, ...more.options } }).catch((error) => {

@@ -60,7 +60,7 @@ function drawn(view, given, found, width) {
     low.append(svg("line", { x1: x(k + 0.5), y1: top, x2: x(at + 0.5), y2: HEIGHT - 18, class: k === at ? "same" : "moved" },
       svg("title", {}, `${nameText(view.names[k], 60)}: ${k} → ${at}`)));
   }
-  root.append(axes(x, y, { name: "", unit: "number" }, { name: "bytes alive", unit: "bytes" }, width, HEIGHT), low,
+  root.append(axes(x, y, { name: "", unit: "number" }, { name: "bytes alive", unit: "bytes" }, HEIGHT), low,
     svg("text", { x: MARGIN.left - 8, y: top + 6, "text-anchor": "end" }, "given"),
     svg("text", { x: MARGIN.left - 8, y: HEIGHT - 16, "text-anchor": "end" }, "new"),
     svg("path", { d: steps(given, x, y), class: "given" }), svg("path", { d: steps(found, x, y), class: "new" }));

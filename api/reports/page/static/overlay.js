@@ -1,6 +1,7 @@
 // @ts-check
 // What lies over the rectangles: axes, lines of capacities and bounds, names, marks, and what is selected.
 
+import { inkOn } from "./colours.js";
 import { highest } from "./live_bytes.js";
 import { FONT, GUTTER, LETTER, Pencil } from "./pencil.js";
 import { byteTicks, roundTicks } from "./svg.js";
@@ -204,10 +205,8 @@ export class Overlay extends Pencil {
   labels(rows) {
     for (const row of rows) {
       const i = this.plan.taken.buffer[row];
-      const [red, green, blue] = this.picture.ink(i);
       const box = this.rowBox(row);
-      const light = (0.21 * red ** 2 + 0.72 * green ** 2 + 0.07 * blue ** 2) / 255 ** 2;
-      if (box) this.label(box, i, light > 0.21 ? "#101010" : "#ffffff"); // the one of more contrast
+      if (box) this.label(box, i, inkOn(this.picture.ink(i)));
     }
   }
 

@@ -3,7 +3,6 @@
 
 import { Camera, bindGestures } from "./camera.js";
 import { colouring } from "./colours.js";
-import { demandOf } from "./demand.js";
 import { h } from "./dom.js";
 import { Lanes } from "./lanes.js";
 import { aliveAt } from "./live_bytes.js";
@@ -54,7 +53,7 @@ export class Picture {
     /** Buffers that lie on bytes of another one alive with them. @type {number[]} */
     this.shared = plan.isShared ? sharing(plan) : [];
     this.camera = new Camera(this.lanes.all, () => this.moved());
-    this.demand = demandOf(plan);
+    this.demand = this.lanes.demand;
     /** @type {number | null} */ this.cutAt = null;
     /** @type {number[]} */ this.alive = [];
     this.isStale = true;
@@ -251,7 +250,7 @@ function sharing(plan) {
   const found = new Set();
   const placed = plan.ids.map((_, i) => i).filter((i) => plan.pool[i] >= 0 && !plan.isAlias(i) && plan.size[i] > 0).slice(0, 2000);
   const meets = (/** @type {number} */ a, /** @type {number} */ b) => plan.pool[a] === plan.pool[b] && plan.offset[a] < plan.offset[b] + plan.size[b]
-    && plan.offset[b] < plan.offset[a] + plan.size[a] && plan.held(a).some((x) => plan.held(b).some((y) => x[0] < y[1] && y[0] < x[1]));
+    && plan.offset[b] < plan.offset[a] + plan.size[a] && plan.areTogether(a, b);
   placed.forEach((a, k) => placed.slice(k + 1).forEach((b) => meets(a, b) && found.add(a).add(b)));
   return [...found];
 }

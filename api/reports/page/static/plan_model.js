@@ -274,6 +274,16 @@ export class PlanModel {
     return Math.ceil(this.size[i] / step) * step - this.size[i];
   }
 
+  /** True where the bytes of two buffers are taken at some time together. @param {number} a @param {number} b */
+  areTogether(a, b) {
+    return this.held(a).some((one) => this.held(b).some((other) => one[0] < other[1] && other[0] < one[1]));
+  }
+
+  /** The highest end offsets of all pools, added. */
+  get peak() {
+    return this.pools.reduce((sum, _, q) => sum + this.top(q), 0);
+  }
+
   /** The highest end offset of a pool's buffers. @param {number} pool */
   top(pool) {
     let top = 0;

@@ -25,8 +25,9 @@ const PEAK_MARKED = 2000;
 /** From so many on, a colour each says nothing: the colours tell layers, or sizes where no layers are known. */
 const MANY = 200;
 /**
+ * `verdict` asks for what is found of a plan, where a view has none yet.
  * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string) => void, sweep?: (more: any) => Promise<any>,
- *   open?: (more: any) => void}} PlanOptions
+ *   open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} PlanOptions
  */
 
 /** The views that are open, by their elements: one that another takes the place of lets go of keys and colours. */
@@ -123,12 +124,11 @@ export class PlanView {
     const isBad = badge === "not valid";
     const isValid = badge === "valid";
     const { best } = verdict;
-    const top = plan.pools.reduce((sum, _, q) => sum + plan.top(q), 0);
-    const peak = facts.peak;
+    const { peak } = facts;
     const least = isValid && facts.cost && facts.cost_lower_bound !== undefined ? facts.cost_lower_bound : null;
     const above = least ? `, at most ${percentText(facts.cost / least - 1)} above the least` : "";
     /** @type {[string, string | null, string?][]} */
-    const told = [["peak", isValid && peak !== undefined ? bytesText(exactly(peak)) : top > 0 ? bytesText(top) : null,
+    const told = [["peak", isValid && peak !== undefined ? bytesText(exactly(peak)) : plan.peak > 0 ? bytesText(plan.peak) : null,
       "the highest address that is used, all pools added"],
       ["cost", isValid && facts.cost ? countText(facts.cost) : null, "what moving bytes costs, by the prices of the pools"],
       ["every plan costs at least", least === null ? null : `${countText(least)}${verdict.isClaimed("cost_lower_bound") ? " (claimed)" : ""}${above}`],
@@ -386,5 +386,7 @@ export function openPlan(element, view, style, options = {}) {
   open.get(element)?.close();
   const found = new PlanView(element, view, style, options);
   open.set(element, found);
+  // What came late for a view that is gone says nothing of the one that took its place.
+  if (view.isPending) options.verdict?.(view.problem, view.plan).then((told) => found.said.isConnected && found.judge(told));
   return found;
 }

@@ -32,14 +32,9 @@ export function openSides(element, before, after, style, caption = captionOf(bef
   draw();
 }
 
-/** The highest ends of all pools. @param {PlanModel} plan */
-function peakOf(plan) {
-  return plan.pools.reduce((sum, _, q) => sum + plan.top(q), 0);
-}
-
 /** @param {PlanModel} before @param {PlanModel} after */
 function captionOf(before, after) {
-  const [old, now] = [peakOf(before), peakOf(after)];
+  const [old, now] = [before.peak, after.peak];
   const change = old && old !== now ? ` (${now < old ? "−" : "+"}${percentText(Math.abs(now - old) / old)})` : "";
   return `${nameText(before.title, 40)}: ${sizeText(old)}; ${nameText(after.title, 40)}: ${sizeText(now)}${change}`;
 }
@@ -47,7 +42,7 @@ function captionOf(before, after) {
 /** @param {PlanModel} before @param {PlanModel} after @param {(name: string) => string} style @param {string} caption */
 function sides(before, after, style, caption) {
   const { width, height, left, right, top, bottom, between } = SIZE;
-  const most = Math.max(peakOf(before), peakOf(after), 1) * 1.04;
+  const most = Math.max(before.peak, after.peak, 1) * 1.04;
   const y = (/** @type {number} */ offset) => height - bottom - ((height - top - bottom) * offset) / most;
   const each = (width - left - right - between) / 2;
   const text = (/** @type {number} */ x, /** @type {number} */ at, /** @type {string} */ said, /** @type {any} */ more = {}) =>
@@ -63,8 +58,8 @@ function sides(before, after, style, caption) {
     const x0 = left + k * (each + between);
     const { best, text: valid } = plan.verdict;
     root.append(text(x0, 48, nameText(plan.title, 60), { "font-weight": 600 }),
-      text(x0, 64, [sizeText(peakOf(plan)), `${countText(plan.count)} buffers`, valid, best?.text].filter(Boolean).join(" · "), { fill: style("soft") }),
-      ...rectangles(plan, x0, each, y, style), svg("line", { x1: x0, x2: x0 + each, y1: y(peakOf(plan)), y2: y(peakOf(plan)), stroke: style("bound"),
+      text(x0, 64, [sizeText(plan.peak), `${countText(plan.count)} buffers`, valid, best?.text].filter(Boolean).join(" · "), { fill: style("soft") }),
+      ...rectangles(plan, x0, each, y, style), svg("line", { x1: x0, x2: x0 + each, y1: y(plan.peak), y2: y(plan.peak), stroke: style("bound"),
         "stroke-width": 1.5, "stroke-dasharray": "6 4" }),
       text(x0 + each / 2, height - 14, "time (program order)", { "text-anchor": "middle", fill: style("soft") }));
   });

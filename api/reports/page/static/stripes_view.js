@@ -9,42 +9,61 @@ const ROW = 46;
 const LEFT = 190;
 const CELLS = 240;
 
+/** The regions of a point that run in stripes. @param {any} point */
+export function cutIn({ regions = [] }) {
+  return regions.filter((/** @type {any} */ region) => region.kind !== "whole");
+}
+
 /**
- * Open the stripes of a cascade in an element.
- * @param {HTMLElement} element @param {any} stripes  regions, each with operations and the rows that they make in every step
+ * Open the stripes of a point of a cascade in an element; `operations` and `tensors` are those of the answer.
+ * @param {HTMLElement} element @param {{operations: any[], tensors: any[]}} known @param {any} point  with regions as the answer has them
  */
-export function openStripes(element, stripes) {
+export function openStripes(element, { operations, tensors }, point) {
   const body = h("div", { class: "stripes", tabindex: "0", role: "region", "aria-label": "Stripes" });
+  const cut = cutIn(point);
+  const whole = point.regions.length - cut.length;
+  const name = {
+    operation: (/** @type {number} */ k) => operations[point.origins?.[k] ?? k]?.name || `operation ${k}`,
+    tensor: (/** @type {number} */ k) => tensors[point.tensor_origins?.[k] ?? k]?.name || `tensor ${k}`,
+  };
   fill(element, body);
   const draw = () => fill(body,
     h("p", { class: "quiet" }, "Time goes to the right, a column a step. A bar stands for the rows of an output that are made in the step: "
       + "the higher it lies, the earlier the rows. Red: rows that were made before, again."),
-    ...stripes.regions.flatMap((/** @type {any} */ region) => drawnRegion(region, body.clientWidth || 800)),
-    stripes.whole ? h("p", { class: "quiet" }, `${countText(stripes.whole)} other operations run whole.`) : null);
+    ...cut.flatMap((/** @type {any} */ region) => drawnRegion(region, name, body.clientWidth || 800)),
+    whole > 0 && h("p", { class: "quiet" }, `${countText(whole)} other operations run whole.`));
   new ResizeObserver(draw).observe(element);
   draw();
 }
 
-/** @param {any} region @param {number} width */
-function drawnRegion(region, width) {
-  const steps = region.steps[0];
+/** Ranges as the answer has them: a table, or ends that rise by A, each from the end of the one before. @param {any} made @returns {[number, number][]} */
+function rangesOf({ table: ranges, A, B, top, steps }) {
+  if (ranges) return ranges;
+  const end = (/** @type {number} */ y) => (y < 0 ? 0 : Math.min(Math.max(A * y + B, 0), top));
+  return Array.from({ length: steps }, (_, y) => [end(y - 1), end(y)]);
+}
+
+/** @param {any} region @param {Record<"operation" | "tensor", (k: number) => string>} name @param {number} width */
+function drawnRegion(region, name, width) {
+  const [steps, columns] = region.channel_steps ? [region.channel_steps, 1] : region.steps;
+  const [first, last] = [region.ops[0], region.ops.at(-1)];
+  const operations = Object.entries(region.ranges).map(([k, { channels, rows }]) => ({ name: name.operation(Number(k)), rows: rangesOf(channels ?? rows) }));
   const across = Math.max(1, width - LEFT - 20);
   const stride = Math.max(1, Math.ceil(steps / CELLS));
   const cell = across / Math.ceil(steps / stride);
-  const height = region.operations.length * ROW + 24;
-  const root = svg("svg", { width: LEFT + across, height, role: "img",
-    "aria-label": `Operations ${region.first} to ${region.end - 1} in ${steps} steps` });
-  region.operations.forEach((/** @type {any} */ operation, /** @type {number} */ k) => {
+  const height = operations.length * ROW + 24;
+  const root = svg("svg", { width: LEFT + across, height, role: "img", "aria-label": `Operations ${first} to ${last} in ${steps} steps` });
+  operations.forEach((operation, k) => {
+    const scale = (ROW - 6) / Math.max(1, ...operation.rows.map(([, to]) => to));
     const top = k * ROW;
     root.append(svg("text", { x: LEFT - 8, y: top + ROW / 2 + 4, "text-anchor": "end" }, nameText(operation.name, 26)),
       svg("rect", { x: LEFT, y: top + 3, width: across, height: ROW - 6, class: "ground" }));
     let made = 0;
     for (let step = 0; step < operation.rows.length; step += stride) {
-      const part = operation.rows.slice(step, step + stride).filter((/** @type {number[]} */ [from, to]) => to > from);
+      const part = operation.rows.slice(step, step + stride).filter(([from, to]) => to > from);
       if (!part.length) continue;
-      const from = Math.min(...part.map((/** @type {number[]} */ row) => row[0]));
-      const to = Math.max(...part.map((/** @type {number[]} */ row) => row[1]));
-      const scale = (ROW - 6) / Math.max(1, operation.top);
+      const from = Math.min(...part.map((row) => row[0]));
+      const to = Math.max(...part.map((row) => row[1]));
       const bar = (/** @type {number} */ low, /** @type {number} */ high, /** @type {string} */ kind) => svg("rect", {
         x: LEFT + (step / stride) * cell, y: top + 3 + low * scale, width: Math.max(1, cell - (cell > 4 ? 1 : 0)),
         height: Math.max(1.5, (high - low) * scale), class: kind,
@@ -57,10 +76,9 @@ function drawnRegion(region, width) {
   root.append(svg("text", { x: LEFT, y: height - 6 }, "step 0"),
     svg("text", { x: LEFT + across, y: height - 6, "text-anchor": "end" }, `step ${countText(steps - 1)}`));
   return [
-    h("h2", {}, `Operations ${region.first} to ${region.end - 1}: ${countText(steps)} steps${region.steps[1] > 1 ? `, each of ${region.steps[1]} columns`
-      : ""}`),
+    h("h2", {}, `Operations ${first} to ${last}: ${countText(steps)} steps${columns > 1 ? `, each of ${columns} columns` : ""}`),
     /** @type {any} */ (root),
-    table(["tensor kept", "how", "rows", "columns", "bytes"], region.holds.map((/** @type {any} */ hold) =>
-      [nameText(hold.tensor, 60), hold.mode, countText(hold.rows), countText(hold.columns), sizeText(hold.bytes)])),
+    table(["tensor kept", "how", "rows", "columns", "bytes"], region.buffers.map((/** @type {any} */ { tensor, mode, capacity, bytes }) =>
+      [nameText(name.tensor(tensor), 60), mode, ...capacity.slice(0, 2).map(countText), sizeText(bytes)])),
   ];
 }

@@ -32,15 +32,12 @@ export function scaleOf([low, high], [from, to]) {
     { domain: /** @type {[number, number]} */ ([low, high]), range: /** @type {[number, number]} */ ([from, to]) });
 }
 
-/**
- * A scale of a range of values with some space at its ends; `isFromZero` begins at nothing.
- * @param {number[]} values @param {number} from @param {number} to @param {boolean} [isFromZero]
- */
-export function niceScale(values, from, to, isFromZero = false) {
+/** A scale of a range of values with some space at its ends. @param {number[]} values @param {number} from @param {number} to */
+export function niceScale(values, from, to) {
   const known = values.filter((value) => Number.isFinite(value));
   const [least, most] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
   const margin = (most - least) * 0.06 || Math.max(1, Math.abs(most) * 0.06);
-  return scaleOf([isFromZero ? 0 : Math.max(0, least - margin), most + margin], [from, to]);
+  return scaleOf([Math.max(0, least - margin), most + margin], [from, to]);
 }
 
 /**
@@ -69,10 +66,9 @@ export function byteTicks([least, most], count) {
 
 /**
  * The two axes of a chart.
- * @param {Scale} x @param {Scale} y @param {{name: string, unit: string}} xAxis @param {{name: string, unit: string}} yAxis @param {number} width @param
- * {number} height
+ * @param {Scale} x @param {Scale} y @param {{name: string, unit: string}} xAxis @param {{name: string, unit: string}} yAxis @param {number} height
  */
-export function axes(x, y, xAxis, yAxis, width, height) {
+export function axes(x, y, xAxis, yAxis, height) {
   const group = svg("g", { class: "axes" });
   const [left, right] = x.range;
   const [bottom, top] = y.range;

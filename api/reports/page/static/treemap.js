@@ -1,6 +1,7 @@
 // @ts-check
 // The bytes of a time as areas: by layer, role or model, down to buffers; a group that is pressed fills the picture.
 
+import { inkOn } from "./colours.js";
 import { fill, h } from "./dom.js";
 import { aliveAt } from "./live_bytes.js";
 import { kindsOf, summed } from "./sums.js";
@@ -72,9 +73,9 @@ export class Treemap {
       const name = isGroup ? node.data.name : plan.label(node.data.i);
       const bytes = isGroup ? node.data.bytes : plan.size[node.data.i];
       const press = () => (isGroup ? this.fold(this.inside === null ? name : null) : this.select(node.data.i));
-      const [r, g, b] = isGroup ? [0, 0, 0] : this.picture.ink(node.data.i);
-      const isLight = (0.21 * r ** 2 + 0.72 * g ** 2 + 0.07 * b ** 2) / 255 ** 2 > 0.21;
-      const attributes = { x: node.x0, y: node.y0, width: across, height: along, fill: isGroup ? this.picture.style("faint") : `rgb(${[r, g, b]})`,
+      const rgb = isGroup ? [0, 0, 0] : [...this.picture.ink(node.data.i)];
+      const ink = isGroup ? this.picture.style("ink") : inkOn(rgb);
+      const attributes = { x: node.x0, y: node.y0, width: across, height: along, fill: isGroup ? this.picture.style("faint") : `rgb(${rgb})`,
         stroke: look.selected === node.data.i ? this.picture.style("select") : this.picture.style("paper"),
           "stroke-width": look.selected === node.data.i ? 3 : 1 };
       const key = isGroup ? { tabindex: 0, role: "button", "aria-label": `${nameText(name, 60)}, ${sizeText(bytes)}`,
@@ -84,11 +85,9 @@ export class Treemap {
       const most = Math.floor((across - 8) / LETTER);
       const text = isGroup ? `${nameText(name, 40)}  ${sizeText(bytes)}, ${percentText(bytes / whole)}` : name;
       if ((isGroup ? along >= HEAD && name : along >= 14) && most > 3) {
-        part.append(svg("text", { x: node.x0 + 4, y: node.y0 + 12, fill: isGroup ? this.picture.style("ink") : isLight ? "#101010" : "#ffffff" },
-          nameText(text, most)));
+        part.append(svg("text", { x: node.x0 + 4, y: node.y0 + 12, fill: ink }, nameText(text, most)));
       }
-      if (!isGroup && along >= 30 && most > 7) part.append(svg("text", { x: node.x0 + 4, y: node.y0 + 26, fill: isLight ? "#101010" : "#ffffff" },
-        sizeText(bytes)));
+      if (!isGroup && along >= 30 && most > 7) part.append(svg("text", { x: node.x0 + 4, y: node.y0 + 26, fill: ink }, sizeText(bytes)));
       root.append(part);
     }
     return root;

@@ -54,7 +54,7 @@ export function openAnswer(element, entry, style, session) {
   let shown = /** @type {any} */ (null);
   const select = (/** @type {any} */ id) => shown?.plan && shown.select(shown.plan.indexOf(id));
   const open = (/** @type {any} */ problem, /** @type {any} */ plan, /** @type {string} */ title) => {
-    shown = drawnPlan(stage, problem, plan, title, style, session);
+    shown = openPlan(stage, { title, problem, plan, isPending: true }, style, session.actions(problem));
   };
   fill(element,
     h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)),
@@ -67,17 +67,6 @@ export function openAnswer(element, entry, style, session) {
   element.classList.toggle("only", found === undefined);
   shown = found ?? null;
   return shown;
-}
-
-/**
- * Draw a plan, and its verdict when the service has found it.
- * @param {HTMLElement} stage @param {any} problem @param {any} plan @param {string} name @param {(name: string) => string} style
- * @param {import("./session.js").Session} session @param {any} [names]
- */
-export function drawnPlan(stage, problem, plan, name, style, session, names = null) {
-  const found = openPlan(stage, { title: name, problem, plan, names, isPending: Boolean(plan) }, style, session.actions(problem, names));
-  if (plan) session.verdict(problem, plan).then((verdict) => found.judge(verdict));
-  return found;
 }
 
 /**
@@ -96,24 +85,17 @@ function drawn(stage, entry, style, session) {
   }
   const points = pointsOf(kind, value, entry);
   if (points) {
-    openChart(stage, points.view, style, {
-      opened: (found, k) => {
-        const { problem, plan } = points.planned[k];
-        session.verdict(problem, plan).then((verdict) => found.judge(verdict));
-      },
+    openChart(stage, points, style, {
+      verdict: (problem, plan) => session.verdict(problem, plan),
       // A sweep answers without plans: the one of a point is made when the point is opened.
-      fetched: kind === "sweep" ? async (k) => {
-        points.planned[k] ??= await session.plannedAt(request.problem, value.points[k]);
-        const { problem, plan } = points.planned[k];
-        return { title: points.view.points[k].label, problem, plan, isPending: true };
-      } : undefined,
+      fetched: kind === "sweep" ? async (k) =>
+        ({ title: points.points[k].label, isPending: true, ...await session.plannedAt(request.problem, value.points[k]) }) : undefined,
     });
     return null;
   }
   if (kind === "order" && value?.planned && request?.graph) {
-    const order = orderView(request.graph, value, name);
-    session.judgedView(value.planned.problem, value.planned.plan, "the new order",
-      stepsOf(request.graph, value)).then((view) => openOrder(stage, { ...order, view }, style, session.actions(view.problem, view.names)));
+    const view = { title: "the new order", ...value.planned, names: stepsOf(request.graph, value), isPending: true };
+    openOrder(stage, { ...orderView(request.graph, value, name), view }, style, session.actions(view.problem, view.names));
     return null;
   }
   if (isSchedule(value)) {
@@ -134,10 +116,11 @@ function drawn(stage, entry, style, session) {
   }
   const { problem, plan } = plannedIn(entry);
   if (!problem || !plan?.placements) return undefined;
-  return drawnPlan(stage, problem, plan, name, style, session, entry.names ?? (value.planned ? stepsOf(request?.graph, value) : null));
+  const names = entry.names ?? (value.planned ? stepsOf(request?.graph, value) : null);
+  return openPlan(stage, { title: name, problem, plan, names, isPending: true }, style, session.actions(problem, names));
 }
 
-/** The chart of an answer with points, and the plans of these; null for others. @param {string | null} kind @param {any} value @param {Entry} entry */
+/** The chart of an answer with points; null for others. @param {string | null} kind @param {any} value @param {Entry} entry */
 function pointsOf(kind, value, { request, name }) {
   const chart = CHARTS[kind ?? ""];
   const all = (value?.points ?? value?.recomputed?.points ?? []).filter((/** @type {any} */ point) => typeof point?.[chart?.x] === "number");
@@ -146,11 +129,9 @@ function pointsOf(kind, value, { request, name }) {
     ? { x: value.given_peak, y: 0, name: "the given order" } : null;
   const [x, y] = chart.name.map((text, k) => ({ name: text, unit: chart.unit?.[k] ?? BYTES }));
   const points = all.map((/** @type {any} */ point, /** @type {number} */ k) =>
-    ({ x: point[chart.x], y: point[chart.y] ?? null, bound: null, label: chart.label(point, k), status: point.status ?? "",
-    stripes: stripesOf(value, point), view: point.planned
-      ? { ...point.planned, title: chart.label(point, k), names: stepsOf(request?.graph, point), isPending: true } : null }));
-  return { view: { title: name, x, y, points, base, opens: base ? "free" : null, isPlanned: kind === "sweep" },
-    planned: all.map((/** @type {any} */ { planned }) => planned) };
+    ({ ...point, x: point[chart.x], y: point[chart.y] ?? null, bound: null, label: chart.label(point, k), status: point.status ?? "",
+      view: point.planned ? { ...point.planned, title: chart.label(point, k), names: stepsOf(request?.graph, point), isPending: true } : null }));
+  return { title: name, x, y, points, base, opens: base ? "free" : null, isPlanned: kind === "sweep", operations: value.operations, tensors: value.tensors };
 }
 
 /** The view of an order, as `order_page` packs it. @param {any} graph @param {any} value @param {string} title */
@@ -160,39 +141,22 @@ function orderView(graph, value, title) {
   const found = bytesAlong(graph, value.order);
   // Inputs that are written over are not counted here: where that changes the most, no curve is shown.
   const isKnown = Math.max(...given) === value.given_peak && Math.max(...found) === value.peak;
-  return { kind: "order", title, names: every.map((/** @type {number} */ k) => graph.ops[k].name || graph.ops[k].kind || `operation ${k}`), order: value.order,
+  return { kind: "order", title, names: every.map((/** @type {number} */ k) => operationText(graph, k)), order: value.order,
     given: isKnown ? given : every.map(() => value.given_peak), found: isKnown ? found : every.map(() => value.peak), status: value.status,
       lower_bound: value.lower_bound, moves: value.moves };
+}
+
+/** @param {any} graph @param {number} k */
+function operationText(graph, k) {
+  return graph.ops[k]?.name || graph.ops[k]?.kind || `operation ${k}`;
 }
 
 /** The names of times where operations run in an order, one after the other. @param {any} graph @param {any} row  with an `order` */
 function stepsOf(graph, { order, planned }) {
   const last = Math.max(...(planned?.problem.buffers ?? []).map((/** @type {any} */ row) => Number(row.end ?? 0)), 0);
   if (!graph?.ops || !order || last > order.length + 1) return null;
-  const steps = order.map((/** @type {number} */ k, /** @type {number} */ time) =>
-    ({ time, name: graph.ops[k]?.name || graph.ops[k]?.kind || `operation ${k}` }));
+  const steps = order.map((/** @type {number} */ k, /** @type {number} */ time) => ({ time, name: operationText(graph, k) }));
   return { steps, spans: [], roles: [], operations: [], types: [], models: [] };
-}
-
-/** What each operation of a region makes in each step, of a point of `cascade`; null for points of others. @param {any} value @param {any} point */
-function stripesOf({ operations, tensors }, { regions, origins }) {
-  if (!regions || !operations) return null;
-  const cut = regions.filter((/** @type {any} */ region) => region.kind !== "whole");
-  return { whole: regions.length - cut.length, regions: cut.map((/** @type {any} */ region) => ({
-    first: region.ops[0], end: region.ops.at(-1) + 1, steps: [region.channel_steps ?? region.steps[0], region.channel_steps ? 1 : region.steps[1]],
-    operations: Object.entries(region.ranges).map(([v, made]) => {
-      const rows = rangesOf(made.channels ?? made.rows);
-      return { name: operations[origins?.[Number(v)] ?? v]?.name || `operation ${v}`, rows, top: Math.max(...rows.map(([, to]) => to), 0) };
-    }),
-    holds: region.buffers.map((/** @type {any} */ { tensor, mode, capacity, bytes }) =>
-      ({ tensor: tensors[tensor]?.name || `tensor ${tensor}`, mode, rows: capacity[0], columns: capacity[1], bytes })) })) };
-}
-
-/** Ranges as the answer has them: a table, or ends that rise by A, each from the end of the one before. @param {any} made @returns {[number, number][]} */
-function rangesOf({ table, A, B, top, steps }) {
-  if (table) return table;
-  const end = (/** @type {number} */ y) => (y < 0 ? 0 : Math.min(Math.max(A * y + B, 0), top));
-  return Array.from({ length: steps }, (_, y) => [end(y - 1), end(y)]);
 }
 
 /**

@@ -1,7 +1,8 @@
 // @ts-check
 // Any question of the service, from a menu: what it is about, its options, and what is sent.
 
-import { parsed, recognised } from "../from_json.js";
+import { base64 } from "../document.js";
+import { jsonText, parsed, recognised } from "../from_json.js";
 import { nameText, sentenceText } from "../text.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { textOf, valueOf } from "./questions.js";
@@ -207,8 +208,7 @@ async function valueFrom(input, source, { text, file }, session) {
 async function fileValue(input, file, session) {
   const { models, takesBytes } = input;
   const { service } = session;
-  const start = new TextDecoder().decode(await file.slice(0, 200).arrayBuffer()).trimStart();
-  const text = /^[[{]/.test(start) ? await file.text() : null;
+  const text = await jsonText(file);
   const value = text === null ? null : parsed(text);
   if (models.some((name) => PLANS.includes(name))) {
     const found = text === null ? await service.imported(file) : recognised(text);
@@ -218,10 +218,7 @@ async function fileValue(input, file, session) {
   if (models.includes("OperationGraph")) return (await service.imported(file)).graph;
   if (models.includes("Problem") && !takesBytes) return (await service.imported(file)).problem;
   if (!takesBytes) return file.text();
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  const parts = [];
-  for (let at = 0; at < bytes.length; at += 32_768) parts.push(String.fromCharCode(...bytes.subarray(at, at + 32_768)));
-  return btoa(parts.join(""));
+  return base64(await file.arrayBuffer()).join("");
 }
 
 /**

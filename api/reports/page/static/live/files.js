@@ -2,7 +2,7 @@
 // Files that people open or drop: problems and plans are read here, what other questions are about goes to their forms,
 // and all else is read by the service.
 
-import { parsed, recognised } from "../from_json.js";
+import { jsonText, parsed, recognised } from "../from_json.js";
 
 const READ_HERE = 256 * 2 ** 20;
 
@@ -15,7 +15,7 @@ const READ_HERE = 256 * 2 ** 20;
 export async function opened(file, service, questions) {
   if (file.size === 0) throw new Error(`${file.name}: must not be empty`);
   const name = file.name.replace(/\.json$/i, "");
-  const text = file.size <= READ_HERE && await isJson(file) ? await file.text() : null;
+  const text = file.size <= READ_HERE ? await jsonText(file) : null;
   const value = text === null ? null : await Promise.resolve(text).then(parsed).catch(() => null);
   // What is no JSON the service is to read, which says what is wrong.
   const found = value && text !== null ? recognised(text) : null;
@@ -26,10 +26,4 @@ export async function opened(file, service, questions) {
   const notes = [...read.warnings.map((/** @type {any} */ one) => `${one.rule}: ${one.message}`),
     ...read.violations.map((/** @type {string} */ one) => `the plan inside: ${one}`)];
   return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, names: read.names, graph: read.graph, read: read.job, notes };
-}
-
-/** @param {File} file */
-async function isJson(file) {
-  const start = new Uint8Array(await file.slice(0, 64).arrayBuffer());
-  return start.find((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf) === 0x7b;
 }

@@ -42,22 +42,15 @@ function App({ state, session }) {
 
 /** @param {{state: State, session: Session}} props */
 function Header({ state, session }) {
-  const chooser = useRef(/** @type {HTMLInputElement | null} */ (null));
   const entry = shown(state);
   const isIdle = Boolean(entry?.given) && state.phase !== "sending" && !isRunning(state);
   const canCompare = state.isComparing || (before(state) && hasPlan(entry) && !isRunning(state));
   const wrote = (/** @type {"capacity" | "seconds"} */ name) => (/** @type {any} */ event) =>
     session.happened({ kind: "wrote", part: { [name]: event.target.value } });
-  const choose = (/** @type {any} */ event) => {
-    const files = [...event.target.files];
-    event.target.value = "";
-    session.take(files);
-  };
   const enter = (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && isIdle && session.start();
   return html`<header class="service">
     <h1 title=${entry ? nameText(entry.name, 400) : "memplan"}>${entry ? nameText(entry.name, 40) : "memplan"}</h1>
-    <input type="file" multiple hidden aria-label="Files to open" ref=${chooser} onChange=${choose} />
-    <button type="button" onClick=${() => chooser.current?.click()}>Open…</button>
+    <${Chooser} text="Open…" session=${session} />
     ${entry && html`<label>capacity<input type="text" placeholder="as given" spellcheck=${false} value=${state.capacity} onInput=${wrote("capacity")}
       onKeyDown=${enter} /></label>
       <label>seconds<input type="number" min="0.1" max="604800" step="any" value=${state.seconds} onInput=${wrote("seconds")} /></label>`}
@@ -69,6 +62,18 @@ function Header({ state, session }) {
     ${entry && html`<${Share} state=${state} session=${session} />`}
     <span class="said" role="status" title=${said(state)}>${said(state)}</span>
     <button type="button" onClick=${() => session.happened({ kind: "dialog", dialog: { name: "jobs" } })}>Jobs</button><a href="docs">API</a></header>`;
+}
+
+/** A button that opens files. @param {{text: string, class?: string, session: Session}} props */
+function Chooser({ text, class: kind, session }) {
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const choose = (/** @type {any} */ event) => {
+    const files = [...event.target.files];
+    event.target.value = "";
+    session.take(files);
+  };
+  return html`<input type="file" multiple hidden aria-label="Files to open" ref=${field} onChange=${choose} />
+    <button type="button" class=${kind} onClick=${() => field.current?.click()}>${text}</button>`;
 }
 
 /** Save this page, copy its link. @param {{state: State, session: Session}} props */
@@ -127,7 +132,6 @@ function bytesOf(value) {
 /** The first screen. @param {{session: Session}} props */
 function Welcome({ session }) {
   const [jobs, setJobs] = useState(/** @type {any[]} */ ([]));
-  const chooser = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => {
     // Without a key where one is wanted, the first screen has no jobs, and requests none.
     session.service.known(`/v1/jobs?limit=${RECENT}`).then((found) => setJobs((found?.jobs ?? []).filter((/** @type {any} */ job) => job.kind !== "convert")));
@@ -136,8 +140,7 @@ function Welcome({ session }) {
   return html`<main class="view"><div class="welcome"><div class="target">
       <h2>Drop a model or a list of buffers</h2>
       <p>memplan gives each buffer its place in memory, says how near that is to the least there is, and what would lower it.</p>
-      <input type="file" multiple hidden aria-label="Files" ref=${chooser} onChange=${(/** @type {any} */ event) => session.take([...event.target.files])} />
-      <button type="button" class="primary" onClick=${() => chooser.current?.click()}>Open a file…</button>${" "}
+      <${Chooser} text="Open a file…" class="primary" session=${session} />${" "}
       <button type="button" onClick=${() => session.example()}>Try an example</button>
       <div class="sample" role="img" aria-label="A plan: buffers as rectangles, offsets over program order"></div>
       <p class="quiet">TFLite, ONNX, ExecuTorch, HLO, IREE and TVM files, dumps of PyTorch and XLA, graphs, schedules,
@@ -190,8 +193,6 @@ async function draw(element, state, session, drawn) {
     const found = openPlan(element, view, style, session.actions(entry.problem, entry.names));
     drawn.current = Object.assign(found, { given: entry.given });
     if (seen?.length === found.picture.camera.seen.length) found.picture.camera.seen = seen;
-    // The last plan is judged always, those before it only while nothing newer is there.
-    if (entry.plan) session.verdict(entry.problem, entry.plan).then((verdict) => isOld() || found.judge(verdict));
   }
   return true;
 }

@@ -201,7 +201,7 @@ export class Session {
    */
   actions(problem, names = null) {
     return { ask: (kind) => this.ask({ kind }), sweep: (more) => this.service.post("/v1/sweep", { problem, ...more }),
-      open: (more) => this.lever(problem, names, more) };
+      open: (more) => this.lever(problem, names, more), verdict: (...plan) => this.verdict(...plan) };
   }
 
   /** The problem and the plan of a point of a sweep. @param {any} problem @param {any} point */
@@ -274,11 +274,10 @@ export class Session {
     await this.fetched(id, signal);
     if (signal.aborted) return;
     const plan = shown(this.state)?.plan;
-    const at = (Date.parse(job.finished_at) - Date.parse(job.created_at)) / 1000;
     const [peak, bound] = [plan?.peak, plan?.lower_bound].map((value) => (value === undefined || value === null ? null : Number(value)));
-    this.happened({ kind: "better", frame: { at, peak, bound, plan: plan?.placements?.length ? plan : null } });
+    this.happened({ kind: "better", frame: { at: secondsOf(job), peak, bound, plan: plan?.placements?.length ? plan : null } });
     const errors = [job.error ?? plan?.explanation?.message].filter(Boolean);
-    this.happened({ kind: "ended", note: endText(job, at), errors });
+    this.happened({ kind: "ended", note: endText(job), errors });
   }
 
   /** Take the answer of a job of another kind than a plan. @param {string} id @param {AbortSignal} [signal] */
@@ -291,8 +290,7 @@ export class Session {
       const { problem, plan } = plannedIn({ ...entry, answer });
       this.happened({ kind: "answered", part: { answer, problem, given: problem, plan } });
     }
-    this.happened({ kind: "ended", note: endText(job, (Date.parse(job.finished_at) - Date.parse(job.created_at)) / 1000),
-      errors: [job.error].filter(Boolean) });
+    this.happened({ kind: "ended", note: endText(job), errors: [job.error].filter(Boolean) });
     if (signal && LACKS.test(job.error ?? "")) this.ask({ kind: job.kind, options: entry?.request?.options, wrong: job.error });
   }
 
@@ -319,7 +317,7 @@ export class Session {
       else history.replaceState({ at: this.state.at, isComparing: false }, "");
       if (job.finished_at === null) this.follow(job);
       else if (job.kind !== "plan") await this.answered(id);
-      else this.happened({ kind: "ended", note: endText(job, (Date.parse(job.finished_at) - Date.parse(job.created_at)) / 1000), errors: [] });
+      else this.happened({ kind: "ended", note: endText(job), errors: [] });
     });
   }
 
@@ -365,8 +363,14 @@ function changedBy(problem, { sizes = {}, alignment, changes }) {
   return { ...problem, buffers, pools };
 }
 
-/** How a job ended. @param {any} job @param {number} seconds */
-function endText(job, seconds) {
+/** The seconds from the submission of a job to its end. @param {any} job */
+function secondsOf(job) {
+  return (Date.parse(job.finished_at) - Date.parse(job.created_at)) / 1000;
+}
+
+/** How a job ended. @param {any} job */
+function endText(job) {
+  const seconds = secondsOf(job);
   const said = job.plan_status === "infeasible" ? "does not fit" : job.kind === "plan" && job.state === "succeeded" ? "planned" : ENDED[job.state] ?? job.state;
   return `${said} in ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
 }
