@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memplan.planner.systems import FileReader, System
+from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
 
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:instance|metadata|schema_version|profile)"\s*:')
 
@@ -19,4 +19,14 @@ SYSTEM = System(
     title="dsa-solver",
     files=".json of its problems, such as PyPTO writes",
     readers=(FileReader("dsa", is_dsa, "memplan.systems.dsa.reader"),),
+    planners=(
+        ReferencePlanner(
+            "reference:dsa-canonical-greedy",
+            "in several orders, each buffer where it pays least, at 0 or on a neighbour (dsa-solver)",
+            "tonibohnlein/dsa-solver a8d1257, src/dsa/algorithms/reuse_penalty_baseline_solvers.cpp",
+            "memplan.systems.dsa.canonical_greedy:canonical_greedy",
+            can=ANY | {"pools", "conflicts", "holes", "reserved", "reuse"},
+            other_names="dsa-rp pypto reuse-penalty",
+        ),
+    ),
 )
