@@ -72,7 +72,7 @@ def checked_pools(
     tolerance: Tolerance,
 ) -> Iterator[CheckedPool]:
     """Yield the use of each pool of a valid plan, beside its budget and its use in the baseline."""
-    known = baseline is not None and (baseline.problem is not None or bool(baseline.used))
+    known = baseline is not None and (baseline.occupancies is not None or bool(baseline.used))
     bounds = {use.name: use.lower_bound for use in plan.pools}
     growth = {} if baseline is None or baseline.occupancies is None else growths(now, baseline.occupancies)
     for pool in problem.pools:

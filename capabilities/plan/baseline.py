@@ -38,8 +38,10 @@ class Baseline:
 
     @cached_property
     def occupancies(self) -> dict[str, Occupancy] | None:
-        """The buffers in each pool, if the problem is known."""
-        return None if self.problem is None else occupancies(self.problem, self.plan)
+        """The buffers in each pool, if the problem is known, and the plan is valid for it."""
+        if self.problem is None or verify(self.problem, self.plan):
+            return None
+        return occupancies(self.problem, self.plan)
 
     @cached_property
     def used(self) -> dict[str, int]:
