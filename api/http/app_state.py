@@ -92,8 +92,8 @@ class Service:
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
         pool = ChildPool(settings, self.metrics.lost_worker)
-        self.workers = Workers(pool, self.queue.places)
-        stack.push_async_callback(to_thread.run_sync, self.workers.close)
+        self.workers = Workers(pool)
+        stack.push_async_callback(to_thread.run_sync, pool.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings.processes))
         self.working = WorkService(self.workers, self.queue)
         self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, _THREADS)
@@ -111,7 +111,7 @@ class Service:
     def counted_now(self) -> dict[str, int]:
         """Return how many there are on this server of what comes and goes."""
         return {
-            "workers": self.workers.count,
+            "workers": self.workers.pool.count,
             "places": self.queue.places,
             "places_taken": self.queue.busy,
             "callers_waiting": self.queue.waiting,
@@ -126,7 +126,7 @@ class Service:
             await asyncio.sleep(_NOTE_EVERY_S)
 
     async def _has_workers(self) -> bool:
-        return self.workers.count > 0
+        return self.workers.pool.count > 0
 
     async def _stores(self) -> bool:
         await to_thread.run_sync(self.store.check, abandon_on_cancel=True)

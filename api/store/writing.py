@@ -11,11 +11,6 @@ from sqlalchemy.dialects import postgresql, sqlite
 T = TypeVar("T")
 
 
-def insert_or_skip(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row unless one is there that it may not be beside; return whether it was inserted."""
-    return bool(insert_new(connection, table, [values], next(iter(table.primary_key))))
-
-
 def insert_new(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], column: Column[T]
 ) -> Sequence[T]:

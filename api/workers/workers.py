@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from math import inf
 from typing import Any
+
+from anyio import CapacityLimiter, to_thread
 
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.workers.plan_search import PlanSearch, best_known, search
@@ -24,16 +27,11 @@ _CARRY_S, _GRACE_S = 4e-6, 0.25
 
 
 class Workers:
-    """The child processes of a server, for one event loop, which has so many tasks at a time."""
+    """The child processes of a server, for one event loop, whose admission queue says how many tasks there are."""
 
-    def __init__(self, pool: ChildPool, places: int) -> None:
+    def __init__(self, pool: ChildPool) -> None:
         self.pool = pool
-        self._threads = ThreadPoolExecutor(places, thread_name_prefix="memplan-worker")
-
-    @property
-    def count(self) -> int:
-        """The number of children that are ready or at work."""
-        return self.pool.count
+        self._threads = CapacityLimiter(inf)
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         """Search in a child; return the result, verified, within half a second of the deadline.
@@ -97,12 +95,8 @@ class Workers:
 
         forwarding = asyncio.create_task(forward())
         try:
-            return await loop.run_in_executor(self._threads, self.pool.run, task, report, over, is_short)
+            work = partial(self.pool.run, task, report, over, is_short)
+            return await to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
         finally:
             over.set()
             forwarding.cancel()
-
-    def close(self) -> None:
-        """End all children."""
-        self.pool.close()
-        self._threads.shutdown()

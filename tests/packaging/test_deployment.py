@@ -136,6 +136,18 @@ def test_every_pod_is_fenced_and_needs_no_rights() -> None:
         assert "memory" in container(found)["resources"]["limits"]
 
 
+def test_what_works_at_once_fits_in_the_memory_of_its_container() -> None:
+    limits = {"3Gi": 3 * 2**30, "4Gi": 4 * 2**30, "4G": 4 * 10**9}
+    worker = COMPOSE["services"]["worker"]
+    found = [(worker["environment"], worker["deploy"]["resources"]["limits"]["memory"])]
+    for each in map(container, DEPLOYMENTS.values()):
+        said = {one["name"]: one["value"] for one in each["env"] if "value" in one}
+        found.append((said, each["resources"]["limits"]["memory"]))
+    for said, limit in found:
+        at_once = 1 + int(said.get("MEMPLAN_SOLVES", said["MEMPLAN_WORKERS"]))  # and one of another key
+        assert at_once * int(said["MEMPLAN_WORKER_MEMORY_BYTES"]) < limits[limit]
+
+
 def test_servers_are_probed_where_they_answer() -> None:
     server = container(DEPLOYMENTS["server"])
     probes = {name: server[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -16,11 +14,6 @@ _OTHER_DESCRIPTORS, _LEAST_CONNECTIONS = 128, 16
 """The descriptors for files, workers and the database, and the connections that there are in any case."""
 HEAD_S = 15.0
 """Half of the time that the head of a request may take at most."""
-_FIRST_S = 0.01
-"""The time after which a new connection is counted: others that came with it are there then."""
-_NEXT = count()
-_NUMBERS: WeakKeyDictionary[object, int] = WeakKeyDictionary()
-"""The number of each connection in the order in which they came."""
 
 
 def most_connections() -> int:
@@ -37,17 +30,14 @@ def protocol(
 ) -> H11Protocol:
     """Make uvicorn's protocol of a connection, which is closed where a head takes longer than twice the time for it."""
     made = H11Protocol(config, server_state, app_state, _loop)
-    _NUMBERS[made] = next(_NEXT)
-    made.loop.call_later(_FIRST_S, _look_first, made, HEAD_S)
+    made.loop.call_soon(_look_first, made, HEAD_S)
     return made
 
 
 def _look_first(made: H11Protocol, timeout_s: float) -> None:
-    """Close a connection before which too many came that are open, or begin to wait for its requests."""
-    most = most_connections()
-    is_full = len(made.connections) > most
-    if is_full and sum(_NUMBERS[other] < _NUMBERS[made] for other in made.connections) >= most:
-        _close(made)
+    """Close a connection that comes to too many, with which it does not count yet, or begin to wait for requests."""
+    if len(made.connections) >= most_connections():
+        made.loop.call_soon(_close, made)
     else:
         _look_later(made, timeout_s, None)
 

@@ -7,7 +7,7 @@ from sqlalchemy import Row, exists, select, update
 from memplan.api.store.api_key import Key
 from memplan.api.store.database import Database
 from memplan.api.store.schema import keys
-from memplan.api.store.writing import insert_or_skip
+from memplan.api.store.writing import insert_new
 from memplan.planner.errors import OptionError, shown
 
 
@@ -24,7 +24,7 @@ class Keys:
         """Keep a new key; raises OptionError where another has or had its name."""
         values = {**vars(key), "scopes": sorted(key.scopes)}
         with self._database.writing() as connection:
-            if not insert_or_skip(connection, keys, values):
+            if not insert_new(connection, keys, [values], keys.c.id):
                 raise OptionError(f"name: must be one that no other key has or had, got {shown(key.name)}")
 
     def find(self, key_id: str) -> Key | None:
