@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from memplan.api.refusals import RefusalError, UnavailableError
+from memplan.api.refusals import RefusalError, UnavailableError, in_fields
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
@@ -59,12 +59,13 @@ class ProblemDetails(BaseModel):
 
 def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None) -> Response:
     """Make the answer that says what is wrong, in plain ASCII, so that whatever a caller sent can come back out."""
+    errors = list(map(in_fields, sentences))
     content: dict[str, Any] = {
         "type": "about:blank",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
-        "detail": sentences[0],
-        "errors": list(sentences),
+        "detail": errors[0],
+        "errors": errors,
     }
     if found := list(ways(sentences)):
         content["hints"] = found

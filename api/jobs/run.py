@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from memplan.api.jobs.answering import do_job
 from memplan.api.logs import log_fault
-from memplan.api.refusals import NotInTimeError, UnavailableError
+from memplan.api.refusals import NotInTimeError, UnavailableError, in_fields
 from memplan.api.request_bodies import PLAN
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Claim, JobOutcome, WorkAnswer
@@ -63,7 +63,7 @@ class JobRun:
         except UnavailableError:
             return self._leave(_STOPPED) if self._stopping.is_set() else JobOutcome("cancelled")
         except InputError as error:
-            return JobOutcome("failed", error="\n".join(error.sentences[:MAX_SHOWN]))
+            return JobOutcome("failed", error="\n".join(map(in_fields, error.sentences[:MAX_SHOWN])))
         except (NotInTimeError, LostWorkersError) as error:
             if job.attempts > MOST_ATTEMPTS:
                 return JobOutcome("failed", error=str(error))

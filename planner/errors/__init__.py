@@ -116,6 +116,8 @@ def shown(value: object) -> str:
     """Return the value as a caller wrote it, in JSON, cut to one line of at most 60 characters."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # which Python does not write, or slowly
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
+    if isinstance(value, bytes):
+        value = value.decode(errors="backslashreplace")
     try:
         text = json.dumps(value, ensure_ascii=False)
         if not text.isprintable():  # a terminal would obey what it should show

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Mapping
 from typing import NoReturn
 
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import FormatError, shown
 from memplan.planner.systems import systems
 
 _NEAR = 1 << 12
@@ -156,7 +156,7 @@ def refuse_unknown(data: bytes) -> NoReturn:
     """Raise FormatError, which lists what is read, for a file that nothing knows."""
     known = ", ".join(f"{each.title} ({each.files})" for each in systems() if each.files)
     read = f"problems and plans of memplan (.json, .csv), and models and dumps of {known}"
-    raise FormatError(f"must be of a known format, got {data[:20]!r}; known are {read}")
+    raise FormatError(f"must be of a known format, got {shown(data[:20])}; known are {read}")
 
 
 def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:

@@ -170,7 +170,7 @@ class Model:
 def read_model(data: bytes) -> Model:
     """Read a model; raises FormatError that names the place and the rule."""
     if not is_tflite(data):
-        raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {data[4:8]!r}")
+        raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {shown(data[4:8])}")
     root = Table.root(data, "model")
     buffers = list(root.tables(4, "buffers"))
     has_content = [_has_content(buffer) for buffer in buffers]

@@ -75,7 +75,7 @@ REFUSED = {
     "case.tflite": "model.subgraphs[0].operators[0]: must not be STABLEHLO_CASE: what it runs is not known",
     "read_before.tflite": 'model.subgraphs[0].operators[0]: must read what was written before, got "y"',
     "cut.tflite": "model.buffers: must lie in the file (",
-    "not_one.tflite": "model: must have the identifier TFL3 at byte 4, got b'TFL9'",
+    "not_one.tflite": 'model: must have the identifier TFL3 at byte 4, got "TFL9"',
     "cut.pte": "program.execution_plan[0].values[0]: must lie in the file (1476 bytes), got bytes 2364 to",
     "not_one.pte": "must be a file that is read here, got a page in HTML",
     "without_methods.pte": "program.execution_plan: must not be empty",

@@ -201,7 +201,7 @@ def refused(arguments: list[str], capfd: Captured) -> list[str]:
     [
         (None, "no such file or directory"),
         (b"", "must not be empty"),
-        (b"\x00\x01", r"must be of a known format, got b'\x00\x01'; known are "),
+        (b"\x00\x01", r'must be of a known format, got "\u0000\u0001"; known are '),
         (b'{"buffers": 1}', "buffers: must be a list, got 1"),
         (b"id,lower,upper,size\nx,5,7,abc\n", "line 2, column 'size': must be an integer, got 'abc'"),
     ],

@@ -241,6 +241,16 @@ def test_a_model_is_read_by_the_service(opened: Tab) -> None:
     assert "SOFTMAX" in opened.page.inner_text(".legend")
 
 
+def test_sizes_that_a_model_leaves_open_are_asked_for(opened: Tab) -> None:
+    give(opened, "exported.pt2", (MODELS / "exported.pt2").read_bytes())
+    assert "give it, for example: dims=s77=1" in opened.page.inner_text("dialog .alarm")
+    assert opened.page.input_value("[data-option=dims] input") == "s77=1"
+    opened.page.fill("[data-option=dims] input", "s77=3")
+    opened.page.click("dialog .primary")
+    badge(opened, "valid: checked")
+    opened.page.select_option("main select", "operation")
+
+
 def lines(found: Tab) -> str:
     """Return the answer as the command writes it."""
     found.page.click("summary:text-is('As the command writes it')")

@@ -101,7 +101,7 @@ def test_what_is_in_a_file_counts_more_than_its_name() -> None:
         (b"", "p.json", "must not be empty"),
         (b" \r\n", None, "must not be empty"),
         (b"\x7fELF\x02\x01", "a.out", "must be a file that is read here, got a compiled program"),
-        (b"hello", None, "must be of a known format, got b'hello'; known are "),
+        (b"hello", None, 'must be of a known format, got "hello"; known are '),
     ],
 )
 def test_a_file_of_no_known_format_is_refused(data: bytes, name: str | None, sentence: str) -> None:

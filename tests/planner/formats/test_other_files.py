@@ -74,7 +74,7 @@ def test_a_file_of_another_kind_is_named_wherever_it_is_given(name: str, data: b
 
 
 def test_what_nothing_knows_is_refused_with_all_that_is_read() -> None:
-    with pytest.raises(FormatError, match=r"must be of a known format, got b'what'; known are ") as refused:
+    with pytest.raises(FormatError, match=r'must be of a known format, got "what"; known are ') as refused:
         importers.read_problem(b"what", "what")
     endings = [ending for importer in file_readers().values() for ending in importer.suffixes]
     assert all(ending in str(refused.value) for ending in endings)

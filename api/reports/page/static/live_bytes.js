@@ -107,26 +107,16 @@ export function highest(time, bytes, start, end, count) {
 
 /** The highest end of what is alive in each of so many equal parts of time, the sum of all pools. @param {PlanModel} plan @param {number} count */
 export function highestEnds(plan, count) {
-  const sum = new Float64Array(count);
+  const most = plan.pools.map(() => new Float64Array(count));
+  const { start, end, buffer } = plan.taken;
   const scale = count / plan.span;
-  plan.pools.forEach((_, q) => {
-    // A lifetime raises the two parts of 2^k that cover it; from long parts to short ones, each hands on to its halves.
-    const most = Array.from({ length: 32 - Math.clz32(count) }, () => new Float64Array(count));
-    const raise = (/** @type {number} */ k, /** @type {number} */ x, /** @type {number} */ top) => { if (top > most[k][x]) most[k][x] = top; };
-    const { start, end, buffer } = plan.taken;
-    for (let row = 0; row < start.length; row++) {
-      const i = buffer[row];
-      if (plan.pool[i] !== q || plan.size[i] === 0) continue;
-      const from = Math.min(count - 1, Math.floor(start[row] * scale));
-      const to = Math.max(from, Math.min(count - 1, Math.ceil(end[row] * scale) - 1));
-      const k = 31 - Math.clz32(to - from + 1);
-      raise(k, from, plan.offset[i] + plan.size[i]);
-      raise(k, to - 2 ** k + 1, plan.offset[i] + plan.size[i]);
-    }
-    for (let k = most.length - 1; k > 0; k--) {
-      most[k].forEach((top, x) => top && [x, x + 2 ** (k - 1)].forEach((half) => raise(k - 1, half, top)));
-    }
-    most[0].forEach((top, x) => { sum[x] += top; });
-  });
-  return sum;
+  for (let row = 0; row < start.length; row++) {
+    const i = buffer[row];
+    const [high, top] = [most[plan.pool[i]], plan.offset[i] + plan.size[i]];
+    if (!high || plan.size[i] === 0) continue;
+    const from = Math.min(count - 1, Math.floor(start[row] * scale));
+    const until = Math.max(from + 1, Math.ceil(end[row] * scale));
+    for (let x = from; x < until && x < count; x++) if (high[x] < top) high[x] = top;
+  }
+  return Float64Array.from({ length: count }, (_, x) => most.reduce((sum, high) => sum + high[x], 0));
 }

@@ -86,12 +86,13 @@ function plain(schema) {
 export function valueOf(schema, text) {
   const given = text.trim();
   if (/^[[{"]/.test(given)) return JSON.parse(given);
-  const parts = () => given.split(",").map((part) => part.trim()).filter(Boolean);
-  if (schema.type === "array") return parts().map((part) => single(schema.items, part));
+  const parts = (/** @type {string} */ one) => one.split(",").map((part) => part.trim()).filter(Boolean);
+  if (schema.type === "array") return parts(given).map((part) => single(schema.items, part));
   if (schema.type !== "object") return single(schema, given);
-  return Object.fromEntries(parts().map((part) => {
+  return Object.fromEntries(given.split(/,(?=[^,]*=)/).map((part) => {
     const at = part.lastIndexOf("=");
-    return [part.slice(0, Math.max(0, at)), single(null, part.slice(at + 1))];
+    const text = part.slice(at + 1).trim();
+    return [part.slice(0, Math.max(0, at)).trim(), text.includes(",") ? parts(text).map((size) => single(null, size)) : single(null, text)];
   }));
 }
 

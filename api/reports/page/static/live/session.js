@@ -85,7 +85,14 @@ export class Session {
       this.happened({ kind: "note", note: `reading ${files.map((file) => nameText(file.name, 40)).join(", ")} …` });
       this.files = [...files, ...this.files].slice(0, FILES);
       const found = [];
-      for (const file of files) found.push(await opened(file, this.service, await this.questions()));
+      for (const file of files) {
+        found.push(await opened(file, this.service, await this.questions()).catch((error) => {
+          // Sizes that a model leaves open are asked for, with those that were proposed.
+          const dims = [...error.message.matchAll(/\bdims=('[^']+'|[^\s']+)/g)].map(([, text]) => text.replaceAll("'", ""));
+          if (dims.length) this.ask({ kind: "convert", options: { dims: dims.join(", "), program: true }, wrong: error.message });
+          throw error;
+        }));
+      }
       for (const { name, problem, plan, names = null, read = null, graph = null } of found
         .filter((one) => one.problem)) this.show({ name, problem, plan, names, read, graph });
       for (const { name, schedule } of found.filter((one) => one.schedule)) this.show({ name, kind: "schedule",
@@ -286,6 +293,11 @@ export class Session {
     const answer = await this.service.answered(id, signal);
     if (signal?.aborted) return;
     const entry = shown(this.state);
+    if (signal && entry && answer?.value?.names && !entry.request?.options?.to) {
+      const { problem, plan, names, graph } = answer.value;
+      this.show({ name: entry.about ?? entry.name, problem, plan, names, graph, read: id });
+      return plan ? undefined : this.planned();
+    }
     if (entry && answer) {
       const { problem, plan } = plannedIn({ ...entry, answer });
       this.happened({ kind: "answered", part: { answer, problem, given: problem, plan } });
