@@ -35,6 +35,8 @@ struct Problem {
     gaps: Rows,
     joins: Rows,
     reserved: Rows,
+    memories: Rows,
+    memory_of: *const usize,
 }
 
 #[repr(C)]
@@ -70,6 +72,8 @@ fn main() {
         gaps: none,
         joins: none,
         reserved: none,
+        memories: none,
+        memory_of: std::ptr::null(),
     };
     let mut offsets = [0i64; 2];
     let outcome = unsafe { memplan_plan(&problem, std::ptr::null(), offsets.as_mut_ptr()) };

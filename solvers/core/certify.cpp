@@ -39,6 +39,10 @@ class Certificate {
   Stop stop_;
 
   void write(Arena &arena, Allocator &allocator, Text &lines) {
+    if (problem_.memory_count > 0) {
+      asked_.result.status = MEMPLAN_UNKNOWN;
+      return;
+    }
     const OnePool made = Compiler(arena, problem_).instance(stop_);
     if (arena.has_failed) return;
     lines << "memplan-lemmas/1\nsizes ";
@@ -70,11 +74,13 @@ class Certificate {
     if (arena.has_failed) return false;
     capacity[0] = end;
     lemmas::LemmaProof proof(allocator);
-    if (!proof.begin(instance, capacity, asked_.options.seed)) return arena.has_failed = true, false;
+    if (!proof.begin(instance, capacity, asked_.options.seed, stop_))
+      return arena.has_failed = arena.has_failed || proof.has_failed(), false;
     const i64 outcome = proof.run(std::max<i64>(1, asked_.options.work), stop_);
-    const bool is_proved = !proof.has_failed() && outcome == lemmas::kExhausted;
+    bool is_proved = !proof.has_failed() && outcome == lemmas::kExhausted;
     asked_.result.nodes = proof.nodes;
-    if (is_proved && proof.write(lines, 0, 0) == 0) asked_.result.nodes = 0;
+    if (is_proved && proof.write(lines, 0, 0, stop_) == 0) asked_.result.nodes = 0;
+    is_proved = is_proved && !stop_.is_over();
     arena.has_failed = arena.has_failed || proof.has_failed();
     return is_proved;
   }

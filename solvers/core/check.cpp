@@ -16,13 +16,10 @@ class Check {
     found_.rule = memplan::Door(problem_).fault(found_.buffer);
     if (found_.rule == MEMPLAN_FINE && offsets_ == nullptr && problem_.count > 0) found_.rule = MEMPLAN_NULL_POINTER;
     if (found_.rule != MEMPLAN_FINE) return found_;
-    i64 peak = 0;
-    for (std::size_t i = 0; i < problem_.count; ++i) {
+    for (std::size_t i = 0; i < problem_.count; ++i)
       if ((found_.rule = fault_of(i)) != MEMPLAN_FINE) return found_.buffer = i, found_;
-      if (problem_.buffers[i].size > 0) peak = std::max(peak, offsets_[i] + problem_.buffers[i].size);
-    }
     if ((found_.rule = fault_of_two()) != MEMPLAN_FINE) return found_;
-    found_.status = MEMPLAN_FEASIBLE, found_.peak = peak;
+    found_.status = MEMPLAN_FEASIBLE, found_.peak = peak();
     return found_;
   }
 
@@ -31,22 +28,39 @@ class Check {
   const i64 *offsets_;
   memplan_result found_{};
 
+  // The largest ends of all memories: that of each is looked for from its first buffer on.
+  i64 peak() const {
+    i64 sum = 0;
+    for (std::size_t i = 0; i < problem_.count; ++i) {
+      std::size_t first = 0;
+      while (!memplan::is_in_one(problem_, first, i)) ++first;
+      if (first < i) continue;
+      i64 end = 0;
+      for (std::size_t j = i; j < problem_.count; ++j)
+        if (memplan::is_in_one(problem_, i, j) && problem_.buffers[j].size > 0)
+          end = std::max(end, offsets_[j] + problem_.buffers[j].size);
+      sum += end;
+    }
+    return sum;
+  }
+
   // The rules of one buffer. Those of size 0 take no place, and break none.
   memplan_rule fault_of(std::size_t i) {
     const memplan_buffer &buffer = problem_.buffers[i];
+    const memplan_memory memory = memplan::memory_of(problem_, i);
     const i64 at = offsets_[i];
     if (at < 0) return MEMPLAN_OFFSET_NEGATIVE;
     if (buffer.size == 0) return MEMPLAN_FINE;
-    if (buffer.size > problem_.capacity || at > problem_.capacity - buffer.size) return MEMPLAN_ABOVE_CAPACITY;
+    if (buffer.size > memory.capacity || at > memory.capacity - buffer.size) return MEMPLAN_ABOVE_CAPACITY;
     if (at > memplan::kLargest * 2) return MEMPLAN_ABOVE_CAPACITY;
-    const i64 end = at + buffer.size, address = at + problem_.base;
+    const i64 end = at + buffer.size, address = at + memory.base;
     if (buffer.alignment > 1 && address % buffer.alignment != 0) return MEMPLAN_MISALIGNED;
     if (buffer.pin != MEMPLAN_FREE && buffer.pin != at) return MEMPLAN_OFF_PIN;
     if (at < buffer.lowest || (buffer.limit > 0 && end > buffer.limit)) return MEMPLAN_OUT_OF_RANGE;
     if (buffer.no_cross > 0 && address / buffer.no_cross != (address + buffer.size - 1) / buffer.no_cross)
       return MEMPLAN_CROSSING;
-    for (std::size_t row = 0; row < problem_.reserved_count; ++row)
-      if (problem_.reserved[row].begin < end && at < problem_.reserved[row].end) {
+    for (std::size_t row = 0; row < memory.reserved_count; ++row)
+      if (memory.reserved[row].begin < end && at < memory.reserved[row].end) {
         found_.other = row;
         return MEMPLAN_IN_RESERVED;
       }
@@ -74,6 +88,7 @@ class Check {
   }
 
   bool overlap(std::size_t i, std::size_t j) const {
+    if (!memplan::is_in_one(problem_, i, j)) return false;
     const i64 size = problem_.buffers[i].size, other = problem_.buffers[j].size;
     return size > 0 && other > 0 && offsets_[i] < offsets_[j] + other && offsets_[j] < offsets_[i] + size;
   }
@@ -122,6 +137,7 @@ constexpr const char *kRuleTexts[] = {
     "the lowest offset must not be negative",
     "the limit must not be negative",
     "no_cross must not be negative",
+    "the memory of the buffer is not there",
     "a pair must name two buffers",
     "a gap must lie inside a lifetime, rows ascending",
     "a join must name two buffers with a size, rows ascending by the upper one",

@@ -7,6 +7,16 @@
 
 namespace memplan {
 
+// The memory of a buffer.
+inline memplan_memory memory_of(const memplan_problem &problem, std::size_t buffer) {
+  if (problem.memory_count > 0) return problem.memories[problem.memory_of[buffer]];
+  return {problem.capacity, problem.base, problem.reserved, problem.reserved_count};
+}
+
+inline bool is_in_one(const memplan_problem &problem, std::size_t a, std::size_t b) {
+  return problem.memory_count == 0 || problem.memory_of[a] == problem.memory_of[b];
+}
+
 class Door {
  public:
   explicit Door(const memplan_problem &problem) : problem_(problem) {}
@@ -17,29 +27,30 @@ class Door {
     const memplan_problem &p = problem_;
     if ((p.buffers == nullptr && p.count > 0) || (p.pairs == nullptr && p.pair_count > 0) ||
         (p.gaps == nullptr && p.gap_count > 0) || (p.joins == nullptr && p.join_count > 0) ||
-        (p.reserved == nullptr && p.reserved_count > 0))
+        (p.memory_count > 0 && (p.memories == nullptr || (p.memory_of == nullptr && p.count > 0))))
       return MEMPLAN_NULL_POINTER;
-    constexpr std::size_t rows = std::size_t{1} << (sizeof(std::size_t) > 4 ? 40 : 28);
-    if (p.count > 0x7fffffff || p.pair_count > rows || p.gap_count > rows || p.join_count > rows ||
-        p.reserved_count > rows)
+    if (p.count > kMostBuffers || p.memory_count > kMostBuffers || p.pair_count > kMostRows ||
+        p.gap_count > kMostRows || p.join_count > kMostRows)
       return MEMPLAN_TOO_MANY;
-    if (p.capacity < 0) return MEMPLAN_CAPACITY_NEGATIVE;
-    if (p.base < 0) return MEMPLAN_BASE_NEGATIVE;
-    if (!add(p.base)) return MEMPLAN_TOO_LARGE;
     i64 highest = 0;
+    if (const memplan_rule rule = fault_of_memories(at, highest); rule != MEMPLAN_FINE) return rule;
     for (std::size_t i = 0; i < p.count; ++i) {
       at = i;
       const memplan_rule rule = fault_of(p.buffers[i]);
       if (rule != MEMPLAN_FINE) return rule;
+      if (p.memory_count > 0 && p.memory_of[i] >= p.memory_count) return MEMPLAN_MEMORY_WRONG;
       highest = std::max({highest, p.buffers[i].pin, p.buffers[i].lowest});
     }
-    const memplan_rule rule = fault_of_rows(at, highest);
+    const memplan_rule rule = fault_of_rows(at);
     if (rule != MEMPLAN_FINE) return rule;
     at = MEMPLAN_NONE;
-    return add(highest) ? MEMPLAN_FINE : MEMPLAN_TOO_LARGE;
+    for (std::size_t q = 0; q < std::max<std::size_t>(1, p.memory_count); ++q)
+      if (!add(highest)) return MEMPLAN_TOO_LARGE;
+    return MEMPLAN_FINE;
   }
 
  private:
+  static constexpr std::size_t kMostBuffers = 0x7fffffff, kMostRows = std::size_t{1} << (sizeof(std::size_t) > 4 ? 40 : 28);
   const memplan_problem &problem_;
   i64 sum_ = 0;
 
@@ -47,6 +58,29 @@ class Door {
     if (value > kLargest - sum_) return false;
     sum_ += value;
     return true;
+  }
+
+  memplan_rule fault_of_memories(std::size_t &at, i64 &highest) {
+    const memplan_problem &p = problem_;
+    if (p.memory_count == 0) return fault_of({p.capacity, p.base, p.reserved, p.reserved_count}, at, highest);
+    for (std::size_t q = 0; q < p.memory_count; ++q)
+      if (const memplan_rule rule = fault_of(p.memories[q], at, highest); rule != MEMPLAN_FINE) return at = q, rule;
+    return MEMPLAN_FINE;
+  }
+
+  memplan_rule fault_of(const memplan_memory &memory, std::size_t &at, i64 &highest) {
+    if (memory.reserved == nullptr && memory.reserved_count > 0) return MEMPLAN_NULL_POINTER;
+    if (memory.reserved_count > kMostRows) return MEMPLAN_TOO_MANY;
+    if (memory.capacity < 0) return MEMPLAN_CAPACITY_NEGATIVE;
+    if (memory.base < 0) return MEMPLAN_BASE_NEGATIVE;
+    if (!add(memory.base)) return MEMPLAN_TOO_LARGE;
+    for (std::size_t row = 0; row < memory.reserved_count; ++row) {
+      const memplan_range &range = memory.reserved[row];
+      const i64 before = row > 0 ? memory.reserved[row - 1].end : 0;
+      if (range.begin < before || range.end <= range.begin) return at = row, MEMPLAN_RANGE_WRONG;
+      highest = std::max(highest, range.end);
+    }
+    return MEMPLAN_FINE;
   }
 
   memplan_rule fault_of(const memplan_buffer &buffer) {
@@ -60,7 +94,7 @@ class Door {
     return add(buffer.size) && add(buffer.alignment) && add(buffer.no_cross) ? MEMPLAN_FINE : MEMPLAN_TOO_LARGE;
   }
 
-  memplan_rule fault_of_rows(std::size_t &at, i64 &highest) {
+  memplan_rule fault_of_rows(std::size_t &at) {
     const memplan_problem &p = problem_;
     for (at = 0; at < p.pair_count; ++at) {
       const memplan_pair &pair = p.pairs[at];
@@ -81,13 +115,8 @@ class Door {
         return MEMPLAN_JOIN_WRONG;
       if (p.buffers[join.upper].size == 0 || p.buffers[join.lower].size == 0) return MEMPLAN_JOIN_WRONG;
       if ((at > 0 && p.joins[at - 1].upper >= join.upper) || is_upper(join.lower)) return MEMPLAN_JOIN_WRONG;
+      if (!is_in_one(p, join.upper, join.lower)) return MEMPLAN_JOIN_WRONG;
       if (!add(join.distance)) return MEMPLAN_TOO_LARGE;
-    }
-    for (at = 0; at < p.reserved_count; ++at) {
-      const memplan_range &range = p.reserved[at];
-      if (range.begin < 0 || range.end <= range.begin) return MEMPLAN_RANGE_WRONG;
-      if (at > 0 && p.reserved[at - 1].end > range.begin) return MEMPLAN_RANGE_WRONG;
-      highest = std::max(highest, range.end);
     }
     return MEMPLAN_FINE;
   }

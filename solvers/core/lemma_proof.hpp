@@ -15,18 +15,20 @@ class LemmaProof {
     for (LemmaRounds *part : parts_) part->~LemmaRounds();
   }
 
-  // The instance and the capacities, in units, are read to the end. False where memory has failed.
-  bool begin(const LemmaInstance &instance, const Array<i64> &capacity, u64 seed) {
+  // The instance and the capacities, in units, are read to the end. False where memory has failed, or it is over.
+  template <class IsOver>
+  bool begin(const LemmaInstance &instance, const Array<i64> &capacity, u64 seed, IsOver &&is_over) {
     instance_ = &instance, capacity_ = capacity, seed_ = seed;
     Array<i64> part = arena_.array<i64>(instance.size.size);
     Array<bool> kept = arena_.array<bool>(instance.size.size);
     if (arena_.has_failed) return false;
     const i64 count = number_parts(part);
     for (i64 k = 0; k < count && !arena_.has_failed; ++k) {
+      if (is_over()) return false;
       i64 size = 0;
       for (i64 i = 0; i < part.size; ++i) kept[i] = part[i] == k, size += kept[i];
       has_large_ = has_large_ || size > kMostBuffers;
-      if (size > 0 && size <= kMostBuffers) add(kept);
+      if (size > 0 && size <= kMostBuffers && add(kept, is_over) == nullptr) return false;
     }
     return !arena_.has_failed;
   }
@@ -55,11 +57,13 @@ class LemmaProof {
   // The part that does not fit.
   const LemmaRounds &proved() const { return *proved_; }
 
-  // Write the proof; return how many lemmas it has. So many sets and lemmas of the same claim come before.
-  i64 write(Text &text, i64 sets, i64 lemmas) {
+  // Write the proof, or some of it where it is over; return how many lemmas it has. So many sets and lemmas of the same
+  // claim come before.
+  template <class IsOver>
+  i64 write(Text &text, i64 sets, i64 lemmas, IsOver &&is_over) {
     LemmaText lines(arena_, *instance_, *proved_);
     const i64 count = lines.count();
-    if (!arena_.has_failed) lines.write(text, sets, lemmas);
+    if (!arena_.has_failed) lines.write(text, sets, lemmas, is_over);
     return count;
   }
 
@@ -97,14 +101,16 @@ class LemmaProof {
     return count + 1;
   }
 
-  LemmaRounds *add(const Array<bool> &kept) {
+  template <class IsOver>
+  LemmaRounds *add(const Array<bool> &kept, IsOver &&is_over) {
     const Array<LemmaRounds> room = arena_.uncleared_objects<LemmaRounds>(1);
     if (arena_.has_failed) return nullptr;
     LemmaRounds *made = new (room.data) LemmaRounds(allocator_, seed_);
     parts_.push(made);
     if (arena_.has_failed) return made->~LemmaRounds(), nullptr;
-    if (!made->begin(*instance_, kept, capacity_)) arena_.has_failed = true;
-    return made;
+    if (made->begin(*instance_, kept, capacity_, is_over)) return made;
+    arena_.has_failed = made->has_failed();
+    return nullptr;
   }
 
   // Look for a proof by fewer lemmas, among the buffers that the one at hand names.
@@ -118,9 +124,9 @@ class LemmaProof {
       kept.fill(false);
       for (i64 e = 0; e < proved_->need().size; ++e)
         if (proved_->need()[e] != kGone) kept[proved_->tables().buffers[e / p]] = true;
-      LemmaRounds *again = add(kept);
+      LemmaRounds *again = add(kept, is_over);
       // No more nodes than the first proof took. Without memory, that one is as good.
-      if (again == nullptr || arena_.has_failed || again->run(proved_->nodes, is_over) != kExhausted) break;
+      if (again == nullptr || again->run(proved_->nodes, is_over) != kExhausted) break;
       if (LemmaText(arena_, *instance_, *again).count() >= lemmas) break;
       proved_ = again;
     }

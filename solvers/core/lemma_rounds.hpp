@@ -10,10 +10,13 @@ class LemmaRounds {
  public:
   LemmaRounds(Allocator &allocator, u64 seed) : arena_(allocator), tables_(arena_, instance_), random_(20261121 + seed) {}
 
-  // The instance is read as long as there are rounds. False where memory has failed; then nothing else may be called.
-  bool begin(const LemmaInstance &instance, const Array<bool> &kept, const Array<i64> &capacity) {
+  // The instance is read as long as there are rounds. False where memory has failed, or it is over; then nothing else may
+  // be called.
+  template <class IsOver>
+  bool begin(const LemmaInstance &instance, const Array<bool> &kept, const Array<i64> &capacity, IsOver &&is_over) {
     instance_ = instance;
-    if (!tables_.begin(kept)) return false;
+    Pace pace(is_over);
+    if (!tables_.begin(kept, pace)) return false;
     const LemmaProblem &problem = tables_.problem;
     const i64 n = problem.size.size, p = problem.pools, k = tables_.set_live.size, m = problem.group.size;
     run_.capacity = capacity;
@@ -22,13 +25,13 @@ class LemmaRounds {
     for (Array<i64> *column : {&state_.floor, &state_.ready, &state_.left}) *column = arena_.array<i64>(k * p);
     state_.low = arena_.array<i64>(n * p), state_.need = arena_.array<i64>(n * p), state_.only = arena_.array<i64>(n);
     state_.stamp = arena_.array<i64>(k), state_.suspect = arena_.array<i64>(k), state_.is_dirty = arena_.array<bool>(k);
-    state_.member = arena_.array<i64>(problem.member.size);
+    state_.member = arena_.uncleared<i64>(problem.member.size);
     longest_ = p + 1;
     for (i64 i = 0; i < n; ++i) longest_ = std::max(longest_, p + 1 + problem.near_first[i + 1] - problem.near_first[i]);
     state_.changed = arena_.array<i64>(n * p + longest_);
     store_.head = arena_.uncleared<i64>(n * p);
     if (arena_.has_failed) return false;
-    std::copy(problem.member.begin(), problem.member.end(), state_.member.data);
+    copy(problem.member, state_.member, pace);
     run_.weight.fill(1.0);
     store_.head.fill(kAbsent);
     for (i64 t = 0; t < k; ++t)
@@ -36,8 +39,8 @@ class LemmaRounds {
         for (i64 q = 0; q < p; ++q)
           if ((problem.group[g] >> q) & 1) run_.free[t * m + g] += free_of(t, q);
     make_room(2 * n + 64);
-    make_store(64 * n + 1024, 8 * (64 * n + 1024));
-    return !arena_.has_failed;
+    make_store(64 * n + 1024, 8 * (64 * n + 1024), pace);
+    return !arena_.has_failed && !pace.is_over();
   }
 
   // Search for about so many nodes more. FOUND, EXHAUSTED, or STOPPED so far.
@@ -48,7 +51,8 @@ class LemmaRounds {
       const i64 limit = std::min({end - nodes, kLongest, kShortest * n << std::min<i64>(rounds_ / 3, 30)});
       const i64 found = round(std::max<i64>(1, limit), is_over);
       if (found == kFull) {
-        grow();
+        Pace pace(is_over);
+        grow(pace);
       } else {
         outcome = found;
         ++rounds_;
@@ -79,7 +83,7 @@ class LemmaRounds {
  private:
   // Nodes for each buffer of a run, twice as many after three rounds; and the most.
   static constexpr i64 kShortest = 8, kLongest = 1 << 22;
-  static constexpr i64 kFreshEvery = 8, kMostEntries = 1 << 24;
+  static constexpr i64 kFreshEvery = 8, kMostEntries = 1 << 24, kCopied = 1 << 14;
   static constexpr double kNoise = 0.03;
   Arena arena_;
   LemmaInstance instance_{};
@@ -109,9 +113,10 @@ class LemmaRounds {
   }
 
   // Make twice as much room. Lemmas are only a memory: where there are too many, a search without them is right as well.
-  void grow() {
+  template <class IsOver>
+  void grow(Pace<IsOver> &pace) {
     make_room(2 * state_.frame.size);
-    if (store_.entry.size < kMostEntries) return make_store(2 * store_.branch.size, 2 * store_.entry.size);
+    if (store_.entry.size < kMostEntries) return make_store(2 * store_.branch.size, 2 * store_.entry.size, pace);
     store_.size = store_.listed = 0;
     store_.head.fill(kAbsent);
   }
@@ -123,22 +128,31 @@ class LemmaRounds {
     state_.kept = arena_.rows<i64>(depth, std::max<i64>(1, entries), false);
   }
 
-  void make_store(i64 lemmas, i64 entries) {
+  template <class IsOver>
+  static void copy(const Array<i64> &from, const Array<i64> &to, Pace<IsOver> &pace) {
+    for (i64 at = 0; at < from.size && !pace(kCopied); at += kCopied)
+      std::copy(from.data + at, from.data + std::min(from.size, at + kCopied), to.data + at);
+  }
+
+  // Nothing has changed where it is over.
+  template <class IsOver>
+  void make_store(i64 lemmas, i64 entries, Pace<IsOver> &pace) {
     const i64 columns = std::max<i64>(2, tables_.problem.pools);
-    const auto copied = [this](Array<i64> &column, i64 room) {
+    LemmaStore made = store_;
+    const auto copied = [&](Array<i64> &column, i64 room) {
       const Array<i64> larger = arena_.uncleared<i64>(room);
-      if (!arena_.has_failed) std::copy(column.begin(), column.end(), larger.data);
+      if (!arena_.has_failed) copy(column, larger, pace);
       column = larger;
     };
-    const Array<i64> made = {store_.refs.data, store_.refs.size * columns};
-    for (Array<i64> *column : {&store_.branch, &store_.excess, &store_.next}) copied(*column, lemmas);
-    for (Array<i64> *column : {&store_.entry, &store_.value}) copied(*column, entries);
-    const bool is_first = store_.first.size == 0;
-    copied(store_.first, lemmas + 1);
-    store_.refs = arena_.rows<i64>(lemmas, columns, false);
-    if (arena_.has_failed) return;
-    std::copy(made.begin(), made.end(), store_.refs.data);
-    if (is_first) store_.first[0] = 0;
+    for (Array<i64> *column : {&made.branch, &made.excess, &made.next}) copied(*column, lemmas);
+    for (Array<i64> *column : {&made.entry, &made.value}) copied(*column, entries);
+    copied(made.first, lemmas + 1);
+    Array<i64> refs = {store_.refs.data, store_.refs.size * columns};
+    copied(refs, lemmas * columns);
+    if (arena_.has_failed || pace.is_over()) return;
+    made.refs = {refs.data, lemmas, columns};
+    if (store_.first.size == 0) made.first[0] = 0;
+    store_ = made;
   }
 };
 

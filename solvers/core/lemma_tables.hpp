@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "lemmas.hpp"
+#include "pace.hpp"
 #include "stack.hpp"
 
 namespace memplan::lemmas {
@@ -53,8 +54,9 @@ class LemmaTables {
   Array<i64> set_member{nullptr, 0};
   Array<i64> set_live{nullptr, 0};    // the live set that a set is, or ABSENT
 
-  // False where memory has failed.
-  bool begin(const Array<bool> &kept) {
+  // False where memory has failed, or it is over.
+  template <class IsOver>
+  bool begin(const Array<bool> &kept, Pace<IsOver> &pace) {
     const i64 n = given_.size.size;
     position_ = arena_.uncleared<i64>(n), both_ = arena_.uncleared<i64>(n);
     if (arena_.has_failed) return false;
@@ -65,15 +67,15 @@ class LemmaTables {
     for (i64 i = 0; i < n; ++i)
       if (given_.pin[i] != kAbsent) take(i);
     buffers = {both_.data, free_};
-    near_ = arena_.rows<bool>(count_, count_);
-    if (arena_.has_failed || !find_near() || !fill_columns()) return false;
-    list_near();
-    list_sets();
-    if (arena_.has_failed) return false;
-    list_members();
-    list_obstacles();
+    near_ = arena_.rows<bool>(count_, count_, false);
+    if (arena_.has_failed || !find_near(pace) || !fill_columns()) return false;
+    list_near(pace);
+    list_sets(pace);
+    if (arena_.has_failed || pace.is_over()) return false;
+    list_members(pace);
+    list_obstacles(pace);
     list_granules();
-    return !arena_.has_failed;
+    return !arena_.has_failed && !pace.is_over();
   }
 
  private:
@@ -98,7 +100,8 @@ class LemmaTables {
     return false;
   }
 
-  bool find_near() {
+  template <class IsOver>
+  bool find_near(Pace<IsOver> &pace) {
     struct Life {
       i64 start, end, buffer;
     };
@@ -108,15 +111,19 @@ class LemmaTables {
         lives.push({given_.start[r], given_.end[r], x});
     if (arena_.has_failed) return false;
     std::sort(lives.begin(), lives.end(), [](const Life &a, const Life &b) { return a.start < b.start; });
-    for (const Life *a = lives.begin(); a != lives.end(); ++a)
-      for (const Life *b = a + 1; b != lives.end() && b->start < a->end; ++b)
+    for (i64 x = 0; x < count_ && !pace(count_); ++x) std::fill(near_[x], near_[x] + count_, false);
+    for (const Life *a = lives.begin(); a != lives.end() && !pace.is_over(); ++a) {
+      const Life *b = a + 1;
+      for (; b != lives.end() && b->start < a->end; ++b)
         near_[a->buffer][b->buffer] = near_[b->buffer][a->buffer] = true;
+      pace(4 * (b - a));  // each in another row
+    }
     mark_pairs(given_.pair_first, given_.pair, true);
     if (given_.has_ties) mark_pairs(given_.share_first, given_.share, false);
-    for (i64 x = 0; x < count_; ++x)
+    for (i64 x = 0; x < count_ && !pace(count_); ++x)
       for (i64 y = 0; y < count_; ++y)
         if (given_.anchor[both_[x]] == given_.anchor[both_[y]]) near_[x][y] = false;
-    return true;
+    return !pace.is_over();
   }
 
   void mark_pairs(const Array<i64> &first, const Array<i64> &other, bool are_near) {
@@ -153,21 +160,28 @@ class LemmaTables {
     return true;
   }
 
-  void list_near() {
-    Growing<i64> near(arena_);
+  template <class IsOver>
+  void list_near(Pace<IsOver> &pace) {
     problem.near_first = arena_.array<i64>(free_ + 1);
     if (arena_.has_failed) return;
-    for (i64 x = 0; x < free_; ++x) {
+    for (i64 x = 0; x < free_ && !pace(free_); ++x)
+      problem.near_first[x + 1] = problem.near_first[x] + std::count(near_[x], near_[x] + free_, true);
+    problem.near = arena_.uncleared<i64>(problem.near_first[free_]);
+    if (arena_.has_failed) return;
+    for (i64 x = 0; x < free_ && !pace(free_); ++x) {
+      i64 *next = problem.near.data + problem.near_first[x];
       for (i64 y = 0; y < free_; ++y)
-        if (near_[x][y]) near.push(y);
-      problem.near_first[x + 1] = near.size;
+        if (near_[x][y]) *next++ = y;
     }
-    problem.near = near.array();
   }
 
   // ---- Sets: the maximal live sets of the free buffers, cliques of those that conflict by name, and what is left.
-  void list_sets() {
+  template <class IsOver>
+  void list_sets(Pace<IsOver> &pace) {
     Growing<i64> first(arena_), member(arena_), live(arena_);
+    i64 slots = 0;
+    for (i64 r = 0; r < given_.start.size; ++r) slots += given_.end[r] - given_.start[r];
+    member.reserve(slots + count_);
     first.push(0);
     const auto close = [&](i64 t) {
       first.push(member.size);
@@ -178,15 +192,16 @@ class LemmaTables {
     for (i64 x = 0; x < free_; ++x)
       for (i64 r = given_.first[both_[x]]; r < given_.first[both_[x] + 1]; ++r) begins[given_.start[r]] = true;
     i64 before = kAbsent;
-    for (i64 t = 0; t < given_.n_sets && !arena_.has_failed; ++t) {
+    for (i64 t = 0; t < given_.n_sets && !arena_.has_failed && !pace(1); ++t) {
       if (!begins[t]) continue;
+      pace(2 * given_.start.size);
       // A larger live set replaces the one before it, which it holds.
       if (before != kAbsent && holds(t, before)) --live.size, --first.size, member.size = first.end()[-1];
       before = t;
-      list_alive(t, member);
+      list_alive(t, member, pace);
       close(given_.has_ties ? kAbsent : t);
     }
-    if (given_.pair.size > 0) list_cliques(first, member, live);
+    if (given_.pair.size > 0) list_cliques(first, member, live, pace);
     if (arena_.has_failed) return;
     for (const i64 i : member) is_covered[position_[i]] = true;
     for (i64 x = 0; x < free_; ++x)
@@ -202,14 +217,15 @@ class LemmaTables {
   }
 
   // Add what is alive in a live set; of what may share bytes, some that do not, the largest first.
-  void list_alive(i64 t, Growing<i64> &member) {
+  template <class IsOver>
+  void list_alive(i64 t, Growing<i64> &member, Pace<IsOver> &pace) {
     const i64 from = member.size;
     for (i64 i = 0; i < given_.size.size; ++i)
       if (position_[i] != kAbsent && is_alive(i, t)) member.push(i);
     if (!given_.has_ties || arena_.has_failed) return;
     std::sort(member.begin() + from, member.end(), [this](i64 a, i64 b) { return is_larger(a, b); });
     i64 kept = from;
-    for (i64 at = from; at < member.size; ++at)
+    for (i64 at = from; at < member.size && !pace(kept - from + 1); ++at)
       if (conflicts_with_all(member.begin()[at], member.begin() + from, member.begin() + kept))
         member.begin()[kept++] = member.begin()[at];
     member.size = kept;
@@ -225,7 +241,8 @@ class LemmaTables {
   }
 
   // Cliques with a conflict by name, the largest buffers first, no set twice.
-  void list_cliques(Growing<i64> &first, Growing<i64> &member, Growing<i64> &live) {
+  template <class IsOver>
+  void list_cliques(Growing<i64> &first, Growing<i64> &member, Growing<i64> &live, Pace<IsOver> &pace) {
     const i64 others = live.size;
     i64 left = kMostCliques;
     Array<i64> heavy = arena_.uncleared<i64>(free_);
@@ -240,10 +257,13 @@ class LemmaTables {
         if (!near_[position_[i]][position_[j]]) continue;
         member.push(i), member.push(j);
         for (const i64 k : heavy)
-          if (conflicts_with_all(k, member.begin() + from, member.end())) member.push(k);
+          if (!pace(1) && conflicts_with_all(k, member.begin() + from, member.end())) {
+            pace(member.size - from);
+            member.push(k);
+          }
         std::sort(member.begin() + from, member.end(), [](i64 a, i64 b) { return a < b; });
         bool is_new = !arena_.has_failed;
-        for (i64 s = others; s < live.size && is_new; ++s)
+        for (i64 s = others; s < live.size && is_new && !pace(4); ++s)
           is_new = !std::equal(member.begin() + first.begin()[s], member.begin() + first.begin()[s + 1],
                                member.begin() + from, member.end());
         if (is_new)
@@ -255,14 +275,16 @@ class LemmaTables {
 
   // ---- What the sets make of buffers, and what is in the way of both
   // The members that are free, the sets of each buffer, and the blocks of each set.
-  void list_members() {
+  template <class IsOver>
+  void list_members(Pace<IsOver> &pace) {
     const i64 p = given_.pools, k = set_live.size;
     Growing<i64> member(arena_), set_of(arena_);
     Growing<Range> blocks(arena_);
     problem.member_first = arena_.array<i64>(k + 1), problem.set_first = arena_.array<i64>(free_ + 1);
     problem.block_first = arena_.array<i64>(k * p + 1);
+    member.reserve(set_member.size);
     if (arena_.has_failed) return;
-    for (i64 t = 0; t < k; ++t) {
+    for (i64 t = 0; t < k && !pace(set_first[t + 1] - set_first[t]); ++t) {
       const i64 *begin = set_member.data + set_first[t], *end = set_member.data + set_first[t + 1];
       for (const i64 *i = begin; i != end; ++i)
         if (position_[*i] < free_) member.push(position_[*i]), ++problem.set_first[position_[*i] + 1];
@@ -272,24 +294,26 @@ class LemmaTables {
         problem.block_first[t * p + q + 1] = blocks.size;
       }
     }
+    if (pace.is_over()) return;
     for (i64 x = 0; x < free_; ++x) problem.set_first[x + 1] += problem.set_first[x];
     problem.set_of = arena_.uncleared<i64>(member.size);
     Array<i64> next = arena_.uncleared<i64>(free_);
     if (arena_.has_failed) return;
     std::copy(problem.set_first.begin(), problem.set_first.begin() + free_, next.data);
-    for (i64 t = 0; t < k; ++t)
+    for (i64 t = 0; t < k && !pace(4 * (problem.member_first[t + 1] - problem.member_first[t])); ++t)
       for (i64 a = problem.member_first[t]; a < problem.member_first[t + 1]; ++a)
         problem.set_of[next[member.begin()[a]]++] = t;
     problem.member = member.array(), problem.block = rows_of(blocks);
   }
 
-  void list_obstacles() {
+  template <class IsOver>
+  void list_obstacles(Pace<IsOver> &pace) {
     const i64 p = given_.pools;
     Growing<Range> obstacles(arena_);
     Growing<i64> near(arena_);
     problem.obstacle_first = arena_.array<i64>(free_ * p + 1);
     if (arena_.has_failed) return;
-    for (i64 x = 0; x < free_; ++x) {
+    for (i64 x = 0; x < free_ && !pace(4 * (count_ - free_ + given_.reserved.size)); ++x) {
       near.size = 0;
       for (i64 y = free_; y < count_; ++y)
         if (near_[x][y]) near.push(both_[y]);

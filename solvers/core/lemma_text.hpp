@@ -55,8 +55,10 @@ class LemmaText {
     return lemmas;
   }
 
-  // Write the lines up to the one that ends the claim. So many sets and lemmas of it come before.
-  void write(Text &text, i64 sets, i64 lemmas) {
+  // Write the lines up to the one that ends the claim, or until it is over. So many sets and lemmas of it come before.
+  template <class IsOver>
+  void write(Text &text, i64 sets, i64 lemmas, IsOver &&is_over) {
+    Pace pace(is_over);
     set_ = arena_.uncleared<i64>(tables_.set_live.size);
     if (arena_.has_failed) return;
     set_.fill(kAbsent);
@@ -66,8 +68,11 @@ class LemmaText {
       for (i64 x = 0; x < refs_of(k); ++x) name_set(text, store_.refs[k][x], sets);
     }
     name_set(text, rounds_.root(), sets);
-    for (i64 k = 0; k < store_.size; ++k)
-      if (number_[k] != kAbsent) write_lemma(text, k);
+    for (i64 k = 0; k < store_.size && !pace(1); ++k) {
+      if (number_[k] == kAbsent) continue;
+      write_lemma(text, k);
+      pace(kPerEntry * (store_.first[k + 1] - store_.first[k]));
+    }
     text << "end ";
     if (rounds_.root() == kAlone)
       text << "!" << row_of(std::max_element(rounds_.need().begin(), rounds_.need().end()) - rounds_.need().begin());
@@ -77,6 +82,7 @@ class LemmaText {
   }
 
  private:
+  static constexpr i64 kPerEntry = 16;
   Arena &arena_;
   const LemmaInstance &instance_;
   const LemmaTables &tables_;

@@ -55,7 +55,7 @@ void for_each_set(const LemmaProof &proof, Use &&use) {
 
 MEMPLAN_KERNEL memplan_open_lemmas(const LemmaQuestion *asked) {
   return opened<Proof>(*asked, [asked](Proof &made) {
-    return made.proof.begin(made.instance, asked->capacity, static_cast<u64>(asked->seed));
+    return made.proof.begin(made.instance, asked->capacity, static_cast<u64>(asked->seed), [] { return false; });
   });
 }
 
@@ -86,7 +86,7 @@ MEMPLAN_KERNEL memplan_lemma_lines(Proof *opened, const LemmaLines *lines) {
   const LemmaRounds &part = opened->proof.proved();
   const i64 p = opened->instance.pools;
   opened->text.clear();
-  lines->answer[kLemmas] = opened->proof.write(opened->text, lines->sets, lines->lemmas);
+  lines->answer[kLemmas] = opened->proof.write(opened->text, lines->sets, lines->lemmas, [] { return false; });
   if (opened->arena.has_failed || opened->proof.has_failed()) return kNoMemory;
   lines->need.fill(kGone);
   for (i64 e = 0; e < part.need().size; ++e) lines->need[part.tables().buffers[e / p] * p + e % p] = part.need()[e];

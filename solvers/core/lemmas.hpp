@@ -11,7 +11,7 @@
 #pragma once
 #include <limits>
 
-#include "tables.hpp"
+#include "pace.hpp"
 
 namespace memplan::lemmas {
 
@@ -119,20 +119,17 @@ class Search {
   // or the flag; the lemmas are kept. FULL: there is too little room. O(n p + lemmas that name what moved) a node.
   template <class IsOver>
   i64 prove(IsOver &&is_over) {
-    const i64 poll_every = std::clamp<i64>(kPollWork / (n_ * p_ + sets_ + 1), 1, 256);
-    i64 nodes = 0, depth = 0, until_poll = poll_every;
+    Pace pace(is_over);
+    i64 nodes = 0, depth = 0;
     begin();
-    i64 ref = failure(true);
+    i64 ref = failure(true, pace);
     while (true) {
+      if (pace(kLeastWork + 4 * (n_ * p_ + sets_))) return kStopped;
       // 1. A new node: look for a lemma, then branch.
       if (ref == kNothing) {
         run_.nodes = ++nodes;
         if (nodes > run_.node_limit) return kStopped;
-        if (--until_poll == 0) {
-          until_poll = poll_every;
-          if (is_over()) return kStopped;
-        }
-        ref = known();
+        ref = known(pace);
       }
       if (ref == kNothing) {
         if (unplaced_ == 0) return kFound;
@@ -142,12 +139,13 @@ class Search {
           std::fill(state_.kept[depth], state_.kept[depth] + n_ * p_, kGone);
           to_next_pool(depth);
         } else {
-          const i64 entry = chosen();
+          const i64 entry = chosen(pace);
+          if (pace.is_over()) return kStopped;
           open_frame(depth, entry, kRest);
           rest(entry);
         }
         ++depth;
-        ref = failure(false);
+        ref = failure(false, pace);
         continue;
       }
 
@@ -173,7 +171,7 @@ class Search {
           frame[kPhase] = kLifted;
           n_changed_ = 0;
           raise_low(frame[kEntry], raised);
-          ref = failure(false);
+          ref = failure(false, pace);
           continue;
         }
         state_.need.fill(kGone);
@@ -187,7 +185,7 @@ class Search {
         frame[kFirstRef + q] = ref;
         gather(depth - 1, q);
         if (to_next_pool(depth - 1)) {
-          ref = failure(false);
+          ref = failure(false, pace);
           continue;
         }
         std::copy(state_.kept[depth - 1], state_.kept[depth - 1] + n_ * p_, state_.need.begin());
@@ -201,7 +199,7 @@ class Search {
   }
 
  private:
-  static constexpr i64 kPollWork = 16'384;
+  static constexpr i64 kLeastWork = 256;  // of a node
   const LemmaProblem &problem_;
   const LemmaState &state_;
   LemmaStore &store_;
@@ -377,11 +375,12 @@ class Search {
   }
 
   // The entry to branch on: of the set with the fewest options for its failures, at its floor; -1: none.
-  i64 chosen() {
+  template <class IsOver>
+  i64 chosen(Pace<IsOver> &pace) {
     i64 best = kAbsent;
     double least = std::numeric_limits<double>::infinity();
     for (i64 t = 0; t < sets_; ++t) {
-      if (state_.is_dirty[t]) measure(t);
+      if (state_.is_dirty[t]) measure(t), pace(problem_.member_first[t + 1] - problem_.member_first[t]);
       for (i64 q = 0; q < p_; ++q) {
         const i64 u = t * p_ + q;
         if (state_.left[u] == 0) continue;
@@ -435,8 +434,9 @@ class Search {
   }
 
   // ---- Failures that need no branch: sets that are too long, known lemmas, buffers without a place.
-  // Why the state fails after the last move, and what that needs; NOTHING where no reason is seen.
-  i64 failure(bool is_root) {
+  // Why the state fails after the last move, and what that needs; NOTHING where no reason is seen, or it is over.
+  template <class IsOver>
+  i64 failure(bool is_root, Pace<IsOver> &pace) {
     for (i64 c = 0; c < n_changed_; ++c) {
       const i64 i = buffer_of(state_.changed[c]);
       if (!is_without_place(i)) continue;
@@ -446,7 +446,8 @@ class Search {
     }
     Length best{kAbsent, n_ + 1, 0, 0, 0};
     const i64 suspects = list_suspects(is_root);
-    for (i64 s = 0; s < suspects; ++s) longest(state_.suspect[s], best);
+    for (i64 s = 0; s < suspects; ++s) longest(state_.suspect[s], best, pace);
+    if (pace.is_over()) return kNothing;
     if (best.set >= 0) {
       run_.weight[best.set] += 1.0;
       write_need(best);
@@ -486,12 +487,13 @@ class Search {
   }
 
   // The members of a set by their lows, the highest first; those with a choice of pools, or placed, last.
-  void sort_members(i64 t) const {
+  template <class IsOver>
+  void sort_members(i64 t, Pace<IsOver> &pace) const {
     const auto low_of = [this](i64 i) { return state_.only[i] < 0 ? kGone : state_.low[i * p_ + state_.only[i]]; };
     const i64 first = problem_.member_first[t];
-    for (i64 a = first + 1; a < problem_.member_first[t + 1]; ++a) {
+    for (i64 a = first + 1, b = a; a < problem_.member_first[t + 1] && !pace(a - b + 1); ++a) {
       const i64 i = state_.member[a], low = low_of(i);
-      i64 b = a;
+      b = a;
       for (; b > first; --b) {
         const i64 j = state_.member[b - 1], other = low_of(j);
         if (other > low || (other == low && problem_.size[j] >= problem_.size[i])) break;
@@ -543,8 +545,10 @@ class Search {
   };
 
   // Look for a better reason than the last. A slim run wants few, others much.
-  void longest(i64 t, Length &best) const {
-    sort_members(t);
+  template <class IsOver>
+  void longest(i64 t, Length &best, Pace<IsOver> &pace) const {
+    sort_members(t, pace);
+    if (pace((problem_.member_first[t + 1] - problem_.member_first[t]) * problem_.granule.size * p_)) return;
     for (i64 q = 0; q < p_; ++q)
       for (i64 g = 0; g < problem_.granule.size; ++g) {
         const i64 grain = problem_.granule[g];
@@ -627,11 +631,12 @@ class Search {
 
   // ---- Lemmas
   // A lemma that refutes the state because of what the last move raised, and what it needs.
-  i64 known() const {
+  template <class IsOver>
+  i64 known(Pace<IsOver> &pace) const {
     for (i64 c = 0; c < n_changed_; ++c) {
       const i64 changed = state_.changed[c];
       i64 last = kAbsent;
-      for (i64 k = store_.head[changed], following; k >= 0; k = following) {
+      for (i64 k = store_.head[changed], following; k >= 0 && !pace(4); k = following) {
         following = store_.next[k];
         if (store_.excess[k] > state_.low[changed]) {
           last = k;

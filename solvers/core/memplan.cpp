@@ -3,6 +3,7 @@
 #include "bodies.hpp"
 #include "bounds.hpp"
 #include "compile.hpp"
+#include "memories.hpp"
 #include "quick_orders.hpp"
 #include "search.hpp"
 
@@ -29,26 +30,21 @@ struct Best {
 
 class Plan {
  public:
-  Plan(const memplan_problem &problem, Asked &asked)
-      : problem_(problem), options_(asked.options), result_(asked.result), allocator_(asked.allocator()), stop_(asked.options) {}
+  Plan(const memplan_problem &problem, const memplan_options &options, memplan_result &result, Allocator &allocator, Stop &stop)
+      : problem_(problem), options_(options), result_(result), allocator_(allocator), stop_(stop) {}
 
   void run(i64 *offsets) {
-    {
-      Arena arena(allocator_);
-      search(arena, offsets);
-      if (arena.has_failed || best_.has_failed) {
-        result_.status = best_.peak == kMost ? MEMPLAN_OUT_OF_MEMORY : result_.status;
-      }
-    }
-    result_.memory = allocator_.most;
+    Arena arena(allocator_);
+    search(arena, offsets);
+    if ((arena.has_failed || best_.has_failed) && best_.peak == kMost) result_.status = MEMPLAN_OUT_OF_MEMORY;
   }
 
  private:
   const memplan_problem &problem_;
   const memplan_options &options_;
   memplan_result &result_;
-  Allocator allocator_;
-  Stop stop_;
+  Allocator &allocator_;
+  Stop &stop_;
   Best best_;
 
   void search(Arena &arena, i64 *offsets) {
@@ -176,13 +172,49 @@ class Plan {
   }
 };
 
+// Plan memory by memory, each with an equal share of the work that is left.
+void plan_memories(const memplan_problem &problem, const memplan_options &given, memplan_result &whole,
+                   Allocator &allocator, Stop &stop, i64 *offsets) {
+  Arena arena(allocator);
+  const Memories memories(arena, problem);
+  Array<i64> offset = arena.uncleared<i64>(static_cast<i64>(problem.count));
+  if (arena.has_failed) return;
+  const memplan_result begun = whole;
+  const i64 count = static_cast<i64>(problem.memory_count);
+  i64 peak = 0;
+  whole.status = MEMPLAN_OPTIMAL;
+  for (i64 q = 0; q < count && whole.status != MEMPLAN_INFEASIBLE && whole.status != MEMPLAN_OUT_OF_MEMORY; ++q) {
+    memplan_options options = given;
+    options.work = std::max<i64>(0, given.work - whole.nodes) / (count - q);
+    memplan_result part = begun;
+    const memplan_problem own = memories.problem(q);
+    Plan(own, options, part, allocator, stop).run(offset.data + memories.first(q));
+    whole.nodes += part.nodes, whole.orders += part.orders, whole.bound += part.bound, peak += part.peak;
+    if (part.proof == MEMPLAN_PROOF_SEARCH || whole.proof == MEMPLAN_PROOF_NONE) whole.proof = part.proof;
+    if (part.status == MEMPLAN_INFEASIBLE)
+      whole.status = part.status, whole.bound = part.bound, whole.other = static_cast<std::size_t>(q);
+    else
+      whole.status = std::max(whole.status, part.status);
+  }
+  if (whole.status > MEMPLAN_FEASIBLE) return;
+  whole.peak = peak;
+  for (i64 k = 0; k < offset.size; ++k) offsets[memories.rows()[k]] = offset[k];
+}
+
 }  // namespace
 }  // namespace memplan
 
 extern "C" memplan_result memplan_plan(const memplan_problem *problem, const memplan_options *options,
                                        int64_t *offsets) {
   memplan::Asked asked(problem, options, offsets == nullptr && problem != nullptr && problem->count > 0);
-  if (asked.result.rule == MEMPLAN_FINE) memplan::Plan(*problem, asked).run(offsets);
+  if (asked.result.rule != MEMPLAN_FINE) return asked.result;
+  memplan::Allocator allocator = asked.allocator();
+  memplan::Stop stop(asked.options);
+  if (problem->memory_count == 0)
+    memplan::Plan(*problem, asked.options, asked.result, allocator, stop).run(offsets);
+  else
+    memplan::plan_memories(*problem, asked.options, asked.result, allocator, stop, offsets);
+  asked.result.memory = allocator.most;
   return asked.result;
 }
 

@@ -1,4 +1,4 @@
-/* memplan: where in one memory to put buffers whose lifetimes are known. C99 and C++.
+/* memplan: where in memories to put buffers whose lifetimes are known. C99 and C++.
  *
  *   memplan_buffer buffers[2] = {{.size = 401408, .begin = 0, .end = 3, .pin = MEMPLAN_FREE},
  *                                {.size = 200704, .begin = 2, .end = 5, .pin = MEMPLAN_FREE}};
@@ -72,6 +72,14 @@ typedef struct memplan_range {
   int64_t end;
 } memplan_range;
 
+/* One of several memories, whose offsets have nothing to do with those in others. */
+typedef struct memplan_memory {
+  int64_t capacity; /* bytes, or MEMPLAN_UNLIMITED */
+  int64_t base;     /* the address of its offset 0 */
+  const memplan_range *reserved;
+  size_t reserved_count;
+} memplan_memory;
+
 typedef struct memplan_problem {
   const memplan_buffer *buffers;
   size_t count;
@@ -86,19 +94,23 @@ typedef struct memplan_problem {
   size_t join_count;
   const memplan_range *reserved;
   size_t reserved_count;
+  const memplan_memory *memories; /* where there are some, `capacity`, `base` and `reserved` are not read */
+  size_t memory_count;
+  const size_t *memory_of; /* the memory of each buffer; all of a group are in one */
 } memplan_problem;
 
 typedef enum memplan_status {
   MEMPLAN_OPTIMAL,       /* offsets given, and no plan has a lower peak */
   MEMPLAN_FEASIBLE,      /* offsets given */
-  MEMPLAN_INFEASIBLE,    /* proved: nothing fits; `bound` bytes are needed at least, where that is the reason */
+  MEMPLAN_INFEASIBLE,    /* proved: nothing fits; `bound` bytes are needed at least, where that is the reason, in the
+                            memory `other` where several are listed */
   MEMPLAN_UNKNOWN,       /* no plan was found in the work, and none is ruled out */
   MEMPLAN_INVALID,       /* `buffer` breaks `rule`; nothing was searched */
   MEMPLAN_OUT_OF_MEMORY  /* the allocator gave nothing */
 } memplan_status;
 
 /* The rule that a problem breaks, or an offset. Where it is not about a buffer, `buffer` is the row of the pair, gap,
- * join or range, or MEMPLAN_NONE. */
+ * join or range, or, of several memories, of the memory; or MEMPLAN_NONE. */
 typedef enum memplan_rule {
   MEMPLAN_FINE,
   MEMPLAN_NULL_POINTER,       /* a pointer is NULL where the count is not 0 */
@@ -113,9 +125,10 @@ typedef enum memplan_rule {
   MEMPLAN_LOWEST_NEGATIVE,
   MEMPLAN_LIMIT_NEGATIVE,
   MEMPLAN_NO_CROSS_NEGATIVE,
+  MEMPLAN_MEMORY_WRONG,       /* of a buffer: one that is not there */
   MEMPLAN_PAIR_WRONG,         /* a buffer with itself, or one that is not there */
   MEMPLAN_GAP_WRONG,          /* empty, not inside a lifetime, or out of order */
-  MEMPLAN_JOIN_WRONG,         /* a distance below 0, a buffer of size 0 or that is not there, or out of order */
+  MEMPLAN_JOIN_WRONG,         /* a distance below 0, a buffer of size 0 or not there, two memories, or out of order */
   MEMPLAN_RANGE_WRONG,        /* empty, below 0, or out of order */
   MEMPLAN_OPTION_WRONG,       /* work below 0, seconds below 0 or not a number, half an allocator */
   MEMPLAN_OFFSET_NEGATIVE,    /* from here on: of offsets, by memplan_check */
@@ -153,7 +166,7 @@ typedef struct memplan_result {
   memplan_proof proof;
   size_t buffer;
   size_t other;
-  int64_t peak;    /* the largest end; -1 without a plan */
+  int64_t peak;    /* the largest end, of several memories their sum; -1 without a plan */
   int64_t bound;   /* no plan has a lower peak */
   int64_t nodes;   /* of the exact search */
   int32_t orders;  /* quick orders tried */
@@ -173,8 +186,8 @@ MEMPLAN_API memplan_result memplan_check(const memplan_problem *problem, const i
 /* Write a certificate that no plan has a lower peak, or, for a peak of -1, that nothing fits: `memplan-lemmas/1`, which
  * programs without memplan check against the problem. OPTIMAL or INFEASIBLE with `length` characters, of which as many
  * are written as `room` has beside a '\0'; UNKNOWN where no proof was found in `work` nodes of a search of its own, or
- * where `lowest` and `limit` decide, which certificates do not say. Members of a group count as if they could overlap,
- * and `pairs` say where they must not. */
+ * where `lowest` and `limit` decide, which certificates do not say, or memories are listed, each of which is certified by
+ * itself. Members of a group count as if they could overlap, and `pairs` say where they must not. */
 MEMPLAN_API memplan_result memplan_certify(const memplan_problem *problem, const memplan_options *options, int64_t peak,
                                            char *text, size_t room, size_t *length);
 

@@ -22,10 +22,14 @@ struct Problem {
   std::span<const memplan_gap> gaps = {};
   std::span<const memplan_join> joins = {};
   std::span<const memplan_range> reserved = {};
+  std::span<const memplan_memory> memories = {};
+  std::span<const std::size_t> memory_of = {};  // as many as buffers, where there are memories
 
   memplan_problem in_c() const {
-    return {buffers.data(), buffers.size(), capacity, base, only_pairs, pairs.data(), pairs.size(),
-            gaps.data(), gaps.size(), joins.data(), joins.size(), reserved.data(), reserved.size()};
+    return {buffers.data(),  buffers.size(),  capacity,     base,         only_pairs,
+            pairs.data(),    pairs.size(),    gaps.data(),  gaps.size(),  joins.data(),
+            joins.size(),    reserved.data(), reserved.size(), memories.data(), memories.size(),
+            memory_of.size() < buffers.size() ? nullptr : memory_of.data()};
   }
 };
 

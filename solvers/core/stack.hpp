@@ -39,13 +39,16 @@ class Growing {
   explicit Growing(Arena &arena) : arena_(arena) {}
 
   void push(const T &value) {
-    if (size == room_.size) {
-      const Array<T> larger = arena_.uncleared<T>(2 * size + 64);
-      if (arena_.has_failed) return;
-      std::copy(begin(), end(), larger.data);
-      room_ = larger;
-    }
-    room_[size++] = value;
+    if (size == room_.size) reserve(2 * size + 64);
+    if (size < room_.size) room_[size++] = value;
+  }
+
+  // Make room for so many in all; of what is not used, no page is touched.
+  void reserve(i64 count) {
+    const Array<T> larger = arena_.uncleared<T>(count);
+    if (arena_.has_failed) return;
+    std::copy(begin(), end(), larger.data);
+    room_ = larger;
   }
 
   Array<T> array() const { return {room_.data, size}; }

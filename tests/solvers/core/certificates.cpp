@@ -69,6 +69,7 @@ int main(int count, char **words) {
     Draw d{seed};
     Case c;
     d.one_in(3) ? draw_tight(d, c) : draw(d, c);
+    c.problem.memory_count = 0;
     memplan_options options{};
     options.work = 20'000, options.seed = seed;
     std::vector<std::int64_t> offsets(c.buffers.size() + 1);

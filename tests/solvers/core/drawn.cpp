@@ -1,6 +1,7 @@
 // Drawn problems of every kind through memplan.h: `drawn COUNT SEED THREADS`. Ends with 1, and says which, where a plan
 // does not pass memplan_check, a proof is wrong by trying all offsets, threads give other bytes, or memory is not given
 // back.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -27,12 +28,14 @@ void give_back(void *arena, void *block, std::size_t) {
   std::free(block);
 }
 
-// Whether some offsets with all ends at most `limit` pass the check: by trying all.
+// Whether some offsets whose peak is at most `limit` pass the check: by trying all.
 bool can_fit(Case &c, std::int64_t limit) {
   const std::size_t n = c.buffers.size();
   std::vector<std::int64_t> at(n, 0);
-  memplan_problem problem = c.problem;
-  problem.capacity = limit < c.problem.capacity ? limit : c.problem.capacity;
+  const memplan_problem problem = c.problem;
+  const auto capacity_of = [&](std::size_t i) {
+    return std::min(limit, problem.memory_count > 0 ? c.memories[c.memory_of[i]].capacity : problem.capacity);
+  };
   const auto place = [&](auto &&self, std::size_t count) -> bool {
     memplan_problem part = problem;
     part.count = count, part.gap_count = part.pair_count = part.join_count = 0;
@@ -42,9 +45,10 @@ bool can_fit(Case &c, std::int64_t limit) {
     for (const memplan_pair &pair : c.pairs)
       if (pair.first < count && pair.second < count) pairs.push_back(pair);
     part.pairs = pairs.data(), part.pair_count = pairs.size();
-    if (memplan_check(&part, at.data()).status != MEMPLAN_FEASIBLE) return false;
+    const memplan_result check = memplan_check(&part, at.data());
+    if (check.status != MEMPLAN_FEASIBLE || check.peak > limit) return false;
     if (count == n) return true;
-    for (at[count] = 0; at[count] + c.buffers[count].size <= problem.capacity; ++at[count])
+    for (at[count] = 0; at[count] + c.buffers[count].size <= capacity_of(count); ++at[count])
       if (self(self, count + 1)) return true;
     return false;
   };
@@ -77,7 +81,7 @@ bool is_right(std::uint64_t seed) {
                          memplan_rule_text(check.rule), check.buffer, check.other, result.peak, result.bound),
              false;
   }
-  if (c.is_tiny && result.status == MEMPLAN_INFEASIBLE && can_fit(c, 40))
+  if (c.is_tiny && result.status == MEMPLAN_INFEASIBLE && can_fit(c, 40 * (1 + c.problem.memory_count)))
     return std::printf("seed %" PRIu64 ": infeasible, and it fits\n", seed), false;
   if (c.is_tiny && result.peak > 0 && result.bound > 0 && can_fit(c, result.bound - 1))
     return std::printf("seed %" PRIu64 ": bound %" PRId64 ", and it fits below\n", seed, result.bound), false;

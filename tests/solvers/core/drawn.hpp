@@ -17,6 +17,8 @@ struct Case {
   std::vector<memplan_gap> gaps;
   std::vector<memplan_join> joins;
   std::vector<memplan_range> reserved;
+  std::vector<memplan_memory> memories;
+  std::vector<std::size_t> memory_of;
   memplan_problem problem{};
   bool is_tiny = false;
 };
@@ -51,6 +53,18 @@ inline void draw(Draw &d, Case &c) {
       if (d.one_in(3) && c.buffers[i].size > 0 && c.buffers[0].size > 0) c.joins.push_back({i, 0, unit * d.below(6)});
   if (!is_plain && d.one_in(4)) c.reserved.push_back({unit * d.below(4), unit * (4 + d.below(3))});
   if (!is_plain && d.one_in(9)) c.problem.base = unit * d.below(9);
+  if (d.one_in(4)) {
+    for (std::int64_t left = 1 + d.below(3); left > 0; --left) {
+      const bool is_reserved = !c.reserved.empty() && d.one_in(2);
+      c.memories.push_back({d.one_in(2) ? MEMPLAN_UNLIMITED : unit * d.below(30), is_plain ? 0 : unit * d.below(3),
+                            is_reserved ? c.reserved.data() : nullptr, is_reserved ? c.reserved.size() : 0});
+    }
+    const std::int64_t memories = static_cast<std::int64_t>(c.memories.size());
+    for (int i = 0; i < n; ++i) c.memory_of.push_back(static_cast<std::size_t>(d.below(memories)));
+    for (const memplan_join &join : c.joins) c.memory_of[join.upper] = c.memory_of[0];
+    c.problem.memories = c.memories.data(), c.problem.memory_count = c.memories.size();
+    c.problem.memory_of = c.memory_of.data();
+  }
   c.problem.buffers = c.buffers.data(), c.problem.count = c.buffers.size();
   c.problem.capacity = d.one_in(2) ? MEMPLAN_UNLIMITED : unit * d.below(30);
   c.problem.pairs = c.pairs.data(), c.problem.pair_count = c.pairs.size();

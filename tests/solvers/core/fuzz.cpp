@@ -70,6 +70,8 @@ int main(int count, char **words) {
     static memplan_gap gaps[8];
     static memplan_join joins[8];
     static memplan_range ranges[8];
+    static memplan_memory memories[4];
+    static std::size_t memory_of[16];
     problem.count = next() % 12;
     const bool is_mild = !one_in(4);
     for (std::size_t i = 0; i < problem.count && is_mild; ++i) {
@@ -82,6 +84,13 @@ int main(int count, char **words) {
     for (memplan_gap &gap : gaps) gap = {row(problem.count), number(), number()};
     for (memplan_join &join : joins) join = {row(problem.count), row(problem.count), number()};
     for (memplan_range &range : ranges) range = {number(), number()};
+    for (memplan_memory &memory : memories)
+      memory = {one_in(3) ? MEMPLAN_UNLIMITED : number(), one_in(4) ? number() : 0, one_in(9) ? nullptr : ranges,
+                one_in(4) ? next() % 8 : 0};
+    const bool is_odd = one_in(4);
+    problem.memory_count = one_in(3) ? next() % 5 : 0;
+    for (std::size_t &memory : memory_of) memory = is_odd ? row(problem.memory_count) : next() % (problem.memory_count + 1) / 2;
+    problem.memories = one_in(30) ? nullptr : memories, problem.memory_of = one_in(30) ? nullptr : memory_of;
     problem.buffers = one_in(30) ? nullptr : buffers;
     problem.capacity = one_in(2) ? MEMPLAN_UNLIMITED : number();
     problem.base = one_in(4) ? number() : 0, problem.only_pairs = one_in(5);
@@ -92,6 +101,7 @@ int main(int count, char **words) {
     problem.reserved = one_in(9) ? nullptr : ranges, problem.reserved_count = one_in(4) ? next() % 8 : 0;
     if (one_in(99)) problem.pairs = nullptr, problem.pair_count = SIZE_MAX;
     if (one_in(99)) problem.count = SIZE_MAX;
+    if (one_in(99)) problem.memories = nullptr, problem.memory_count = SIZE_MAX;
     if (!is_sound(problem)) return std::printf("seed %" PRIu64 "\n", first + k), 1;
   }
   return 0;

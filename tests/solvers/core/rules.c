@@ -9,6 +9,8 @@ static memplan_pair pairs[1];
 static memplan_gap gaps[1];
 static memplan_join joins[1];
 static memplan_range ranges[1];
+static memplan_memory memories[2];
+static size_t memory_of[3];
 static memplan_problem problem;
 static int64_t offsets[3];
 static int faults;
@@ -19,7 +21,7 @@ static void set_up(void) {
     rows[k] = row;
     offsets[k] = 8 * (k % 2);
   }
-  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
+  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL};
   problem = whole;
 }
 
@@ -39,13 +41,52 @@ static void expect(memplan_result found, memplan_status status, memplan_rule rul
   set_up();                      \
   change;                        \
   expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, rule, row, __LINE__);
+#define TWO(change, rule, row) \
+  set_up_two();                \
+  change;                      \
+  expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, rule, row, __LINE__);
 #define ROWS(field, number, ...)                                 \
   {                                                              \
     const memplan_##number row = {__VA_ARGS__};                  \
     field##s[0] = row;                                           \
   }
 
+/* The first and the last one in one memory, the other in a smaller one. */
+static void set_up_two(void) {
+  const memplan_memory both[2] = {{16, 0, NULL, 0}, {8, 4, NULL, 0}};
+  set_up();
+  for (int k = 0; k < 2; ++k) memories[k] = both[k], offsets[2 * k] = 0;
+  for (int k = 0; k < 3; ++k) memory_of[k] = (size_t)(k % 2);
+  offsets[1] = 0;
+  problem.capacity = -1;
+  problem.memories = memories, problem.memory_count = 2, problem.memory_of = memory_of;
+}
+
 int main(void) {
+  set_up_two();
+  memplan_result two = memplan_plan(&problem, NULL, offsets);
+  expect(two, MEMPLAN_OPTIMAL, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  faults |= two.peak != 16 || two.bound != 16 || offsets[0] + offsets[1] + offsets[2] != 0;
+  expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  memories[1].capacity = 7;
+  two = memplan_plan(&problem, NULL, offsets);
+  expect(two, MEMPLAN_INFEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  faults |= two.other != 1 || two.bound != 8;
+  expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, MEMPLAN_ABOVE_CAPACITY, 1, __LINE__);
+  TWO(memories[1].base = 2, MEMPLAN_MISALIGNED, 1)
+  TWO(rows[0].end = 25, MEMPLAN_OVERLAP, 0)
+  TWO(problem.memories = NULL, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
+  TWO(problem.memory_of = NULL, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
+  TWO(memory_of[1] = 2, MEMPLAN_MEMORY_WRONG, 1)
+  TWO(memories[1].capacity = -1, MEMPLAN_CAPACITY_NEGATIVE, 1)
+  TWO(ROWS(range, range, 8, 8) memories[1].reserved = ranges; memories[1].reserved_count = 1, MEMPLAN_RANGE_WRONG, 1)
+  TWO(ROWS(range, range, 4, 6) memories[1].reserved = ranges; memories[1].reserved_count = 1, MEMPLAN_IN_RESERVED, 1)
+  TWO(ROWS(join, join, 1, 0, 0) problem.joins = joins; problem.join_count = 1, MEMPLAN_JOIN_WRONG, 0)
+  set_up_two(); /* what lies in two memories shares no byte */
+  ROWS(pair, pair, 1, 0)
+  problem.pairs = pairs, problem.pair_count = 1;
+  expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+
   set_up();
   expect(memplan_plan(&problem, NULL, offsets), MEMPLAN_OPTIMAL, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
   expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);

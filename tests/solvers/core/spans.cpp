@@ -10,5 +10,11 @@ int main() {
   if (memplan::check(problem, {}).status != MEMPLAN_INVALID) return 1;
   const memplan::Plan none = memplan::plan({.buffers = rows, .capacity = 15});
   if (none.has_offsets() || !none.offsets.empty() || none.result.status != MEMPLAN_INFEASIBLE) return 1;
+  const memplan_memory memories[] = {{MEMPLAN_UNLIMITED, 0, nullptr, 0}, {8, 0, nullptr, 0}};
+  const std::size_t memory_of[] = {0, 1, 0};
+  const memplan::Problem two{.buffers = rows, .memories = memories, .memory_of = memory_of};
+  const memplan::Plan both = memplan::plan(two);
+  if (!both.is_optimal() || both.result.peak != 16 || both.offsets[0] + both.offsets[1] + both.offsets[2] != 0) return 1;
+  if (memplan::plan({.buffers = rows, .memories = memories}).rule() != "a pointer is NULL") return 1;
   return memplan::plan({.buffers = rows, .capacity = -1}).rule() != "the capacity must not be negative";
 }

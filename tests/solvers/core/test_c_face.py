@@ -119,6 +119,19 @@ def test_nonsense_is_refused_with_the_row_and_the_rule(sanitized: Path) -> None:
     run(sanitized / "fuzz", str(20_000 * DEPTH), "0")
 
 
+def test_what_ends_a_call_is_asked_while_a_certificate_is_prepared(tmp_path: Path) -> None:
+    made = linked(tmp_path / "questions", "questions.cpp", "g++", "-std=c++20")
+
+    def certified(*ends: str) -> dict[str, list[str]]:
+        rows = csv.reader(run(made, "800", "1", *ends).splitlines())
+        return {row[1]: row for row in rows if row[0] == "certify" and row[1] != "pins"}
+
+    assert len(found := certified()) == 5
+    assert min(int(row[2]) for row in found.values()) > 40
+    ended = certified("25")
+    assert {(int(row[2]), row[-1]) for row in ended.values()} == {(25, "unknown")}
+
+
 def test_designs_of_banks_pins_and_a_stack_are_placed_or_proved_not_to_fit(tmp_path: Path) -> None:
     made = linked(tmp_path / "designs", "designs.cpp", "g++", "-std=c++20")
     placed, unfit, left_open = (int(part.split()[0]) for part in run(made, str(60 * DEPTH), "1").split(", "))
