@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.api.bench.suites import pose
+from lab.families import pose
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
@@ -64,10 +64,10 @@ class Cost(NamedTuple):
 def problem(name: str) -> Problem:
     """Return the problem of that name."""
     if name in GENERATED:
-        return pose(name).problem
+        return pose(name)
     letter, _, change = name.partition(" ")
     (file,) = FOLDER.glob(f"{letter}.*.csv")
-    whole = pose(str(file)).problem
+    whole = pose(str(file))
     return loosened(whole, *change.split()) if change else whole
 
 

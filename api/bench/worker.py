@@ -18,14 +18,13 @@ import numpy as np
 
 from memplan import files
 from memplan.api.bench import orders, peers
-from memplan.api.bench.generators import random, tight
 from memplan.api.bench.results import Key
 from memplan.api.bench.suites import pose
 from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.model.buffer_table import column
+from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -153,16 +152,15 @@ def _placed(problem: Problem, answer: object) -> Plan:
 
 
 def _warm(solver: str) -> None:
-    """Solve a few problems, so that what is imported or loaded on demand is there.
+    """Solve a small problem, so that what is imported or loaded on demand is there.
 
-    One is small and hard, for the searches; one is large, for what small problems do not need, and ours alone: some
-    peers would take long.
+    Ours solves a large one, too, for what small ones do not need; some peers would take long.
     """
-    is_ours = peers.find(solver) is None
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
-    planner(tight(seed=0, n=12, height=32, live=4, turnover=2.0).problem, None)
-    if is_ours:
-        planner(random(seed=0, n=2500, alpha=0.1, sigma=0.7).problem, None)
+    for n in (12, 2500) if peers.find(solver) is None else (12,):
+        rng, start = np.random.default_rng(0), np.arange(n) // 2
+        size, end = rng.integers(1, 1000, n), start + rng.geometric(0.1, n)
+        planner(Problem(buffers=BufferTable.from_columns(range(n), size, start, end)), None)
 
 
 def cpu_time_s() -> float:

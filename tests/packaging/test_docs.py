@@ -14,7 +14,6 @@ import pytest
 import typer
 
 from lab import manual
-from memplan.api.bench.suites import instances
 from memplan.api.cli.commands import app
 from memplan.api.cli.main import main
 from memplan.planner.formats import read_problem
@@ -262,11 +261,3 @@ def test_exports_are_planned_as_their_page_says() -> None:
     names = ran("executorch.md", exported=exported)
     assert len(names["program"].buffer) > 0
     assert len(names["model"].problem.buffers) > 0
-
-
-def test_the_suites_of_the_benchmarks_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    table = (DOCS / "benchmarks.md").read_text(encoding="utf-8").partition("| example | stands for |")[2]
-    shown = re.findall(r"^\| `([^`]+)` \|", table.partition("A folder may say")[0], re.MULTILINE)
-    assert [suite for suite in shown if "a.csv" not in suite and not instances(suite)] == []
-    assert len(shown) == 6

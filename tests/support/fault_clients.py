@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from memplan.api.bench.generators import tight
+from lab.families import tight
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -132,4 +132,4 @@ def easy(draw: random.Random) -> Problem:
 
 def hard(draw: random.Random) -> Problem:
     """Draw a problem that is searched for longer than anybody waits here."""
-    return tight(draw.randrange(2**31), 200, 1000, 20, 2.0).problem
+    return tight(draw.randrange(2**31), 200, 1000, 20)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from memplan.api.bench.generators import tight
+from lab.families import tight
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.service.admission import AdmissionQueue
@@ -36,7 +36,7 @@ QUICK = Problem.model_validate(
 )
 HARD = Problem.model_validate(hard_request()["problem"])
 HARD_TOO = Problem.model_validate(respelled(spelled(HARD), random.Random(5), 2))
-SMALL = tight(seed=1, n=300, height=100_000, live=20, turnover=3.0).problem
+SMALL = tight(seed=1, n=300, live=20, turnover=3.0)
 """Small enough to be tried while everybody waits, and nobody proves it soon."""
 SMALL_TOO = Problem.model_validate(respelled(spelled(SMALL), random.Random(5), 2))
 LONG = Options(time_limit_s=60.0)

@@ -13,7 +13,7 @@ from memplan.planner.errors import OptionError, shown
 
 REGRESSED = 1
 FOUND_WRONG = 3
-_SUITES = "Folders, files, or families such as tight:n=30,seeds=8; shuffled: or mirrored: before them."
+_SUITES = "Folders of problems, or files."
 
 
 def bench(

@@ -3,10 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memplan.api.bench.generators import tight
+from lab.families import mirrored, tight
 from memplan.api.bench.peers import PEERS, find, granule
 from memplan.api.bench.running import jobs
-from memplan.api.bench.suites import mirrored
 from memplan.api.bench.worker import find_planner
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column
@@ -14,7 +13,9 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from tests.support import public_problems
 
+SMALL = public_problems.FOLDER / "minimalloc_small"
 PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
 
 
@@ -47,7 +48,7 @@ def test_any_function_can_be_a_peer() -> None:
     peer = find("tests.support.planners_to_measure:stack")
     assert peer is not None
     assert peer.is_installed
-    assert peer.load()(tight(1, 9, 64, 4, 2.0).problem, 1.0)[0] == 0
+    assert peer.load()(tight(1, 9, 64, 4), 1.0)[0] == 0
     assert find("nobody") is None
 
 
@@ -55,10 +56,10 @@ def test_a_reference_planner_is_a_solver_and_no_peer() -> None:
     solver = "reference:executorch-naive"
     assert find(solver) is None
     planner, version = find_planner(solver, time_limit_s=1.0, seed=1)
-    assert planner(tight(1, 9, 64, 4, 2.0).problem, None).solver == solver
+    assert planner(tight(1, 9, 64, 4), None).solver == solver
     assert version.startswith("memplan ")
     with pytest.raises(OptionError, match='got "reference:executorch"'):
-        jobs(["tight:n=9,seed=1"], ["reference:executorch"], [1], 1.0, 2**30)
+        jobs([str(SMALL)], ["reference:executorch"], [1], 1.0, 2**30)
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -67,7 +68,7 @@ def test_a_peer_gives_valid_plans_whichever_way_time_runs(name: str, alignment: 
     peer = PEERS[name]
     if not peer.is_installed:
         pytest.skip(f"{peer.distribution} comes with the extra peers")
-    buffers = tight(seed=3, n=20, height=100, live=5, turnover=2.0).problem.buffers
+    buffers = tight(seed=3, n=20, height=100, live=5).buffers
     rows = [{**buffers.fields(i), "alignment": alignment} for i in range(len(buffers))]
     forwards = Problem.model_validate({"buffers": [*rows, {**PLAIN, "id": "empty", "size": 0}]})
     for problem in (forwards, mirrored(forwards)):

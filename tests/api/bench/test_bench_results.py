@@ -12,14 +12,15 @@ from memplan.api.bench.results import Moment, Result, appending, latest, read_re
 from memplan.api.bench.running import jobs, run, still_to_do
 from memplan.api.bench.worker import BenchTask
 from memplan.planner.errors import FormatError, OptionError
+from tests.support import public_problems
 
 
-def result(solver: str = "greedy", instance: str = "tight:seed=1", seed: int = 1, **facts: object) -> Result:
+def result(solver: str = "greedy", instance: str = "a.csv", seed: int = 1, **facts: object) -> Result:
     given = {"instance": instance, "solver": solver, "seed": seed, "time_limit_s": 1.0, "outcome": "plan", **facts}
     return Result.model_validate(given)
 
 
-def job(solver: str = "greedy", instance: str = "tight:seed=1", seed: int = 1) -> BenchTask:
+def job(solver: str = "greedy", instance: str = "a.csv", seed: int = 1) -> BenchTask:
     return BenchTask(instance, solver, seed, 1.0, 2**32)
 
 
@@ -51,7 +52,7 @@ def test_a_last_line_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
 
 
 def test_what_has_a_row_is_not_run_again() -> None:
-    wanted = [job(seed=1), job(seed=2), job("cbc", seed=1), job(instance="tight:seed=2")]
+    wanted = [job(seed=1), job(seed=2), job("cbc", seed=1), job(instance="b.csv")]
     done = [result(seed=1), result("cbc", seed=1, outcome="late")]
     assert still_to_do(wanted, done) == [wanted[1], wanted[3]]
 
@@ -85,12 +86,10 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_solvers_take_turns_on_each_instance() -> None:
-    found = jobs(["tight:seeds=2", "tight:seed=1"], ["greedy", "cbc"], [1, 2], 1.0, 2**32)
+    files = [str(file) for file in public_problems.files("minimalloc_small")[:2]]
+    found = jobs([*files, files[0]], ["greedy", "cbc"], [1, 2], 1.0, 2**32)
     assert [(entry.instance, entry.seed, entry.solver) for entry in found] == [
-        (f"tight:seed={instance}", seed, solver)
-        for instance in (1, 2)
-        for seed in (1, 2)
-        for solver in ("greedy", "cbc")
+        (file, seed, solver) for file in files for seed in (1, 2) for solver in ("greedy", "cbc")
     ]
 
 
@@ -104,7 +103,7 @@ def test_solvers_take_turns_on_each_instance() -> None:
 )
 def test_wrong_options_are_refused_before_anything_runs(solvers: list[str], limit: float, message: str) -> None:
     with pytest.raises(OptionError) as caught:
-        jobs(["tight"], solvers, [1], limit, 2**32)
+        jobs(["a.csv"], solvers, [1], limit, 2**32)
     assert str(caught.value).startswith(message)
 
 

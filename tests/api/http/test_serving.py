@@ -100,10 +100,10 @@ def test_what_was_found_is_believed_for_a_while() -> None:
 
 def test_after_the_warm_up_a_first_search_has_nothing_to_import() -> None:
     asks = "import sys; from memplan.api.readiness import warm_up; warm_up(); before = set(sys.modules)"
-    solves = "from memplan.api.bench.generators import tight; from memplan.solvers.portfolio.solve import solve"
-    poses = "solve(tight(1, 60, 1000, 7, 3.0).problem, time_limit_s=0.2, is_quick=True)"
+    solves = "from lab.families import tight; from memplan.solvers.portfolio.solve import solve"
+    poses = "solve(tight(1, 60, 1000, 7, 3.0), time_limit_s=0.2, is_quick=True)"
     tells = "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
         [sys.executable, "-c", "; ".join((asks, solves, poses, tells))], capture_output=True, text=True, check=True
     )
-    assert [name for name in done.stdout.split() if not name.startswith("memplan.api.bench")] == []
+    assert [name for name in done.stdout.split() if not name.startswith("lab")] == []

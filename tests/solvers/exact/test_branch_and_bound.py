@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from memplan.api.bench.generators import perfect
-from memplan.api.bench.suites import with_changes
+from lab.families import perfect
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.problem import Pool, Problem, with_fields
 from memplan.solvers.core.exact import ALONE_NODES
 from memplan.solvers.exact.branch_and_bound import NODE_WORK, Parts, SearchThread, solve
 from memplan.solvers.search.incumbent import Search
@@ -136,7 +135,7 @@ def test_several_climbers_prove_what_one_proves() -> None:
 
 
 def test_slack_that_few_missing_buffers_left_is_filled_to_find_a_plan() -> None:
-    problem = perfect(seed=7, n=300, kind="guillotine", granule=1024, slack=5.0, by="shrinking").problem
+    problem = perfect(seed=7, n=300, slack=5.0)
     search = searching(compile_problem(problem))
     thread = SearchThread(Parts(search.instance, search))
     thread.run_nodes(30_000)
@@ -189,7 +188,7 @@ def test_sums_that_int64_may_not_hold_are_left_to_others() -> None:
 def test_the_small_public_instances_are_proved() -> None:
     for entry in public_problems.recorded("minimalloc_small"):
         read = public_problems.problem(f"minimalloc_small/{entry['file']}")
-        problem = with_changes(read, pools=(Pool(name="only", size=entry["optimum"]),))
+        problem = with_fields(read, pools=(Pool(name="only", size=entry["optimum"]),))
         search = solved(compile_problem(problem))
         assert search.stop_reason == "proved"
         assert search.best is not None

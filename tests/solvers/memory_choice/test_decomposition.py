@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memplan.api.bench.generators import random
+from lab.families import random
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
@@ -141,7 +141,7 @@ def test_a_colocation_group_leaves_a_pool_as_one() -> None:
 
 
 def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_orders_and_a_bound() -> None:
-    drawn = random(1, 10_000, 0.01, 0.7).problem
+    drawn = random(1, 10_000)
     pools = [
         {"name": "tcm", "size": 2_000_000, "cost": 1},
         {"name": "sram", "size": 2_800_000, "cost": 4},

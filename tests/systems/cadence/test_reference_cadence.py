@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.api.bench.suites import with_changes
-from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.problem import Pool, Problem, with_fields
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.tensors import Placed
 from memplan.systems.cadence import planner as cadence
@@ -185,8 +184,8 @@ def test_sizes_of_real_models_are_the_recorded_ones(row: dict[str, Any], planner
     problem = public_problems.problem(f"executorch_cadence/{row['file']}")
     pools = tuple(Pool.model_validate(pool) for pool in row["pools"])
     peaks, name = row["peer_peaks"], RECORDED_AS[planner]
-    assert [0, *_sizes(with_changes(problem, pools=pools), planner)] == peaks[name]["bufsizes"]
-    one = with_changes(problem, pools=(Pool(alignment=16),))
+    assert [0, *_sizes(with_fields(problem, pools=pools), planner)] == peaks[name]["bufsizes"]
+    one = with_fields(problem, pools=(Pool(alignment=16),))
     assert _sizes(one, planner) == [peaks[f"{name}_one_memory_align16"]]
 
 

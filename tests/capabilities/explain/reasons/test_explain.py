@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memplan.api.bench.generators import tight
+from lab.families import tight
 from memplan.capabilities.explain.explain import CAPABILITY, explain, lines
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.reasons.live_sets import enough
@@ -201,7 +201,7 @@ def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
 
 @pytest.mark.parametrize(("capacity", "status"), [(100_000, "unknown"), (200_000, "fits")])
 def test_an_explanation_that_its_limit_ended_says_so(capacity: int, status: str) -> None:
-    problem = tight(seed=1, n=300, height=100_000, live=20, turnover=3.0).problem.with_capacity(capacity)
+    problem = tight(seed=1, n=300, live=20, turnover=3.0).with_capacity(capacity)
     found = explain(problem, options=ExplainOptions(time_limit_s=0.3))
     assert (found.status, found.stop_reason) == (status, "time_limit")
     assert CAPABILITY.exit_status(found) == (status == "unknown")

@@ -1,4 +1,8 @@
-"""Families of problems made by rule, with seeds: the same parameters give the same problem on any machine.
+"""Problems drawn by rule, for benchmarks: `python -m lab.families FOLDER NAME...`, then `memplan bench FOLDER`.
+
+NAME is a family with parameters, `tight:n=30,seed=3`, or `seeds=8` for the seeds 1 to 8; or a file of a problem. Before
+it may stand `shuffled@2:`, for its buffers in another order by a seed, or `mirrored:`, for time backwards. The same
+name gives the same problem on any machine; `index.json` in the folder has the peaks that are known to be reachable.
 
 A perfect packing is a rectangle of time and bytes cut into buffers: every byte is in use at every time, hence no plan
 has a smaller peak; and the cuts are a plan.
@@ -6,15 +10,20 @@ has a smaller peak; and the cuts are a plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import argparse
+import json
+import re
+from collections.abc import Callable
+from inspect import signature
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from memplan.planner.errors import OptionError, shown
+from memplan import read_problem
+from memplan.planner.formats import memplan_json
 from memplan.planner.model.buffer_table import I64, BufferTable
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, with_fields
 
 
 class Rectangle(NamedTuple):
@@ -28,6 +37,8 @@ class Rectangle(NamedTuple):
 
 Cut = Callable[[Rectangle, Rectangle, np.random.Generator], list[Rectangle]]
 """Given a rectangle, the whole and a source of chance, return its pieces; the rectangle alone where it is too small."""
+HEIGHT = 2**20
+"""The height of perfect packings, in bytes."""
 
 
 def guillotine(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> list[Rectangle]:
@@ -82,80 +93,37 @@ def _chosen(pieces: list[Rectangle], rng: np.random.Generator) -> int:
     return int(rng.choice(len(pieces), p=area / area.sum()))
 
 
-HEIGHT = 2**20
-"""The height of perfect packings, in bytes."""
-_CUTS = {"guillotine": guillotine, "pinwheel": pinwheel}
-
-
-@dataclass(frozen=True, eq=False)
-class GeneratedProblem:
-    """A problem and, where there is one, a peak that is known to be reachable, in bytes."""
-
-    problem: Problem
-    known_peak: int | None = None
-
-
-@dataclass(frozen=True)
-class FamilyParameter:
-    """A parameter of a family: a number of the default's type within limits, or one of some words."""
-
-    default: int | float | str
-    at_least: float = 0
-    at_most: float = 1e9
-    one_of: tuple[str, ...] = ()
-
-    def read(self, where: str, text: str) -> int | float | str:
-        """Return the value that a text spells; raises OptionError, which says `where`."""
-        if self.one_of:
-            if text not in self.one_of:
-                raise OptionError(f"{where}: must be one of {', '.join(self.one_of)}, got {shown(text)}")
-            return text
-        try:
-            value = type(self.default)(text)
-        except ValueError:
-            kind = "an integer" if isinstance(self.default, int) else "a number"
-            raise OptionError(f"{where}: must be {kind}, got {shown(text)}") from None
-        if not self.at_least <= float(value) <= self.at_most:
-            raise OptionError(f"{where}: must be at least {self.at_least:g} and at most {self.at_most:g}, got {value}")
-        return value
-
-
-@dataclass(frozen=True)
-class Family:
-    """A generator: `make(seed, **parameters)`."""
-
-    name: str
-    make: Callable[..., GeneratedProblem]
-    parameters: Mapping[str, FamilyParameter]
-
-
-def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -> GeneratedProblem:
+def perfect(
+    seed: int,
+    n: int = 100,
+    kind: str = "guillotine",
+    granule: int = 1024,
+    slack: float = 0.0,
+    by: str = "shrinking",
+) -> Problem:
     """Cut `HEIGHT` bytes of a pool into `n` buffers with sizes that are multiples of `granule`.
 
-    `slack` percent of them are then shrunk or removed (`by`): the height stays reachable, the optimum may be lower.
+    `slack` percent of them are then shrunk, or removed by `removal`: the height stays reachable, the optimum may be
+    lower.
     """
     rng = np.random.default_rng(seed)
-    if HEIGHT % granule:
-        raise OptionError(f"perfect.granule: must divide {HEIGHT}, got {granule}")
     whole = Rectangle(0, max(60, 3 * n), 0, HEIGHT // granule)
-    pieces = np.array(dissect(n, whole, _CUTS[kind], rng), dtype=np.int64)
+    pieces = np.array(dissect(n, whole, {"guillotine": guillotine, "pinwheel": pinwheel}[kind], rng), dtype=np.int64)
     start, end, size = pieces[:, 0], pieces[:, 1], pieces[:, 3] - pieces[:, 2]
     loose = rng.permutation(n)[: round(n * slack / 100)]
     if by == "removal":
         start, end, size = (np.delete(values, loose) for values in (start, end, size))
     else:
         size[loose] = np.maximum(1, size[loose] * rng.uniform(0.5, 0.95, len(loose)))
-    return GeneratedProblem(_problem(start, end, size * granule), HEIGHT)
+    return _problem(start, end, size * granule)
 
 
-def tight(seed: int, n: int, height: int, live: int, turnover: float) -> GeneratedProblem:
+def tight(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover: float = 2.0) -> Problem:
     """Keep the pool full at every time, with no packing behind it: the best peak is often above the bound.
 
-    About `live` buffers are alive at a time; in a time step about `turnover` of them end, and others, of as many bytes
-    together, start. There may be a few more than `n` of them.
+    About `live` buffers, at most `height`, are alive at a time; in a time step about `turnover` of them end, and
+    others, of as many bytes together, start. There may be a few more than `n` of them.
     """
-    if live > height:
-        raise OptionError(f"tight.live: must be at most the height ({height}), got {live}")
     rng = np.random.default_rng(seed)
     alive = [(0, size) for size in _shares(height, live, rng)]
     done: list[tuple[int, int, int]] = []
@@ -170,10 +138,10 @@ def tight(seed: int, n: int, height: int, live: int, turnover: float) -> Generat
         starting = max(1, ending + int(rng.integers(-1, 2)) + (len(alive) + ending < live))
         alive += [(time, size) for size in _shares(freed, starting, rng)]
     rows = np.array(done + [(start, time + 1, size) for start, size in alive], dtype=np.int64)
-    return GeneratedProblem(_problem(rows[:, 0], rows[:, 1], rows[:, 2]))
+    return _problem(rows[:, 0], rows[:, 1], rows[:, 2])
 
 
-def random(seed: int, n: int, alpha: float, sigma: float) -> GeneratedProblem:
+def random(seed: int, n: int = 100, alpha: float = 0.01, sigma: float = 0.7) -> Problem:
     """Start two buffers in a time step on average, with geometric lives (mean 1/alpha) and lognormal(10, sigma) sizes.
 
     These are the random problems on which other planners were measured: about 2/alpha buffers are alive at a time.
@@ -182,10 +150,10 @@ def random(seed: int, n: int, alpha: float, sigma: float) -> GeneratedProblem:
     start = np.cumsum((rng.random(n) < 0.5).astype(np.int64))
     end = start + rng.geometric(alpha, n)
     size = np.maximum(1, rng.lognormal(10, sigma, n).astype(np.int64))
-    return GeneratedProblem(_problem(start, end, size))
+    return _problem(start, end, size)
 
 
-def dense(seed: int, n: int, sigma: float) -> GeneratedProblem:
+def dense(seed: int, n: int = 100, sigma: float = 2.0) -> Problem:
     """Make a random problem with up to n/10 buffers alive at a time, so that about n²/11 pairs conflict."""
     return random(seed, n, min(1.0, 20 / n), sigma)
 
@@ -201,25 +169,64 @@ def _problem(start: I64, end: I64, size: I64) -> Problem:
     return Problem(buffers=BufferTable.from_columns(range(len(start)), size, start, end))
 
 
-_N = FamilyParameter(100, 1, 1e8)
-_PERFECT = {
-    "n": _N,
-    "kind": FamilyParameter("guillotine", one_of=tuple(_CUTS)),
-    "granule": FamilyParameter(1024, 1, HEIGHT),
-    "slack": FamilyParameter(0.0, 0, 100),
-    "by": FamilyParameter("shrinking", one_of=("shrinking", "removal")),
-}
-_TIGHT = {
-    "n": FamilyParameter(30, 1, 1e6),
-    "height": FamilyParameter(100_000, 2, 2**40),
-    "live": FamilyParameter(6, 2, 1e6),
-    "turnover": FamilyParameter(2.0, 1, 1e3),
-}
-_RANDOM = {"n": _N, "alpha": FamilyParameter(0.01, 1e-9, 1), "sigma": FamilyParameter(0.7, 0, 10)}
-_DENSE = {"n": _N, "sigma": FamilyParameter(2.0, 0, 10)}
-FAMILIES = {
-    "perfect": Family("perfect", perfect, _PERFECT),
-    "tight": Family("tight", tight, _TIGHT),
-    "random": Family("random", random, _RANDOM),
-    "dense": Family("dense", dense, _DENSE),
-}
+FAMILIES: dict[str, Callable[..., Problem]] = {"perfect": perfect, "tight": tight, "random": random, "dense": dense}
+
+
+def shuffled(problem: Problem, seed: int) -> Problem:
+    """Return the problem with its buffers in another order."""
+    order = np.random.default_rng(seed).permutation(len(problem.buffers)).tolist()
+    return with_fields(problem, buffers=[problem.buffers.fields(i) for i in order])
+
+
+def mirrored(problem: Problem) -> Problem:
+    """Return the problem with time backwards."""
+    rows = [problem.buffers.fields(i) for i in range(len(problem.buffers))]
+    for row in rows:
+        if "start" in row:
+            row["start"], row["end"] = _backwards(row["start"], row["end"])
+        if "lifetimes" in row:
+            row["lifetimes"] = tuple(_backwards(start, end) for start, end in reversed(row["lifetimes"]))
+    return with_fields(problem, buffers=rows)
+
+
+def _backwards(start: int, end: int) -> tuple[int, int]:
+    # From -1 and not from 0, so that every 64-bit time has its mirror image.
+    return -1 - end, -1 - start
+
+
+def pose(name: str) -> Problem:
+    """Make or read the problem of a name."""
+    if change := re.fullmatch(r"(mirrored|shuffled@(\d+)):(.*)", name, re.DOTALL):
+        inner = pose(change[3])
+        return shuffled(inner, int(change[2])) if change[2] else mirrored(inner)
+    family, _, text = name.partition(":")
+    if family not in FAMILIES:
+        return read_problem(name)
+    make, given = FAMILIES[family], dict(part.split("=") for part in text.split(",") if part)
+    kinds = {key: type(about.default) for key, about in signature(make).parameters.items()}
+    return make(int(given.pop("seed", 1)), **{key: kinds[key](value) for key, value in given.items()})
+
+
+def names(suite: str) -> list[str]:
+    """Return a name, or one for each of its seeds."""
+    head, _, count = suite.partition("seeds=")
+    return [f"{head}seed={seed}" for seed in range(1, int(count) + 1)] if count else [suite]
+
+
+def main() -> None:
+    """Write a folder of problems."""
+    parser = argparse.ArgumentParser(description="Write problems that are drawn by rule.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="+")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    listing = []
+    for name in (each for suite in given.names for each in names(suite)):
+        file = re.sub(r"[^\w=.@-]+", "-", name) + ".json"
+        (given.folder / file).write_bytes(memplan_json.write_problem(pose(name)))
+        listing += [{"file": file, "peer_peaks": {"cuts": HEIGHT}}] if "perfect:" in name else []
+    (given.folder / "index.json").write_text(json.dumps(listing))
+
+
+if __name__ == "__main__":
+    main()
