@@ -42,7 +42,7 @@ from memplan.capabilities.shapes.shapes import ShapesOptions as ShapesOptions
 from memplan.capabilities.shapes.shapes import shapes as shapes
 from memplan.capabilities.shapes.verify_shapes import SymbolicOffsets as SymbolicOffsets
 from memplan.capabilities.shapes.verify_shapes import VerifiedShapes as VerifiedShapes
-from memplan.capabilities.sweep.changes import Change as Change
+from memplan.capabilities.sweep.grid import Change as Change
 from memplan.capabilities.sweep.sweep import Sweep as Sweep
 from memplan.capabilities.sweep.sweep import SweepOptions as SweepOptions
 from memplan.capabilities.sweep.sweep import sweep as sweep

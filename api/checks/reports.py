@@ -2,14 +2,194 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree as ET
 
 from pydantic_core import to_json
 
-from memplan.api.checks.junit import junit
-from memplan.api.checks.markdown import markdown
-from memplan.api.checks.sarif import sarif
 from memplan.capabilities.check.check import CAPABILITY, Check
+from memplan.capabilities.check.pools import RULES, CheckedPool, Failure, Rule
+from memplan.capabilities.sizes import size_text
+from memplan.planner import __version__
+from memplan.planner.errors import shown
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
+_MOST_CAUSES = 20
+
+
+def markdown(*checks: Check) -> bytes:
+    """Return what each check found: a line, a table of pools, and for each that grew a table of why."""
+    return "\n".join(map(_section, checks)).encode()
+
+
+def _section(check: Check) -> str:
+    verdict = "within limits" if check.passed else "**not within limits**"
+    parts = [f"## Memory of {_text(check.subject)}: {verdict}\n"]
+    parts += [f"- {_text(failure.message)}\n" for failure in check.failures]
+    if check.pools:
+        parts.append("\n" + _pools(check.pools))
+    for pool in check.pools:
+        if pool.grown and pool.causes:
+            parts.append("\n" + _causes(pool))
+    if check.placements is not None:
+        now = check.placements
+        same, moved, new, gone = now.same, now.moved, now.new, now.gone
+        parts.append(f"\nPlacements: {same:,} as before, {moved:,} moved, {new:,} new, {gone:,} gone.\n")
+    return "".join(parts)
+
+
+def _pools(pools: Iterable[CheckedPool]) -> str:
+    rows = [["pool", "used", "budget", "before", "change", "lower bound", ""]]
+    for pool in pools:
+        change = "" if pool.growth is None else f"{pool.growth:+,}"
+        is_wrong = pool.over_budget or pool.is_beyond_tolerance
+        counts = (pool.used, pool.budget, pool.before)
+        rows.append(
+            [_text(pool.name), *map(_bytes, counts), change, _bytes(pool.lower_bound), "✗" if is_wrong else "✓"]
+        )
+    return _table(rows)
+
+
+def _causes(pool: CheckedPool) -> str:
+    causes, live = pool.causes or (), pool.live_set
+    when = "" if live.time is None else f" at {live.time}"
+    rows = [["buffer", "bytes more", "why", "size before", "size now"]]
+    for cause in causes[:_MOST_CAUSES]:
+        why = cause.kind.replace("-", " ")
+        sizes = ("" if size is None else f"{size:,}" for size in (cause.before, cause.after))
+        rows.append([_text(shown(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
+    left = len(causes) - _MOST_CAUSES
+    more = f"\nand {left:,} others.\n" if left > 0 else ""
+    alive = f"{live.bytes:,} bytes are alive at the peak of {_text(pool.name)}{when}"
+    return f"{alive}, {pool.live_bytes_before or 0:,} of the like before:\n\n{_table(rows)}{more}"
+
+
+def _table(rows: list[list[str]]) -> str:
+    rule = ["---", *["---:"] * (len(rows[0]) - 1)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
+
+
+def _bytes(count: int | None) -> str:
+    if count is None:
+        return ""
+    return f"{count:,}" if count < 1024 else f"{count:,} ({size_text(count)})"
+
+
+def _text(text: str) -> str:
+    """Return a text that Markdown shows unchanged, in one line."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_MOST_RELATED = 20
+
+
+def sarif(*checks: Check) -> bytes:
+    """Return a run of each check: a result for each rule that a pool breaks, and what made its peak grow."""
+    return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": list(map(_run, checks))}, indent=2) + b"\n"
+
+
+def _run(check: Check) -> dict[str, Any]:
+    rules = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
+    pools = {pool.name: pool for pool in check.pools}
+    results = [_result(check, failure, pools.get(failure.pool or "")) for failure in check.failures]
+    driver = {"name": "memplan", "semanticVersion": __version__, "rules": rules}
+    return {
+        "tool": {"driver": driver},
+        # Code hosts keep the results of runs with different ids apart: a build may check several problems.
+        "automationDetails": {"id": f"memplan/{check.subject}/"},
+        "invocations": [{"executionSuccessful": True}],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+        "properties": {"pools": check.pools},
+    }
+
+
+def _result(check: Check, failure: Failure, pool: CheckedPool | None) -> dict[str, Any]:
+    place: dict[str, Any] = {
+        "physicalLocation": {"artifactLocation": {"uri": _uri(check.subject)}, "region": {"startLine": 1}}
+    }
+    if failure.pool is not None:
+        place["logicalLocations"] = [{"name": failure.pool, "kind": "pool"}]
+    # The same pool and rule are the same result in every run, for any number of bytes.
+    mark = sha256(f"{check.subject}\0{failure.rule}\0{failure.pool}".encode()).hexdigest()
+    result: dict[str, Any] = {
+        "ruleId": failure.rule,
+        "ruleIndex": list(RULES).index(failure.rule),
+        "level": "error",
+        "message": {"text": failure.message},
+        "locations": [place],
+        "partialFingerprints": {"memplanPool/v1": mark},
+    }
+    if failure.rule == "grown" and pool is not None and pool.causes is not None:
+        causes = [cause for cause in pool.causes if cause.bytes > 0][:_MOST_RELATED]
+        result["relatedLocations"] = [
+            {
+                "id": number,
+                "logicalLocations": [{"name": str(cause.buffer), "kind": "buffer"}],
+                "message": {"text": f"{cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}"},
+            }
+            for number, cause in enumerate(causes)
+        ]
+    return result
+
+
+def _uri(subject: str) -> str:
+    """Return where the problem is: relative to where the build runs, if its path is."""
+    path = Path(subject)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(*checks: Check) -> bytes:
+    """Return a test suite for each check, with a failure for each rule that a pool breaks."""
+    root = ET.Element("testsuites", {"name": "memplan"})
+    suites = [_suite(root, check) for check in checks]
+    for name in ("tests", "failures", "errors", "skipped"):
+        root.set(name, str(sum(int(suite.attrib[name]) for suite in suites)))
+    root.set("time", f"{sum(check.wall_time_s or 0 for check in checks):.3f}")
+    ET.indent(root)
+    data: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return data + b"\n"
+
+
+def _suite(root: ET.Element, check: Check) -> ET.Element:
+    cases = list(_cases(check))
+    failures = sum(failure is not None for _, _, failure in cases)
+    counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": "0"}
+    time = {"time": f"{check.wall_time_s or 0:.3f}"}
+    suite = ET.SubElement(root, "testsuite", {"name": _xml(f"memplan check {check.subject}"), **counts, **time})
+    for name, rule, failure in cases:
+        case = ET.SubElement(suite, "testcase", {"classname": "memplan.check", "name": _xml(name), "time": "0"})
+        if failure is not None:
+            found = ET.SubElement(case, "failure", {"type": rule, "message": _xml(failure.message)})
+            found.text = f"{RULES[rule]}\n{_xml(failure.message)}"
+    return suite
+
+
+def _cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
+    """Yield what was looked at: its name, the rule, and how it is broken."""
+    broken = {(failure.rule, failure.pool): failure for failure in check.failures}
+    nothing = next((failure for failure in check.failures if failure.rule == "no-plan"), None)
+    yield "there is a plan", "no-plan", nothing
+    for pool in check.pools:
+        if pool.budget is not None:
+            yield f"{pool.name} is within its budget", "over-budget", broken.get(("over-budget", pool.name))
+        if pool.before is not None:
+            yield f"{pool.name} has not grown", "grown", broken.get(("grown", pool.name))
+
+
+def _xml(text: str) -> str:
+    """Return a text without the characters that XML cannot write."""
+    return _NOT_XML.sub("\ufffd", text)
+
 
 REPORTS: Mapping[str, Callable[..., bytes]] = {
     ".md": markdown,

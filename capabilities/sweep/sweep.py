@@ -18,8 +18,16 @@ from memplan.capabilities.plan.planning import planned
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.sizes import parse_size, size_text
 from memplan.capabilities.sweep import grid as study
-from memplan.capabilities.sweep.changes import CHANGES, MOST_COMBINATIONS, Change, refuse_unknown, with_changes
-from memplan.capabilities.sweep.grid import MOST_SIZES, SweepPoint, informed
+from memplan.capabilities.sweep.grid import (
+    CHANGES,
+    MOST_COMBINATIONS,
+    MOST_SIZES,
+    Change,
+    SweepPoint,
+    informed,
+    refuse_unknown,
+    with_changes,
+)
 from memplan.capabilities.texts import refuse
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason

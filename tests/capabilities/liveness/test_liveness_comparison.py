@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from memplan.capabilities.liveness.comparison import PlannedPeak, compare_readings
+from memplan.capabilities.liveness.liveness import PlannedPeak, compare_readings
 from memplan.planner.liveness import Reading
 from memplan.planner.operations.operations import Operations, operations_from
 from memplan.solvers.search.control import Control

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from memplan.capabilities.capability import Control
-from memplan.capabilities.sweep.changes import Change
-from memplan.capabilities.sweep.grid import SweepPoint, informed, sweep, with_sizes
+from memplan.capabilities.sweep.grid import Change, SweepPoint, informed, sweep, with_sizes
 from memplan.capabilities.sweep.sweep import CAPABILITY, SweepOptions
 from memplan.capabilities.sweep.sweep import sweep as run_sweep
 from memplan.planner.errors import OptionError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.capabilities.plan.replanning.cover import cheapest_cover
+from memplan.capabilities.plan.replanning.old_places import cheapest_cover
 from memplan.capabilities.plan.replanning.replan import replan
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column
