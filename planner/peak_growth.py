@@ -79,7 +79,7 @@ class Occupancy:
 
     def at(self, time: int | None) -> tuple[Id, ...]:
         """Return the buffers that are alive at a time, the largest first; all of them for None."""
-        names = [name for name, spans in self.alive.items() if time is None or _covers(spans, time)]
+        names = [name for name, spans in self.alive.items() if time is None or any(a <= time < b for a, b in spans)]
         return tuple(sorted(names, key=lambda name: -self.sizes[name]))
 
     def most_like(self, now: Occupancy, names: Collection[Id]) -> int | None:
@@ -105,10 +105,6 @@ class Occupancy:
                 change[end] -= size
         times = sorted(change)
         return dict(zip(times, accumulate(change[time] for time in times), strict=True))
-
-
-def _covers(spans: tuple[tuple[int, int], ...], time: int) -> bool:
-    return any(start <= time < end for start, end in spans)
 
 
 def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:

@@ -86,7 +86,7 @@ class ProtobufMessage:
     @cached_property
     def _fields(self) -> dict[int, array[int]]:
         """From a field's number to its values, two numbers each: an integer and _NO_END, or where its bytes are."""
-        fields: dict[int, array[int]] = defaultdict(_no_values)
+        fields: dict[int, array[int]] = defaultdict(lambda: array("Q"))
         at = self.start
         while at < self.end:
             key, at = self._varint(at)
@@ -119,10 +119,6 @@ class ProtobufMessage:
             if byte < 0x80:
                 return value & (1 << 64) - 1, at + k + 1
         raise FormatError(f"{self.path}: must have numbers that end after at most 10 bytes, got none at byte {at}")
-
-
-def _no_values() -> array[int]:
-    return array("Q")
 
 
 def _pairs(found: array[int] | None) -> Iterator[Range]:

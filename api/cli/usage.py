@@ -37,7 +37,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         here = {f"--{name}": words for name, words in OPTIONS.items() if f"--{name}" in known}
         if (flag := meant(option.lstrip("-"), (), here)) is not None:
             yield f"did you mean {flag}?"
-        elif others := _commands_with(option):
+        elif others := [name for name in MODULES if option in dict(_options(name))]:
             yield f"{option} is an option of {', '.join(f'`memplan {name}`' for name in others)}"
         elif not getattr(error, "possibilities", None):
             yield f"`memplan {arguments[0]} --help` says which options there are"
@@ -90,11 +90,6 @@ def _options(command: str) -> Iterator[tuple[str, Any]]:
         for about in getattr(row.annotation, "__metadata__", ()):
             named = [word for word in (about.default, *(about.param_decls or ())) if isinstance(word, str)]
             yield from ((part, about) for word in named or [f"--{dashed(row.name)}"] for part in word.split("/"))
-
-
-def _commands_with(option: str) -> list[str]:
-    """Return the commands that have an option."""
-    return [name for name in MODULES if option in dict(_options(name))]
 
 
 def _of_option(flag: str, arguments: Sequence[str]) -> Iterator[str]:

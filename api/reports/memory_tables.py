@@ -23,7 +23,7 @@ def memory_tables(problem: Problem, plan: Plan) -> str:
     """Draw both tables; a memory without a size has an empty cell there."""
     rows = [
         (
-            _in_one_line(pool.name),
+            pool.name if pool.name.isprintable() else shown(pool.name),
             hex(pool.base_address),
             "" if pool.size is None else str(pool.size),
             str(use.used or 0),
@@ -49,10 +49,6 @@ def peak_over_time(problem: Problem) -> tuple[int, int] | None:
     loads = live_bytes(compile_problem(problem))
     most = max((load for _, load in loads), default=0)
     return most, next((time for time, load in loads if load == most), 0)
-
-
-def _in_one_line(name: str) -> str:
-    return name if name.isprintable() else shown(name)
 
 
 def _outline(rows: Sequence[Sequence[str]], headings: Sequence[str] = (), numbers: Sequence[int] = ()) -> list[str]:

@@ -62,7 +62,7 @@ def convert(
         # Imported here: few models are deployed.
         from memplan.capabilities.convert.deployment import deployed
 
-        return deployed(_as_bytes(file), options, running)
+        return deployed(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
     reader = Reader(options)
     problem = file if isinstance(file, Problem) else reader.problem(file, options.name)
     found = facts_of_source(file, problem, reader, target)
@@ -92,10 +92,6 @@ def _text(problem: Problem, target: str) -> bytes:
     return FORMATS[target].write_problem(problem)
 
 
-def _as_bytes(file: bytes | Problem) -> bytes:
-    return file if isinstance(file, bytes) else memplan_json.write_problem(file)
-
-
 def _exported(
     problem: Problem, plan: Plan | None, reader: Reader, found: Converted, options: ConvertOptions, running: Control
 ) -> Converted:
@@ -117,10 +113,6 @@ def _exported(
     return found.model_copy(update={**of_files, "plan": made, "own_peak": None, "violations": ()})
 
 
-def _file_json(file: bytes | Problem) -> Any:
-    return FILE.to_json(file) if isinstance(file, bytes) else problem_json(file)
-
-
 def _read_file(reader: Reader, data: bytes, name: str, _question: Question) -> bytes:
     reader.data, reader.name = data, name
     return data
@@ -139,7 +131,7 @@ CAPABILITY = Capability(
         replace(
             FILE,
             wire=Base64 | Problem,
-            to_json=_file_json,
+            to_json=lambda file: FILE.to_json(file) if isinstance(file, bytes) else problem_json(file),
             from_file=_read_file,
             help="A problem, operations, a model or a dump of another system, or - for standard input.",
             metavar="FILE",

@@ -10,7 +10,6 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.extent import Extent
 from memplan.capabilities.graph_inputs import OPERATIONS
 from memplan.capabilities.inputs import PLAN
 from memplan.capabilities.sizes import size_text
@@ -197,10 +196,6 @@ def _written(size: int) -> str:
     return f"{size:,} bytes ({size_text(size)})" if size >= 1024 else f"{size} bytes"
 
 
-def _is_brief(extent: Extent, options: LivenessOptions) -> bool:
-    return not options.compare and extent.n_expanded <= _BRIEF
-
-
 _PLAN = replace(
     PLAN,
     help="A plan of the operations, JSON or CSV: run them on its addresses.",
@@ -214,7 +209,7 @@ CAPABILITY = Capability(
     lines=lines,
     exit_status=lambda found: 3 if found.shadow is not None and not found.shadow.intact else 0,
     exits={0: "there are lifetimes, and nothing is overwritten", 3: "something is overwritten"},
-    is_brief=_is_brief,
+    is_brief=lambda extent, options: not options.compare and extent.n_expanded <= _BRIEF,
     example={
         "operations": {
             "functions": {

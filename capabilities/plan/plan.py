@@ -99,19 +99,16 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -
     options.check()
     refuse_other_plan(problem, old)
     running = control.begun(options)
+    # The best plan is searched for, unless any that fits is good.
+    best = {"accept": "fit" if options.accept == "fit" else None}
     return replan(
         problem,
         old if len(old.placements) else None,
         eps=DEFAULT_EPS if options.accept in (None, "fit") else f"{str(options.accept).removesuffix('%')}%",
         least=options.least,
-        options=SolveOptions.model_construct(**{**options.fields(*SolveOptions.model_fields), **_of_best(options)}),
+        options=SolveOptions.model_construct(**{**options.fields(*SolveOptions.model_fields), **best}),
         control=running.searching(),
     )
-
-
-def _of_best(options: PlanOptions) -> dict[str, Any]:
-    """Return what is accepted of the best plan beside an old one: it is searched for, unless any that fits is good."""
-    return {"accept": "fit" if options.accept == "fit" else None}
 
 
 def _check_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:

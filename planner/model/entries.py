@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 
 from memplan.planner.model.problem_fields import BufferUse, ProblemFields, ReuseCost
 from memplan.planner.model.rows import Id
@@ -43,10 +43,7 @@ def among(entry: Entry, kept: Container[Id]) -> Entry | None:
 
 def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
     """Return, for each list, what its entries say of the kept buffers alone."""
-    return {name: tuple(_all_among(entries, kept)) for name, entries in entries_of(problem).items()}
-
-
-def _all_among(entries: tuple[Entry, ...], kept: Container[Id]) -> Iterator[Entry]:
-    for entry in entries:
-        if (left := among(entry, kept)) is not None:
-            yield left
+    return {
+        name: tuple(left for entry in entries if (left := among(entry, kept)) is not None)
+        for name, entries in entries_of(problem).items()
+    }

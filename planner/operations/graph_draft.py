@@ -124,7 +124,8 @@ class GraphDraft:
         facts = self.program.said_of(where) if self.facts.operations else None
         is_simple = len(group) == 1 and isinstance(statement, Operation) and not statement.body
         named = {self.root[name] for _, _, name in named_buffers(statement)} if len(group) == 1 else set()
-        private = [root for root in uses.all if self.touching[root] == [k] and self._is_free(root)]
+        lasting = self.given | self.kept
+        private = [r for r in uses.all if self.touching[r] == [k] and r in self.counted and r not in lasting]
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
         apart = scratch | deep
@@ -148,9 +149,6 @@ class GraphDraft:
 
     def _is_there(self, root: str) -> bool:
         return root in self.made or root in self.given or root not in self.counted
-
-    def _is_free(self, root: str) -> bool:
-        return root in self.counted and root not in self.given and root not in self.kept
 
     def _exact(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
         """Return what the regions of an operation can count themselves: what it makes, and what only it reads."""

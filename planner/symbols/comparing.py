@@ -43,11 +43,6 @@ def bounded(box: Box) -> tuple[tuple[int, int], ...] | None:
     return ends if len(ends) == len(box) else None
 
 
-def box_of(space: Space) -> dict[str, tuple[int, int | None]]:
-    """Return the steps that the symbols of a space may have."""
-    return {name: symbol.steps for name, symbol in space.symbols.items()}
-
-
 @dataclass
 class Comparer:
     """Comparisons in one space; what was proved, or not, is remembered."""
@@ -62,7 +57,7 @@ class Comparer:
     @property
     def box(self) -> Box:
         """The steps for which is compared."""
-        return box_of(self.space)
+        return {name: symbol.steps for name, symbol in self.space.symbols.items()}
 
     def never_above(self, left: Polynomial, right: Polynomial) -> bool:
         """True where `left <= right` is proved for all values."""

@@ -166,7 +166,10 @@ def _grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Cong
     common, rest = next(iter(rules))
     for step, start in rules:
         common = gcd(common, step, start - rest)
-    steps = {common, *(gcd(common, lcm(step, problem.pools[0].alignment)) for step in set(_alignments(problem)))}
+    steps = {
+        common,
+        *(gcd(common, lcm(step, problem.pools[0].alignment)) for step in set(problem.buffers.alignment.tolist())),
+    }
     for step in sorted(steps - {1}, reverse=True):
         yield step, rest % step
 
@@ -178,10 +181,6 @@ def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Con
         return {congruence(rules) for rules in rules_of(problem, placed, named).values()}
     steps = {lcm(step, pool.alignment) for step in table.alignment[named].tolist()}
     return {(step, -pool.base_address % step) for step in steps}
-
-
-def _alignments(problem: Problem) -> list[int]:
-    return sorted(set(problem.buffers.alignment.tolist()))
 
 
 def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:

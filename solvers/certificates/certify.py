@@ -92,7 +92,8 @@ def certify(
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
             # What decides between plans of equal cost is left out, with all that is compared after it.
             said[: goal.pool + 1] = ["-"] * (goal.pool + 1)
-            open_goals = f"the use of {_pools_text(problem, goal.pool)} among plans of equal cost: {claim}"
+            pools = ", ".join(f"pool {shown(pool.name)}" for pool in problem.pools[: goal.pool + 1])
+            open_goals = f"the use of {pools} among plans of equal cost: {claim}"
             break
         if isinstance(claim, str):
             return Certificate("none", reason=claim)
@@ -127,10 +128,6 @@ def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return f"{NEEDED}: banks"
     return prices
-
-
-def _pools_text(problem: Problem, last: int) -> str:
-    return ", ".join(f"pool {shown(pool.name)}" for pool in problem.pools[: last + 1])
 
 
 def _checked(

@@ -1,4 +1,4 @@
-"""The proof of one claim: a buffer without a place, a set that is too long, lemmas, or multipliers; or why there is none."""
+"""The proof of one claim: a buffer without a place, a set that is too long, lemmas, multipliers; or why none."""
 
 from __future__ import annotations
 

@@ -89,16 +89,12 @@ def _array(pool: PlacedPool, prefix: str, section: str | None) -> str:
             rule = "must be a power of two for C where there is no base_address"
             raise FormatError(f"pool {shown(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")
         # What C can say of the base address, so that a linker that puts it there has nothing to contradict.
-        alignment = _largest_power_of_two_in(gcd(base, alignment))
+        alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest power of two in both
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
     return (
         f'{place}MEMPLAN_IN_SECTION("{section_name(prefix, pool.name, section)}")\n'
         f"_Alignas({alignment}) unsigned char {prefix}_pool_{pool.name}[{size}];\n"
     )
-
-
-def _largest_power_of_two_in(value: int) -> int:
-    return value & -value
 
 
 def _check(buffer: PlacedBuffer, pool: PlacedPool, macro: str) -> str:

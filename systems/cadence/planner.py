@@ -76,7 +76,7 @@ def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCh
 
     That is how arXiv 2001.03288 prints its algorithm 3; a comment in the source predicts that nothing is shared then.
     """
-    return _plan(problem, _smallest_gap_above_all, stop_check, is_sorted=True)
+    return _plan(problem, lambda pool, tensor, _: _gap_above(pool, tensor, pool.contents), stop_check, is_sorted=True)
 
 
 def _behind_what_is_in_the_way(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
@@ -89,10 +89,6 @@ def _behind_what_is_in_the_way(pool: _PoolState, tensor: Tensor, stop_check: Sto
 
 def _smallest_gap(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
     return _gap_above(pool, tensor, [held for held in pool.contents if held.tensor.meets(tensor)])
-
-
-def _smallest_gap_above_all(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
-    return _gap_above(pool, tensor, pool.contents)
 
 
 def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor]) -> int:

@@ -45,7 +45,8 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         model = with_sizes(model, options.sizes)
     names = {operator.name for graph in model.subgraphs for operator in graph.operators}
     if other := next((name for name in options.scratch if name not in names), None):
-        raise OptionError(f"scratch: must be of operators of the model ({_some(names)}), got {shown(other)}")
+        some = ", ".join(sorted(names)[:MAX_LISTED]) or "none"
+        raise OptionError(f"scratch: must be of operators of the model ({some}), got {shown(other)}")
     program = _Program(model, options)
     program.run()
     offline = program.offline_plan()
@@ -63,10 +64,6 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 def symbols(data: bytes) -> dict[str, SymbolRange]:
     """Return the names of the open dimensions of a model's inputs, each with any value from 1; raises FormatError."""
     return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
-
-
-def _some(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)[:MAX_LISTED]) or "none"
 
 
 def _with_scratch(model: Model, imported: Imported, options: ModelOptions) -> Imported:

@@ -97,7 +97,7 @@ class Reasoning:
             self._narrow()
             rules = self._without_rules()
             names = self._without_buffers(rules)
-            rules = [rule for rule in rules if self._is_about_kept(rule)]
+            rules = [rule for rule in rules if rule.buffer < 0 or self.kept[rule.buffer]]
             found = self._said(self.unsure == 0, self.kind, names, rules)
         self._report("irreducible" if found.irreducible else "core", found)
         if self.with_enough and not self.control.cancelled.is_set():
@@ -141,7 +141,8 @@ class Reasoning:
         if self.first.buffers:
             mine = self._closed({self.problem.index[name] for name in self.first.buffers})
             if self._fails(mine):
-                self.kept, self.kind = mine, "live-set" if self._is_live_set(mine) else "core"
+                is_live_set = self.first.time is not None and bool(mine.any())
+                self.kept, self.kind = mine, "live-set" if is_live_set else "core"
                 return
         lives = self.instance
         if lives.n_live_sets == 0 or self._of_lemmas():
@@ -236,12 +237,6 @@ class Reasoning:
         has_life[lives.source[lives.lifetime_buffer]] = True
         some |= ~has_life & (self.problem.buffers.size > 0) & (np.diff(self.problem.buffers.first) == 0)
         return self._closed(set(np.flatnonzero(some).tolist()))
-
-    def _is_live_set(self, kept: Bool) -> bool:
-        return self.first.time is not None and bool(kept.any())
-
-    def _is_about_kept(self, rule: ProblemRule) -> bool:
-        return rule.buffer < 0 or bool(self.kept[rule.buffer])
 
     def _names(self, positions: list[int]) -> tuple[int | str, ...]:
         size = self.problem.buffers.size

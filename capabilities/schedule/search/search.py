@@ -80,7 +80,8 @@ class ScheduleSearch:
         for bounds in (_WHOLE,) if is_small else _PASSES[1:]:
             if not ground.wants_more(best) or self.effort.is_over(_PASSING):
                 break
-            if bounds.longest > 6 and self._has_many_groups(bounds.longest):
+            relations, every = self.ground.relations, self.ground.all
+            if bounds.longest > 6 and len(grown(relations, every, _MOST_GROUPS, bounds.longest)[0]) >= _MOST_GROUPS:
                 break
             best = self._passed(best, bounds, _PASS)
         if ground.wants_more(best):
@@ -91,9 +92,6 @@ class ScheduleSearch:
             proof = "exhaustion" if least.is_complete else None
             best = replace(least, is_complete=least.is_complete or (best.is_complete and best.steps == least.steps))
         return replace(best, proof=proof, is_complete=proof is not None or best.is_complete)
-
-    def _has_many_groups(self, longest: int) -> bool:
-        return len(grown(self.ground.relations, self.ground.all, _MOST_GROUPS, longest)[0]) >= _MOST_GROUPS
 
     def _start(self) -> Found:
         """Return the best of some schedules by windows along orders from the outputs back, and of single operations."""
