@@ -125,8 +125,8 @@ def test_a_folder_of_drawn_problems_is_a_suite(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(sys, "argv", ["families", *given])
     families.main()
     files = suites.instances(str(tmp_path))
-    posed = [suites.pose(file) for file in files]
-    assert [len(each.problem.buffers) for each in posed[:2]] == [8, 8]
-    assert [each.known_peak for each in posed] == [HEIGHT, HEIGHT, None]
-    assert posed[0].problem == pose("perfect:n=8,kind=pinwheel,seed=1")
-    assert posed[2].problem == shuffled(mirrored(tight(1, 9)), 3)
+    read = [suites.pose(file) for file in files]
+    assert [len(each.problem.buffers) for each in read[:2]] == [8, 8]
+    assert [each.known_peak for each in read] == [HEIGHT, HEIGHT, None]
+    assert read[0].problem == pose("perfect:n=8,kind=pinwheel,seed=1")
+    assert read[2].problem == shuffled(mirrored(tight(1, 9)), 3)

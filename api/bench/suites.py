@@ -18,7 +18,7 @@ _LISTING = "index.json"
 
 
 @dataclass(frozen=True, eq=False)
-class PosedProblem:
+class SuiteProblem:
     """A problem and, where there is one, a peak that is known to be reachable, in bytes."""
 
     problem: Problem
@@ -46,15 +46,15 @@ def instances(suite: str) -> list[str]:
     return [str(file) for file in sorted(found)]
 
 
-def pose(name: str) -> PosedProblem:
+def pose(name: str) -> SuiteProblem:
     """Read the problem in a file, with what its folder lists of it; raises InputError."""
     path = Path(name)
     problem = read_problem(path)
     listed = next((entry for entry in _listing(path.parent / _LISTING) if entry.file == path.name), _Listed(file=""))
     if listed.pools:
-        return PosedProblem(with_fields(problem, pools=listed.pools))
+        return SuiteProblem(with_fields(problem, pools=listed.pools))
     peaks = [peak for peak in listed.peer_peaks.values() if isinstance(peak, int)]
-    return PosedProblem(problem, min(peaks, default=None))
+    return SuiteProblem(problem, min(peaks, default=None))
 
 
 def _listing(path: Path) -> list[_Listed]:
