@@ -1,35 +1,17 @@
-"""A model brought into the arena of TFLite Micro: as given, in another order, in parts, with a plan inside or not."""
+"""A model brought into the arena of TFLite Micro."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal
 
 from memplan.capabilities.capability import Control
-from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
-from memplan.capabilities.cascade.in_parts.write import rewritable
-from memplan.capabilities.cascade.writing import arenas_in_parts
 from memplan.capabilities.convert.answer import RUNTIME, Converted, Deployment, RuntimeArena, WrittenFile
+from memplan.capabilities.convert.device_forms import FormSearch
 from memplan.capabilities.convert.options import TFLITE, ConvertOptions
-from memplan.capabilities.order.placement import order_and_place
-from memplan.capabilities.order.search.regions import permuted
-from memplan.planner.errors import FormatError, InputError
-from memplan.solvers.portfolio.solve import solve
+from memplan.planner.errors import FormatError
 from memplan.systems import reading as importers
-from memplan.systems.layout import lay_out
-from memplan.systems.model_graph import read_model_graph
-from memplan.systems.reading import read_model
-from memplan.systems.reordered import write_reordered
 from memplan.systems.tflite.system import is_tflite
-from memplan.systems.tflite.tflm import write_tflm
-from memplan.systems.tflite.tflm_tail import MicroArena, arena_of, write_c_model
-
-if TYPE_CHECKING:
-    from memplan.capabilities.convert.options import ConvertOptions
-    from memplan.planner.operations.graph import OperationGraph
+from memplan.systems.tflite.tflm_tail import write_c_model
 
 
 def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
@@ -59,96 +41,3 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
         arena=RuntimeArena.of(best.arena),
         given=RuntimeArena.of(search.given.arena),
     )
-
-
-_ALIGNMENT = 16
-_SHARE = 0.25
-"""The part of the time that is left which the next search gets: an order, cascades, or a plan."""
-_FORMS = 2
-"""The forms of each point of the cascades that are written: the number of steps that are taken as one differs."""
-
-
-@dataclass(frozen=True)
-class DeviceForm:
-    """A form of the model: its file, its arena, and its multiplications, of those as given."""
-
-    data: bytes
-    arena: MicroArena
-    kind: Literal["given", "ordered", "cascade"]
-    planned: bool = False
-    macs_ratio: float = 1.0
-
-
-class FormSearch:
-    """Tries forms of a model, those without multiplications more first."""
-
-    def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
-        self.options, self.running = options, running
-        self.given = DeviceForm(data, self._arena(data), "given")
-        self.notes: list[str] = []
-
-    def run(self) -> DeviceForm:
-        """Return the best form."""
-        graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
-        best = self._better(self.given, self._planned(self.given))
-        with self._noting("order"):
-            placed = order_and_place(graph, self.running.within(self._share_s()), alignment=_ALIGNMENT, goal="placed")
-            if placed.moves:
-                moved = write_reordered(self.given.data, None, permuted(graph, placed.order)).data
-                form = DeviceForm(moved, self._arena(moved), "ordered")
-                best = self._better(best, form, self._planned(form))
-        if not self._fits(best):
-            with self._noting("cascade"):
-                best = self._in_parts(graph, best)
-        return best
-
-    def _in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Return the best form with operators in parts, if it is better: the first that fits, else the smallest."""
-        model = rewritable(self.given.data, None, graph)
-        wanted = CascadeOptions(alignment=_ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
-        found = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
-        limit = replace(best.arena, tail=0, head=max(best.arena.used, self.options.fit or 0))
-        for point in sorted(found.points, key=lambda point: point.macs):
-            if self.running.is_over or self._fits(best):
-                break
-            with self._noting("cascade"):  # of several points some may not be written
-                for arena, form, written in arenas_in_parts(model, [point], limit, self._arena, most=_FORMS):
-                    if arena.tail + form.peak < best.arena.used:  # no plan has less than is alive
-                        made = DeviceForm(written, arena, "cascade", macs_ratio=form.point.macs_ratio)
-                        best = self._better(best, made, self._planned(made))
-        return best
-
-    def _better(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
-        """Return the form with the smallest arena that is no larger than before; of equal ones the first."""
-        for form in others:
-            if form is not None and form.arena.is_smaller(best.arena):
-                best = form
-        return best
-
-    def _fits(self, form: DeviceForm) -> bool:
-        return self.options.fit is not None and form.arena.least <= self.options.fit
-
-    def _planned(self, form: DeviceForm) -> DeviceForm | None:
-        """Return a form with a plan inside the file; None where TFLite Micro does as well by itself."""
-        try:
-            problem = read_model(form.data, options=self.options).problem
-            plan = solve(problem, time_limit_s=self._share_s(), control=self.running.searching())
-            data = write_tflm(lay_out(problem, plan, form.data, self.options.scratch), "model")[""]
-        except InputError:
-            return None
-        return replace(form, data=data, arena=self._arena(data), planned=True)
-
-    def _arena(self, data: bytes) -> MicroArena:
-        return arena_of(data, self.options.scratch)
-
-    def _share_s(self) -> float:
-        return max(0.05, _SHARE * self.running.left_s)
-
-    @contextmanager
-    def _noting(self, what: str) -> Iterator[None]:
-        """Keep the sentence of a form that is not possible."""
-        try:
-            yield
-        except InputError as error:
-            if (sentence := f"{what}: {error.sentences[0]}") not in self.notes:
-                self.notes.append(sentence)

@@ -14,9 +14,8 @@ from memplan.capabilities.graph_inputs import OPERATIONS
 from memplan.capabilities.inputs import PLAN
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import counted
-from memplan.planner.liveness import Analysis, Reading, analyse, problem_of
+from memplan.planner.liveness import Analysis, Reading, analyse, pose, problem_of
 from memplan.planner.liveness.activations import CallWorkspace
-from memplan.planner.liveness.analysis import pose
 from memplan.planner.liveness.expansion import expand
 from memplan.planner.liveness.lifetimes import Liveness, Temporaries
 from memplan.planner.liveness.shadow import Clobber, shadow

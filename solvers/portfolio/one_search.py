@@ -1,12 +1,8 @@
-"""One search for the objective of a problem: one deadline, one result that passed the verifier.
-
-Where the problem is small and plain, it begins with one call of the core.
-"""
+"""One search for the objective of a problem: one deadline, one result that passed the verifier."""
 
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import replace
 
 from memplan.planner.bounds.lower_bound import Bound
@@ -17,11 +13,9 @@ from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.core import plain
-from memplan.solvers.core.exact import ALONE_NODES, seed_of
-from memplan.solvers.heuristics.greedy import FIRST, NEAR, offer_order
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.portfolio.plain_start import offer_start, plain_start
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
@@ -179,32 +173,3 @@ def planned(problem: Problem, instance: Instance, assignment: Assignment, bound:
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
     return to_plan.found(problem, instance, bound, placements, assignment.by, cost)
-
-
-def plain_start(
-    problem: Problem, options: SolveOptions, instance: Instance | None, ends: float, is_short: bool
-) -> plain.PlainStart | None:
-    """Return what one call makes of a problem that suits, without an exact search where it is to be short."""
-    if options.solver not in ("auto", "greedy") or not plain.suits(problem):
-        return None
-    alignment, is_all = problem.buffers.alignment, options.solver == "greedy"
-    # Work that is counted is for the stages, as are mixed alignments, where lemmas are the first to search.
-    is_short = is_short or is_all or options.deterministic or problem.objective == "fit"
-    limits = plain.Limits(
-        first=plain.Limits().first if is_all else FIRST,
-        near=1 + NEAR,
-        nodes=0 if is_short or alignment.min() < alignment.max() else ALONE_NODES,
-        seed=seed_of(options.seed, 0),
-        seconds=max(1e-9, ends - time.monotonic()),
-    )
-    return plain.start_of(problem, limits, instance)
-
-
-def offer_start(search: Search, start: plain.PlainStart) -> None:
-    """Offer what a call has found and proved."""
-    offer_order(search, start)
-    if start.exact is not None and not search.is_over:
-        # Imported here: most problems need no search.
-        from memplan.solvers.exact.branch_and_bound import offer_begun
-
-        offer_begun(search, start.exact)

@@ -1,0 +1,134 @@
+"""Claims that need no search: a buffer that has no place, or a set of buffers that is too long as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from memplan.planner.bounds.cliques import heavy_clique
+from memplan.planner.bounds.demand import Reserve
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.intervals import merged
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.conflict_sets import ConflictSet, in_the_way
+from memplan.solvers.certificates.text import ClaimText, SetNumbers
+from memplan.solvers.formulation.sharing import Sharing, conflict_matrix
+
+_TIMES = 8
+"""The most times that are tried for each group of pools."""
+_GRANULES = 5
+_PINNED = 2_000
+
+
+def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequence[int]) -> ClaimText | None:
+    """Return the proof that nothing ends at or below `ends` (bytes, a pool each), where one line is enough."""
+    p, unit = len(ends), instance.unit
+    caps = np.array([end // unit for end in ends], dtype=object)
+    allowed = _allowed(instance, caps)
+    if (is_out := np.logical_not(allowed.any(axis=0))).any():
+        row = int(instance.source[is_out.argmax()])
+        return ClaimText(tuple(ends), (f"end !{row}",), 0, (row,))
+    if (collided := _collided(instance)) is not None:
+        return ClaimText(tuple(ends), (f"end !{collided[0]}",), 0, collided)
+    # Sets of pools double with each pool; with many, single ones and all of them must do.
+    for group in range(1, 1 << p) if p <= 6 else [1 << q for q in range(p)] + [(1 << p) - 1]:
+        pools = [q for q in range(p) if group >> q & 1]
+        outside = np.ones(p, dtype=np.bool_)
+        outside[pools] = False
+        confined = np.logical_not(np.logical_or.reduce(allowed[outside], axis=0))
+        for which in _candidates(problem, instance, plan, confined):
+            members = np.array([i for i in which.buffers if confined[i]], dtype=np.int64)
+            found = _too_long(instance, which, members, pools, [int(cap) for cap in caps[pools]])
+            if found is not None:
+                sets = SetNumbers(instance.source.tolist())
+                granule = found[0] * unit if found[0] > 1 or len(pools) > 1 else 1
+                ref = sets.ref(which, granule, found[1] * unit, group)
+                rows = tuple(sorted(instance.source[members].tolist()))
+                return ClaimText(tuple(ends), (*sets.lines, f"end {ref}"), 0, rows)
+    return None
+
+
+def _collided(instance: Instance) -> tuple[int, int] | None:
+    """Return the rows of two pinned buffers that share bytes; None where none of some do."""
+    pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
+    low = instance.pin[pinned]
+    high = low + instance.size[pinned]
+    is_same_pool = instance.allowed[:, pinned].T.argmax(axis=1)
+    clash = conflict_matrix(instance, pinned) & (low[:, None] < high[None, :]) & (low[None, :] < high[:, None])
+    clash &= is_same_pool[:, None] == is_same_pool[None, :]
+    found = np.argwhere(clash)
+    return (
+        (int(instance.source[pinned[found[0, 0]]]), int(instance.source[pinned[found[0, 1]]])) if len(found) else None
+    )
+
+
+def _allowed(instance: Instance, caps: I64) -> Bool:
+    """Return which pools each buffer may be in, where they end there, bool (p, n)."""
+    return np.asarray(
+        instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
+    )
+
+
+def _candidates(problem: Problem, instance: Instance, plan: Plan, confined: Bool) -> Iterator[ConflictSet]:
+    """Yield sets of buffers that conflict pairwise: named ones, live sets with much of the confined buffers."""
+    position = {int(row): i for i, row in enumerate(instance.source.tolist())} if plan.proof else {}
+    if plan.proof is not None and plan.proof.kind == "clique":
+        named = (position.get(problem.root_of(name)) for name in plan.proof.buffers)
+        yield ConflictSet(tuple(sorted(i for i in named if i is not None)), None)
+    load = instance.load(np.where(confined, instance.size, 0))
+    is_plain, sharing = instance.features.isdisjoint({"sharing", "relative"}), Sharing(instance)
+    for t in np.argsort(np.negative(load), kind="stable")[:_TIMES].tolist():
+        members = instance.members(t)
+        if is_plain:
+            yield ConflictSet(tuple(members.tolist()), int(instance.live_set_time[t]))
+        else:
+            yield ConflictSet(tuple(sharing.apart(members.tolist())), None)
+    if len(instance.conflict):
+        yield ConflictSet(tuple(heavy_clique(instance).tolist()), None)
+
+
+def _too_long(
+    instance: Instance, which: ConflictSet, members: I64, pools: list[int], caps: list[int]
+) -> tuple[int, int] | None:
+    """Return the granule and the remainder by which the members do not fit the pools; None where they may."""
+    pinned = [i for i in which.buffers if instance.pin[i] >= 0]
+    members = members[instance.pin[members] < 0]
+    blocks = [in_the_way(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]
+    if len(pools) > 1:
+        free = sum(Reserve(rows).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
+        # Over several pools no grid is common, so bytes are counted.
+        return (1, 0) if sum(instance.size[members].tolist()) > free else None
+    for granule, remainder in _grids(instance, members, pools[0]):
+        kept = members[
+            (instance.alignment[pools[0], members] % granule == 0)
+            & (instance.lowest[pools[0], members] % granule == remainder)
+        ]
+        size = instance.size[kept].tolist()
+        if not size:
+            continue
+        waste = [-each % granule for each in size]
+        # Cells of the grid are counted from its first one; below that nothing can be.
+        rounded = [(low + (remainder - low) % granule, high + (remainder - high) % granule) for low, high in blocks[0]]
+        lows = [int(instance.lowest[pools[0], i]) for i in kept.tolist()]
+        start = min(lows)
+        rows = merged((low - start, high - start) for low, high in rounded if high > max(low, start))
+        end = start + Reserve([(max(0, low), high) for low, high in rows]).reach(sum(size) + sum(waste)) - max(waste)
+        if end > caps[0]:
+            return granule, remainder
+    return None
+
+
+def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]]:
+    """Return granules and remainders of offsets that some of the members keep to, (1, 0) first."""
+    alignment, residue = instance.alignment[q, members], instance.lowest[q, members]
+    steps, counts = np.unique(alignment, return_counts=True)
+    common = int(np.gcd.reduce(steps)) if len(steps) else 1
+    found = {(1, 0): None}
+    for granule in [common, *steps[np.argsort(-counts, kind="stable")][:_GRANULES].tolist()]:
+        rests, count = np.unique(residue[alignment % granule == 0] % granule, return_counts=True)
+        if len(rests):
+            found[int(granule), int(rests[count.argmax()])] = None
+    return found
