@@ -1,7 +1,8 @@
-"""Solvers and brute force on many small random problems: `python -m lab.agreement 200000 [SEED] [--constraints]`.
+"""Solvers and brute force on small random problems: `python -m lab.agreement 200000 [SEED] [--constraints|--prices]`.
 
 The exact search and CP-SAT, or the solvers that `--solver` names, are asked for tight problems, each in a process of
-its own; all solvers, with `--constraints`, for what mixes all constraints. `test_agreement.py` runs a few.
+its own; all solvers, with `--constraints`, for what mixes all constraints, and with `--prices` costs of shared bytes as
+well. `test_agreement.py` runs a few.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from memplan.solvers.portfolio.registry import BY_NAME
 from tests.support import oracle
 from tests.support.engine_batch import Job, ask
 from tests.support.small_problems import small_problems
-from tests.support.tied_problems import tied_problem
+from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, tight_problem
 
 BLOCK = 200
@@ -66,13 +67,15 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("--constraints", action="store_true", help="mix all constraints")
+    parser.add_argument("--prices", action="store_true", help="mix all constraints with the price of shared bytes")
     parser.add_argument("--solver", action="append", choices=BY_NAME)
     given = parser.parse_args()
-    solvers = given.solver or (list(BY_NAME) if given.constraints else ["exact", "cp-sat"])
+    one = priced_tied_problem if given.prices else tied_problem if given.constraints else draw
+    solvers = given.solver or (["exact", "cp-sat"] if one is draw else list(BY_NAME))
     tally: Counter[str] = Counter()
     for low in range(given.seed, given.seed + given.count, BLOCK):
         seeds = range(low, min(low + BLOCK, given.seed + given.count))
-        problems = [tied_problem(seed) if given.constraints else draw(seed) for seed in seeds]
+        problems = [one(seed) for seed in seeds]
         cases = [(problem, oracle.best_score(problem)) for problem in problems]
         tally["problems"] += len(problems)
         for solver in solvers:

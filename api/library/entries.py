@@ -60,8 +60,8 @@ class Entry(WireValue):
 
     @property
     def capacity(self) -> float | None:
-        """The limit, or else the best value; None of problems that name the sizes of their own memories."""
-        return self.limit if self.limit is not None else self.best
+        """The limit, or else the best value; None where that is 0, as of all that fits into memories of its own."""
+        return self.limit if self.limit is not None else self.best or None
 
     @property
     def gap(self) -> float | None:

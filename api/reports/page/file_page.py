@@ -13,12 +13,15 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from memplan.api.reports.page.plan_view import plan_view
+from memplan.planner.errors import counted
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.systems.program_names import NO_NAMES, ProgramNames
 
 STATIC: Traversable = files("memplan.api.reports.page") / "static"
 """The folder of the page's modules, styles and template."""
+_TABS = 30
+"""The plans that a page has at the most: a line of tabs holds no more."""
 BUNDLE = "built/page.js"
 """All that a file page runs, in one module, which `lab/page_bundles.py` makes of the page's modules."""
 _LOADER = """\
@@ -35,8 +38,19 @@ document.head.append(script);
 
 
 def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
-    """Return the file page of one plan."""
-    return file_page(title or problem.name or "plan", plan_view(problem, plan, names=names))
+    """Return the file page of one plan, or of plans that differ, a tab each, the first _TABS of them."""
+    title = title or problem.name or "plan"
+    if plan.others is None:
+        return file_page(title, plan_view(problem, plan, names=names))
+    plans = (plan.model_copy(update={"others": None}), *plan.others.plans)
+    if len(plans) > _TABS:
+        title += f" ({_TABS} of {len(plans)} plans)"
+    paid = [{frozenset(pair) for pair in (*each.bank_clashes, *(row.buffers for row in each.reused))} for each in plans]
+    views = []
+    for k, each in enumerate(plans[:_TABS]):
+        apart = f", {counted(len(paid[k] ^ paid[0]), 'pair')} from 1" if k else ""
+        views.append(plan_view(problem, each, title=f"{k + 1}: cost {each.cost:g}{apart}", names=names))
+    return file_page(title, *views)
 
 
 def file_page(title: str, *views: Mapping[str, Any]) -> bytes:

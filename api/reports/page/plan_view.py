@@ -13,7 +13,7 @@ from memplan.systems.program_names import NO_NAMES, ProgramNames
 
 _LISTED = 200
 """The violations that a page lists."""
-_NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options"}
+_NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options", "others"}
 """The claims of a plan that a page does not show."""
 
 

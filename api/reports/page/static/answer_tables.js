@@ -13,11 +13,10 @@ const ROWS = 200;
 const NAMES = 24;
 /** What is drawn, saved or said elsewhere. */
 const LEFT_OUT = new Set(["problem", "planned", "plan", "places", "regions", "ranges", "pieces", "offsets", "slots", "text", "sha256", "files", "curves",
-  "difference", "graph", "names",
-  "options", "version", "problem_hash", "ids", "lifetimes", "sizes", "size_of", "programs", "stairs", "stairs_of_any_plan", "sources", "order", "findings",
-    "events", "exhausted", "tensors",
-  "operations", "subgraphs", "granularities", "traversal_orders", "tensors_to_retain", "subgraph_latencies", "subgraph_traffic", "link_busy", "written_over",
-    "conventions", "claims", "wall_time_s", "witness", "name", "is_exhausted", "combinations"]);
+  "difference", "graph", "names", "options", "version", "problem_hash", "ids", "lifetimes", "sizes", "size_of", "programs", "stairs", "stairs_of_any_plan",
+  "sources", "order", "findings", "events", "exhausted", "tensors", "operations", "subgraphs", "granularities", "traversal_orders", "tensors_to_retain",
+  "subgraph_latencies", "subgraph_traffic", "link_busy", "written_over", "conventions", "claims", "wall_time_s", "witness", "name", "is_exhausted",
+  "combinations"]);
 /** The fields that are bytes, or times where they say so. */
 const BYTES = new RegExp("^(?!.*_of_time)(.*_)?(bytes|peaks?|size|used|live|bound|capacity|needed|gain|traffic|idle|reserved|budget|grow|shrunk|dropped|"
   + "best|own|memplan|saved|more|missing)(_|$)");
@@ -60,10 +59,10 @@ function isTable(value) {
 function rowsOf(rows, actions, title) {
   const objects = rows.filter((row) => row !== null && typeof row === "object" && !Array.isArray(row));
   if (!objects.length) return [];
-  const names = [...new Set(objects.flatMap((row) => Object.keys(row)))].filter((name) => !LEFT_OUT.has(name)
+  const names = [...new Set(objects.flatMap((row) => Object.keys(row)))].filter((name) => !LEFT_OUT.has(name) && !(title === "plans" && name === "placements")
     && objects.some((row) => row[name] !== null && row[name] !== undefined && !(Array.isArray(row[name]) && !row[name].length)));
-  const planned = (/** @type {any} */ row) => row.planned ?? (row.plan?.placements?.length ? { problem: row.problem ?? actions.problem, plan: row.plan }
-    : null);
+  const planned = (/** @type {any} */ row, plan = row.plan ?? (title === "plans" ? row : null)) =>
+    row.planned ?? (plan?.placements?.length ? { problem: row.problem ?? actions.problem, plan } : null);
   const hasPlans = objects.some((row) => planned(row)?.problem);
   const cells = (/** @type {any} */ row, /** @type {number} */ k) => [...names.map((name) => cellOf(name, row[name], actions)),
     ...(hasPlans ? [planned(row)?.problem ? h("button", { type: "button",
