@@ -42,6 +42,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     service = app.state.service = Service(settings or read_settings())
     for module in (questions, plans, jobs, job_contents, batch, server, page):
         app.include_router(module.router)
+    app.mount("/static", page.MODULES)
     add_error_answers(app)
     app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies)
     describe(app)

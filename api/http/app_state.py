@@ -86,6 +86,12 @@ class Service:
         """Return the service that a request came to."""
         return cast(Service, request.app.state.service)
 
+    @classmethod
+    async def stream(cls, request: Request) -> AsyncIterator[None]:
+        """Count a stream until its answer has been sent, as a dependency of its route; raises FullError."""
+        with cls.of(request).streams.open():
+            yield
+
     async def open(self, stack: AsyncExitStack) -> None:
         """Open what the service stands on; the stack closes it. Raises OptionError and StoreError."""
         settings = self.settings

@@ -91,7 +91,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     found = detect(file, options.name)
     if found is None:
         is_json = file.lstrip()[:1] == b"{"
-        kind = "JSON, which `memplan plan FILE` reads where it is a problem" if is_json else f"{file[:20]!r}"
+        kind = "JSON: of a problem, `memplan plan FILE` and POST /v1/plan make a plan" if is_json else f"{file[:20]!r}"
         raise FormatError(f"must be a model file, got {kind}")
     shared = apart = read_model(file, options.name, options)
     if shared.views.aliases:

@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.adapting import aligned
@@ -51,7 +51,18 @@ class SizeRange(WireValue):
 
 
 SizeList = Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=MOST_SIZES)]
-Sizes = Annotated[dict[Name, SizeRange | SizeList], Field(min_length=1)]
+
+
+def _kind_of_sizes(value: object) -> str | None:
+    return "range" if isinstance(value, dict | SizeRange) else "list" if isinstance(value, list | tuple) else None
+
+
+_RULE = "must be a list of numbers of bytes, or an object with first, last and step"
+_RangeOrList = Annotated[
+    Annotated[SizeRange, Tag("range")] | Annotated[SizeList, Tag("list")],
+    Discriminator(_kind_of_sizes, custom_error_type="rule", custom_error_message=_RULE),
+]
+Sizes = Annotated[dict[Name, _RangeOrList], Field(min_length=1)]
 _SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
 
 
@@ -60,6 +71,8 @@ def _bytes(value: object) -> object:
     given = [value] if isinstance(value, (int, str)) else value
     if not isinstance(given, (list, tuple)):
         return value
+    if not all(isinstance(each, (int, str)) for each in given):
+        return tuple(given)
     parts = [part for each in given for part in (each.split(",") if isinstance(each, str) else [each])]
     try:
         return tuple(dict.fromkeys(parse_size(part) if isinstance(part, str) else part for part in parts))
@@ -160,7 +173,10 @@ def sweep(
 def _count(sizes: SizesOf, changes: Sequence[Sequence[Change]], options: SweepOptions) -> int:
     """Return the number of combinations; raises OptionError for none, or for too many."""
     if not sizes and not changes and not options.alignments:
-        raise OptionError("sizes, changes, alignments: one of them is required, as --size 128KiB:1MiB:64KiB, got none")
+        raise OptionError(
+            "sizes, changes, alignments: one of them is required, got none: "
+            'as --size 128KiB:1MiB:64KiB, or {"sizes": {"sram": [131072, 1048576]}}'
+        )
     count = prod(len(set(values)) for values in sizes.values()) * prod(map(len, changes))
     count *= len(options.alignments) or 1
     if count > MOST_COMBINATIONS:

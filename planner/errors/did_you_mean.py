@@ -168,7 +168,7 @@ def unknown_option(word: str, options: Collection[str]) -> str:
     fields = {field.replace("_", "-").removesuffix("-s").removesuffix("s"): field for field in options}
     plain = word.lower().replace("_", "-").removesuffix("-s")
     found = meant(plain, (), {fields[flag]: wrong for flag, wrong in OPTIONS.items() if flag in fields})
-    near = found or meant(word, options)
+    near = fields.get(plain) or found or meant(word, options)
     hint = f"did you mean {near}?" if near else f"the options are {', '.join(sorted(options))}"
     return f"is not a known field ({hint})"
 

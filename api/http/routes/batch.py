@@ -12,10 +12,9 @@ from itertools import islice
 from math import inf
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic_core import to_json
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
 
 from memplan.api.http.answers import Wanted
 from memplan.api.http.app_state import Service
@@ -48,7 +47,7 @@ _NOTHING = b'{"buffers":[]}'
     response_class=Response,
     responses={200: BATCH_ANSWER, **error_answers(400, 401, 403, 408, 413, 415, 422, 429, 503)},
     openapi_extra=BATCH_REQUEST,
-    dependencies=[may("plan")],
+    dependencies=[may("plan"), Depends(Service.stream)],
 )
 async def batch(request: Request) -> Response:
     """Send a line for each submission, with its plan or with what is wrong with it, as soon as it is ready.
@@ -61,7 +60,8 @@ async def batch(request: Request) -> Response:
     parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # what is wrong with the query is wrong with all
     body = await read_body(request, service.settings.max_body_bytes)
     lines = lines_of(body) if kind == NDJSON else iter(await service.run(partial(submissions_of, body), len(body)))
-    return _Stream(service, request, _Batch(service, lines, wanted, Caller.of(request).key_id))
+    found = _Batch(service, lines, wanted, Caller.of(request).key_id)
+    return StreamingResponse(_lines(request, found), media_type=NDJSON)
 
 
 def lines_of(body: bytes) -> Iterator[bytes]:
@@ -150,25 +150,10 @@ class _Batch:
         return CompiledProblem.of(asked.question()["problem"]), options
 
 
-class _Stream(StreamingResponse):
-    """The lines of a batch, which counts among the open streams as long as it lasts."""
-
-    def __init__(self, service: Service, request: Request, batch: _Batch) -> None:
-        super().__init__(self._lines(), media_type=NDJSON)
-        self._service, self._request, self._batch = service, request, batch
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the lines; raises FullError before the first where too many streams are open."""
-        with self._service.streams.open():
-            await super().__call__(scope, receive, send)
-
-    async def _lines(self) -> AsyncIterator[bytes]:
-        async with (
-            self._service.caller(self._request) as cancelled,
-            aclosing(self._batch.results(cancelled)) as results,
-        ):
-            async for line in results:
-                yield line
+async def _lines(request: Request, found: _Batch) -> AsyncIterator[bytes]:
+    async with found.service.caller(request) as cancelled, aclosing(found.results(cancelled)) as results:
+        async for line in results:
+            yield line
 
 
 def _name(name: object) -> str | int | None:

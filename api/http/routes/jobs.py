@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
-from starlette.types import Receive, Scope, Send
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
@@ -28,7 +27,6 @@ from memplan.api.http.job_models import (
     server_sent,
 )
 from memplan.api.http.job_requests import read_new_job
-from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi import CHANGE_REQUEST, EVENTS_ANSWER, JOB_REQUEST
 from memplan.api.http.problem_details import error_answers
 from memplan.api.refusals import ConflictError
@@ -108,7 +106,7 @@ async def look(request: Request, job_id: str) -> JobAnswer:
         204: {"description": "It has ended."},
         **error_answers(401, 403, 404, 422, 429, 503),
     },
-    dependencies=[may("read")],
+    dependencies=[may("read"), Depends(Service.stream)],
 )
 async def events(request: Request, job_id: str, last_event_id: LastEventId = None) -> Response:
     """Send what happened to the job and what happens, as server-sent events, until it has ended.
@@ -121,7 +119,7 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
     if job.state not in OPEN and after >= job.last_event:
         return Response(status_code=204)
     seen = min(after, job.last_event)  # a number that is yet to come would never be passed
-    return _Stream(_told(service, job_id, seen), service.streams)
+    return EventSourceResponse(_told(service, job_id, seen), ping=_KEEP_ALIVE_S, send_timeout=_UNREAD_S, sep="\n")
 
 
 @router.patch(
@@ -178,16 +176,3 @@ async def _told(service: Service, job_id: str, after: int) -> AsyncIterator[Serv
     async with aclosing(service.following.events(job_id, after)) as found:
         async for event in found:
             yield server_sent(event)
-
-
-class _Stream(EventSourceResponse):
-    """A stream of events that counts among the open ones as long as it lasts."""
-
-    def __init__(self, told: AsyncIterator[ServerSentEvent], streams: Streams) -> None:
-        super().__init__(told, ping=_KEEP_ALIVE_S, send_timeout=_UNREAD_S, sep="\n")
-        self._streams = streams
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events; raises FullError before the first where too many streams are open."""
-        with self._streams.open():
-            await super().__call__(scope, receive, send)

@@ -93,7 +93,9 @@ class _Call:
         assert isinstance(asked.options, Options)
         LOOKUP.set("miss")
         wanted = PlanRequest(compiled, asked.options, self.deadline, Caller.of(self.request).key_id)
-        plan = with_reading(await service.solving.plan(wanted, self.cancelled), asked.reader().options)
+        plan = await service.solving.plan(wanted, self.cancelled)
+        if asked.reading is not None:
+            plan = with_reading(plan, asked.reader().options)
         content = await service.run(partial(write_in, plan_format, plan, compiled.problem), n_bytes)
         response = plan_response(content, plan.status, plan_format)
         response.headers[CACHE] = LOOKUP.get()

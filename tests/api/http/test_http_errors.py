@@ -325,6 +325,27 @@ def test_a_problem_sent_where_operations_are_asked_for_is_told(server: Running) 
             assert_problem(answer, 422, "graph: must not be a problem of buffers: /v1/plan takes one")
 
 
+@pytest.mark.parametrize(
+    ("call", "more", "sentence"),
+    [
+        ("sweep", {"sizes": {"a": "1k"}}, "sizes.a: must be a list of numbers of bytes, or an object with first, last"),
+        ("sweep", {"options": {"alignments": [8, [9]]}}, "alignments[1]: must be an integer, got [9]"),
+        ("sweep", {}, "sizes, changes, alignments: one of them is required, got none: as --size 128KiB:1MiB:64KiB, or"),
+        ("check", {"options": {"budget": ["1k"]}}, "budget: is not a known field (did you mean budgets?)"),
+        (
+            "compare",
+            {},
+            "file: must be a model file, got JSON: of a problem, `memplan plan FILE` and POST /v1/plan make",
+        ),
+    ],
+)
+def test_what_is_meant_is_told_in_words_of_a_body(
+    server: Running, call: str, more: dict[str, object], sentence: str
+) -> None:
+    answer = server.client.post(f"/v1/{call}", json={"problem": PROBLEM} | more if call != "compare" else PROBLEM)
+    assert answer.json()["detail"].startswith(sentence), answer.text
+
+
 TABLE = b"id,lower,upper,size\na,0,1,8\n"
 
 

@@ -124,7 +124,7 @@ def test_tasks_beyond_the_places_have_threads_of_their_own() -> None:
     together = threading.Barrier(8)
     workers = Workers(cast(ChildPool, SimpleNamespace(run=lambda *_: together.wait(20))))
 
-    async def ran() -> list[int]:
+    async def ran() -> list[Any]:
         return await asyncio.gather(*(workers.run(task(works.left), asyncio.Event(), None) for _ in range(8)))
 
     assert sorted(asyncio.run(ran())) == list(range(8))
