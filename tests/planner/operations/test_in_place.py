@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import pytest
 
 from memplan.planner.operations.graph import graph_from
+from memplan.planner.operations.graph_variants import with_overwriting
 from memplan.planner.operations.in_place import written_over, written_over_along
 from memplan.planner.operations.order_check import bytes_along, bytes_beside, peak_of
 
@@ -50,3 +52,24 @@ def test_a_chain_of_outputs_stays_in_one_place() -> None:
     graph = graph_from({"size": [9, 9, 5, 5], "ops": ops})
     assert written_over_along(graph, [0, 1, 2]) == {1: 0, 2: 1, 3: 2}
     assert bytes_along(graph, [0, 1, 2]) == [9, 9, 5]
+
+
+@pytest.mark.parametrize(
+    ("kind", "tensors", "others", "expected"),
+    [
+        ("add", [[2, 4], [2, 4], [2, 4]], {}, ((0, 0), (0, 1))),
+        ("add", [[4], [2, 4], [2, 4]], {}, ((0, 1),)),
+        ("add", [[2, 4], [4, 2], [2, 4]], {}, ((0, 0),)),
+        ("conv", [[2, 4], [2, 4], [2, 4]], {}, ()),
+        ("add", [[2, 4], [2, 4], [2, 4]], {"kept": [0]}, ((0, 1),)),
+        ("add", [[2, 4], [2, 4], [2, 4]], {"resident": [1]}, ((0, 0),)),
+    ],
+)
+def test_what_goes_element_by_element_may_overwrite_inputs_of_its_form(
+    kind: str, tensors: list[list[int]], others: dict[str, Any], expected: tuple[tuple[int, int], ...]
+) -> None:
+    facts = [{"shape": shape, "dtype": "int8"} for shape in tensors]
+    sizes = [prod(shape) for shape in tensors]
+    row = {"in": [0, 1], "out": [2], "kind": kind}
+    found = with_overwriting(graph_from({"size": sizes, "ops": [row], "tensors": facts, **others}))
+    assert found.ops[0].may_overwrite == expected

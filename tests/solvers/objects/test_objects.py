@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,17 @@ def test_textures_are_those_of_the_best_partition(seed: int) -> None:
     problem = drawn_objects(seed, textures=True)
     found = objects(problem)
     assert (found.status, found.total) == ("optimal", least_sum(rows_of(problem), problem.ratio))
+
+
+def test_many_textures_are_moved_between_objects() -> None:
+    chance = random.Random(0)
+    starts, sides = [chance.randrange(16) for _ in range(24)], (8, 16, 32, 64)
+    rows = [(chance.choice(sides), chance.choice(sides), start, start + chance.randint(1, 5)) for start in starts]
+    problem = textures(*rows)
+    found = objects(problem)
+    assert found.by == "local-search"
+    assert found.lower_bound <= found.total < min(found.ways.values())
+    assert list(violations(problem, found.objects)) == []
 
 
 def test_objects_of_a_network_are_proved_and_no_way_needs_less() -> None:
