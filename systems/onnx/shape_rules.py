@@ -207,8 +207,11 @@ def _transposed(given: NodeFacts) -> list[Shape]:
     pads = get("pads") or [0] * 2 * n
     found = [image[0], weight[1] * get("group", 1)]
     for k, size in enumerate(image[2:]):
-        whole = (size - 1) * strides[k] + more[k] + dilations[k] * (weight[2 + k] - 1) + 1
-        found.append(size * strides[k] if get("auto_pad", b"")[:4] == b"SAME" else whole - pads[k] - pads[k + n])
+        beyond = more[k] + dilations[k] * (weight[2 + k] - 1) + 1 - strides[k]
+        is_same = get("auto_pad", b"")[:4] == b"SAME"
+        if is_same and (beyond < 0 or more[k]):  # then runtimes make other sizes than ONNX's inference
+            raise OpenShapeError
+        found.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))
     return [found]
 
 

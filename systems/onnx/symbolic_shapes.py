@@ -7,6 +7,7 @@ compute sizes have rules. Small tensors of whole numbers are followed as well: s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,12 +90,12 @@ class SymbolicShapes(NodeShapes):
         if not any(each.dtype == object for each in given):
             return super()._folded(node, known)
         is_real = any(name in self.reals or known[name].dtype.kind == "f" for name in node.input if name)
-        if node.op_type not in _FOLDED:
+        if node.op_type not in FOLDED:
             return {}
         if node.op_type == "Cast":
-            is_real = _Attributes(node).get("to", 0) in _REALS
+            is_real = NodeAttributes(node).get("to", 0) in _REALS
         try:
-            rows = _FOLDED[node.op_type]([_whole(each) for each in given], _Attributes(node, is_real=is_real))
+            rows = FOLDED[node.op_type]([_whole(each) for each in given], NodeAttributes(node, is_real=is_real))
         except (FormatError, OpenShapeError, ValueError, IndexError, TypeError, KeyError):
             return {}
         for name, row in zip(node.output, rows if isinstance(rows, list) else [rows], strict=False):
@@ -104,7 +105,7 @@ class SymbolicShapes(NodeShapes):
         return {}
 
 
-class _Attributes:
+class NodeAttributes:
     """The attributes of a node by name; `is_real` where it computes with numbers that need not be whole."""
 
     def __init__(self, node: NodeProto, *, is_real: bool = False) -> None:
@@ -120,7 +121,7 @@ class _Attributes:
 
 
 Arrays = Sequence[Array]
-Fold = Callable[[Arrays, _Attributes], Any]
+Fold = Callable[[Arrays, NodeAttributes], Any]
 
 
 def _by_element(function: Callable[[Any, Any], Any]) -> Fold:
@@ -136,7 +137,7 @@ def _whole(values: Array) -> Array:
     return values.astype(np.int64).astype(object)
 
 
-def _quotients(given: Arrays, attributes: _Attributes) -> Any:
+def _quotients(given: Arrays, attributes: NodeAttributes) -> Any:
     def divided(left: int, right: int) -> int:
         if left < 0 or right < 1:  # ONNX rounds to 0, not down
             raise OpenShapeError
@@ -159,7 +160,7 @@ def _reduced(function: Callable[[int, int], int], given: Arrays) -> Any:
     return total
 
 
-def _cast(given: Arrays, attributes: _Attributes) -> Any:
+def _cast(given: Arrays, attributes: NodeAttributes) -> Any:
     if attributes.get("to", 0) not in _INTEGERS + _REALS:
         raise OpenShapeError
     return given[0]
@@ -173,25 +174,29 @@ def _plain(values: Array) -> list[int]:
     return list(found)
 
 
-def _gathered(given: Arrays, attributes: _Attributes) -> Any:
+def _gathered(given: Arrays, attributes: NodeAttributes) -> Any:
     return np.take(given[0], given[1].astype(np.int64), axis=attributes.get("axis", 0))
 
 
-def _reshaped(given: Arrays, _: _Attributes) -> Any:
+def _reshaped(given: Arrays, _: NodeAttributes) -> Any:
     return given[0].reshape(_plain(given[1]))
 
 
-def _unsqueezed(given: Arrays, attributes: _Attributes) -> Any:
+def _flattened(given: Arrays, attributes: NodeAttributes) -> Any:
+    return given[0].reshape(prod(given[0].shape[: attributes.get("axis", 1)]), -1)
+
+
+def _unsqueezed(given: Arrays, attributes: NodeAttributes) -> Any:
     axes = _plain(given[1]) if len(given) > 1 else attributes.get("axes", [])
     return np.expand_dims(given[0], tuple(axes))
 
 
-def _squeezed(given: Arrays, attributes: _Attributes) -> Any:
+def _squeezed(given: Arrays, attributes: NodeAttributes) -> Any:
     axes = _plain(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.squeeze(given[0], None if axes is None else tuple(axes))
 
 
-def _sliced(given: Arrays, attributes: _Attributes) -> Any:
+def _sliced(given: Arrays, attributes: NodeAttributes) -> Any:
     if len(given) == 1:
         starts, ends = attributes.get("starts", []), attributes.get("ends", [])
         axes, steps = attributes.get("axes", list(range(len(starts)))), [1] * len(starts)
@@ -207,12 +212,12 @@ def _sliced(given: Arrays, attributes: _Attributes) -> Any:
     return given[0][tuple(places)]
 
 
-def _product(given: Arrays, attributes: _Attributes) -> Any:
+def _product(given: Arrays, attributes: NodeAttributes) -> Any:
     axes = _plain(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.prod(given[0], axis=None if axes is None else tuple(axes), keepdims=bool(attributes.get("keepdims", 1)))
 
 
-def _split(given: Arrays, attributes: _Attributes) -> list[Array]:
+def _split(given: Arrays, attributes: NodeAttributes) -> list[Array]:
     sizes = _plain(given[1]) if len(given) > 1 else attributes.get("split", None)
     ends = attributes.outputs if sizes is None else np.cumsum(sizes)[:-1]
     return list(np.split(given[0], ends, axis=attributes.get("axis", 0)))
@@ -225,7 +230,7 @@ _CONDITIONS: Mapping[str, Fold] = {
     "Greater": _by_element(lambda a, b: a > b),
     "GreaterOrEqual": _by_element(lambda a, b: a >= b),
 }
-_FOLDED: Mapping[str, Fold] = {
+FOLDED: Mapping[str, Fold] = {
     **_CONDITIONS,
     "Add": _by_element(lambda a, b: a + b),
     "Sub": _by_element(lambda a, b: a - b),
@@ -241,7 +246,7 @@ _FOLDED: Mapping[str, Fold] = {
     "Concat": lambda given, attributes: np.concatenate(given, axis=attributes.get("axis", 0)),
     "Gather": _gathered,
     "Reshape": _reshaped,
-    "Flatten": lambda given, _: given[0].reshape(1, -1),
+    "Flatten": _flattened,
     "Unsqueeze": _unsqueezed,
     "Squeeze": _squeezed,
     "Slice": _sliced,
