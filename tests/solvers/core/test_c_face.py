@@ -134,8 +134,9 @@ def test_what_ends_a_call_is_asked_while_a_certificate_is_prepared(tmp_path: Pat
 
 def test_designs_of_banks_pins_and_a_stack_are_placed_or_proved_not_to_fit(tmp_path: Path) -> None:
     made = linked(tmp_path / "designs", "designs.cpp", "g++", "-std=c++20")
-    placed, unfit, left_open = (int(part.split()[0]) for part in run(made, str(60 * DEPTH), "1").split(", "))
-    assert (placed > 20 * DEPTH, unfit > 5 * DEPTH, left_open) == (True, True, 0)
+    said = [[int(word) for word in line.split() if word.isdigit()] for line in run(made, "200", "1").splitlines()]
+    assert said[0] == [200, 0]
+    assert min(said[1]) > 40
 
 
 def test_threads_share_nothing(tmp_path: Path) -> None:
