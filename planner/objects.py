@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import Location, ProblemError, broken, shown
 from memplan.planner.model.columns import repeated
-from memplan.planner.model.intervals import Interval, half_open
+from memplan.planner.model.intervals import Interval, half_open, merged
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -107,23 +107,13 @@ def of_problem(problem: Problem) -> ObjectsProblem:
     step = max((pool.alignment for pool in problem.pools), default=1)
     rows = []
     for i, pairs in spans.items():
-        if not _is_one(sorted(pairs)):
+        if len(merged(pairs)) != 1:
             raise ProblemError(f"buffers[{i}]: must have one lifetime without a hole, got {shown(sorted(pairs))}")
         unit = max(step, int(table.alignment[i]))
         size = -(-int(table.size[i]) // unit) * unit
         start, end = min(pairs)[0], max(end for _, end in pairs)
         rows.append(ObjectBuffer(id=table.ids[i], size=size, start=start, end=end))
     return ObjectsProblem(name=problem.name, buffers=tuple(rows))
-
-
-def _is_one(pairs: list[tuple[int, int]]) -> bool:
-    """Return True if sorted lifetimes, of which there is one at least, leave no time between them."""
-    end = pairs[0][1] if pairs else None
-    for start, later in pairs:
-        if end is None or start > end:
-            return False
-        end = max(end, later)
-    return end is not None
 
 
 class SharedObject(Value):

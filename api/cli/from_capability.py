@@ -15,11 +15,11 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.arguments import BROWSER, QUIET, SERVER, TABLE
 from memplan.api.cli.flags import flag, flags_of, options_given
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from memplan.api.cli.progress import ProgressLine
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
 from memplan.api.cli.streams import (
     FOLDER,
     STANDARD,
+    ProgressLine,
     is_terminal,
     real_path,
     refuse_unwritable,

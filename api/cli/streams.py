@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TextIO, TypeVar
 
 import typer
 
@@ -164,3 +166,32 @@ def _write_out(data: bytes) -> None:
         with contextlib.suppress(OSError), Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         raise
+
+
+_ERASE = "\r\033[K"
+
+
+class ProgressLine:
+    """One line on a terminal, drawn over and over: the time, and how far the work is."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self.terminal = terminal
+        self.latest: str | None = None
+        self._began = time.monotonic()
+
+    def take(self, text: str) -> None:
+        """Remember how far the search is; called from its threads."""
+        self.latest = text
+
+    def draw(self) -> None:
+        """Draw what is known."""
+        if self.latest is None:
+            return
+        width = shutil.get_terminal_size().columns - 1  # the last column stays free: some terminals wrap after it
+        self.terminal.write(f"{_ERASE}{f'{time.monotonic() - self._began:6.1f} s  {self.latest}'[:width]}")
+        self.terminal.flush()
+
+    def erase(self) -> None:
+        """Make room for what comes after."""
+        self.terminal.write(_ERASE)
+        self.terminal.flush()

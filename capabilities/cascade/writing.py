@@ -17,9 +17,9 @@ from memplan.planner.errors import OperationsError, OptionError, shown
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.systems import file_readers
 from memplan.systems import reading as importers
-from memplan.systems.reordered import write_reordered
 from memplan.systems.tflite.system import is_tflite
 from memplan.systems.tflite.tflm_tail import MicroArena, arena_of
+from memplan.systems.writing import write_reordered
 
 RUNTIME = "TFLite Micro"
 NOT_WRITTEN = "not written, as nothing is gained"

@@ -18,9 +18,9 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.systems.layout import lay_out
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
-from memplan.systems.reordered import write_reordered
 from memplan.systems.tflite.tflm import write_tflm
 from memplan.systems.tflite.tflm_tail import MicroArena, arena_of
+from memplan.systems.writing import write_reordered
 
 if TYPE_CHECKING:
     from memplan.capabilities.convert.options import ConvertOptions

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memplan.capabilities.shapes.offset_programs import OffsetProgram, OffsetPrograms, Proof
-from memplan.capabilities.shapes.search.any_sizes import order_for_any_sizes
 from memplan.capabilities.shapes.search.certificate import Verdict, load_forms, within
 from memplan.capabilities.shapes.search.programs import program_of
-from memplan.capabilities.shapes.search.stacking import Order, first_fit, order_of, peaks
+from memplan.capabilities.shapes.search.stacking import Order, first_fit, order_for_any_sizes, order_of, peaks
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.planner.symbols.comparing import samples

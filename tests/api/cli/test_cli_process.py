@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.cli.progress import ProgressLine
+from memplan.api.cli.streams import ProgressLine
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
 from tests.support import public_problems
