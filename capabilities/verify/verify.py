@@ -18,8 +18,7 @@ from memplan.capabilities.verify.better import BesideBest, beside_best, lines_be
 from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
 from memplan.planner.audit import verify as violations_of
 from memplan.planner.errors import FormatError, counted, shown
-from memplan.planner.lint.foreign import lint_plan
-from memplan.planner.model.plan import Findings, Plan, ProofKind
+from memplan.planner.model.plan import Plan, ProofKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import MOST_PAIRS, places
@@ -71,14 +70,13 @@ class Verdict(Answer):
     """The verdict on a plan of a problem: valid or not, and its violations; of a valid one, the peak of each pool.
 
     `claims` are those of the plan, each with what checked it; none where it is not valid. `proved` is what the checker
-    says of a certificate. `findings` are legal but surely not meant; `unrepeated` is the kind of its proof where that
-    is not made again. `places`, `better` and `again` are there where they were asked for, `places` unless too many
-    pairs of buffers would have to be compared for them.
+    says of a certificate; `unrepeated` is the kind of its proof where that is not made again. `places`, `better` and
+    `again` are there where they were asked for, `places` unless too many pairs of buffers would have to be compared for
+    them.
     """
 
     valid: bool
     violations: tuple[Violation, ...]
-    findings: Findings = ()
     placements: int = 0
     unrepeated: ProofKind | None = None
     claims: tuple[ClaimCheck, ...] = ()
@@ -139,7 +137,6 @@ def verdict_on(
     return Verdict(
         valid=not violations,
         violations=violations,
-        findings=lint_plan(problem, plan.placements),
         placements=len(plan.placements),
         unrepeated=None if is_repeated or plan.proof is None else plan.proof.kind,
         claims=tuple(ClaimCheck(claim=claim, by=by) for claim, by in claims.items()),
@@ -173,8 +170,6 @@ def lines(found: Verdict) -> Iterator[str]:
     """Yield the lines for people, one a violation or finding; then what was checked, by what, and what was not."""
     for violation in found.violations:
         yield f"{violation.rule}: {violation.message}"
-    for finding in found.findings:
-        yield f"warning: {finding.rule}: {finding.message}"
     if found.violations and {each.rule for each in found.violations} in ({"unknown-pool"}, _OF_OTHER_POOLS):
         yield "the plan is in other pools: give --capacity, --pin and --reserve as it was made with"
     elif not found.valid:

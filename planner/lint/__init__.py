@@ -1,1 +1,1 @@
-"""Findings: what a problem, a list or a plan of another system most likely does not mean."""
+"""Findings: what a problem or a graph most likely does not mean."""

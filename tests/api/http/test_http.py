@@ -109,7 +109,7 @@ def test_a_problem_without_buffers_has_a_plan(server: Running) -> None:
 
 def test_a_plan_is_verified(server: Running) -> None:
     answer = server.client.post("/v1/verify", json={"problem": PROBLEM_EXAMPLE, "plan": PLAN_EXAMPLE})
-    told = {"valid": True, "violations": [], "findings": [], "placements": 2, "unrepeated": None}
+    told = {"valid": True, "violations": [], "placements": 2, "unrepeated": None}
     claims = [{"claim": "status", "by": None}, {"claim": "peak", "by": "placements"}]
     told |= {"claims": claims, "proved": None}
     found = answer.json()
