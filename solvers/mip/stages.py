@@ -1,8 +1,8 @@
 """Questions to a MILP engine, and their order.
 
 The score's entries are settled one after another. Each is minimised from the best plan so far, which limits all big-M,
-with the bound as its lower limit. What an engine returns falls in exact integers; rounded it is taken where it keeps to
-the program.
+with the bound as its lower limit. What an engine returns falls in exact integers; moved onto the grid of offsets, it is
+taken where it keeps to the program.
 """
 
 from __future__ import annotations
@@ -187,11 +187,13 @@ class _Pursuit:
         return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
 
     def _take(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
-        """Offer what an engine found: rounded, where that keeps to the program, and dropped, in exact integers."""
+        """Offer what an engine found: on the grid, where that keeps to the program, and dropped, in exact integers."""
         buffers = range(boxes.n)
         pool = column([_home(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
-        rounded = column(np.rint(raw).astype(np.int64))
+        # Halves go up, not to even numbers: what lies above another one stays there.
+        shift, granule = np.array(boxes.grid.shift)[pool], boxes.grid.granule
+        rounded = column(np.floor((raw - shift) / granule + 0.5).astype(np.int64) * granule + shift)
         if self.instance.features & ON_OFFSETS and is_kept(program, boxes, pool, rounded):
             self.search.offer(pool, rounded, self.name)
         offset = drop(self.instance, pool, raw)

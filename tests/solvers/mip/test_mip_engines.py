@@ -41,12 +41,15 @@ def test_it_keeps_every_constraint(engine: str) -> None:
 @pytest.mark.drawn
 @pytest.mark.parametrize("engine", ["cp-sat", "highs"])
 def test_it_counts_what_pairs_cost(engine: str) -> None:
-    problems = [priced_tied_problem(seed) for seed in range(12 * DEPTH)]
+    # Of the last three the best plan is on a grid that no row of the program holds.
+    problems = [priced_tied_problem(seed) for seed in (*range(12 * DEPTH), 700_847, 701_366, 702_738)]
     for problem, answer in zip(problems, ask(engine, [Job(problem) for problem in problems]), strict=True):
         wanted = oracle.best_score(problem)
         named = problem.model_dump_json(exclude_defaults=True)
         assert answer.score is not None or wanted is None, named
         if wanted is not None and answer.score is not None and answer.claim is not None:
+            assert answer.placements is not None
+            assert oracle.check(problem, answer.placements) == [], named
             assert answer.score[0] == wanted[0] >= answer.claim[0], named
             assert answer.claim[0] == wanted[0] or not problem.reuse, named
 
