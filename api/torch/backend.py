@@ -9,7 +9,8 @@ run again in the backward pass where what they make does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -26,8 +27,14 @@ from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.reading import validated
 from memplan.planner.errors import FormatError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
+from memplan.systems.torch.fx import values_of
 
 _TIME_LIMIT_S = 5.0
+_LOWER = 0.98
+"""The part of an estimate below which another one is taken for lower: what kernels allocate within is in none."""
+_UNKNOWN = 1 << 62
+_BUDGET = 0.5
+"""The part of its activations that torch's least cut may keep, where that is tried."""
 
 
 class BackendOptions(CapabilityOptions):
@@ -62,7 +69,7 @@ def _by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> An
 
     class Partitioner(CustomPartitionerFn):  # type: ignore[misc]  # the package is untyped
         def __call__(self, joint: Any, joint_inputs: Any, **others: Any) -> Any:
-            return partition(joint, joint_inputs, **others)
+            return _least(partition, joint, joint_inputs, others)
 
         def uuid(self) -> None:
             """Have no entry in the cache: how far a search gets is not known before."""
@@ -71,6 +78,66 @@ def _by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> An
     if partition.capacity is not None:
         patches["custom_partitioner_fn"] = Partitioner()
     return compile_fx(module, inputs, config_patches=patches)
+
+
+def _least(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, Any]) -> Any:
+    """Return inductor's own passes where they are within the capacity, else those that it needs least for.
+
+    What they need is inductor's estimate once it has fused them; parts that are tried end there.
+    """
+    from torch._functorch import config
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    def cut(budget: float) -> Any:
+        with config.patch({"activation_memory_budget": budget}):
+            return min_cut_rematerialization_partition(deepcopy(joint), inputs, **others)
+
+    given = [node for node in joint.graph.nodes if node.op == "placeholder" and not _is_tangent(node)]
+    within = (partition.capacity or 0) - sum(value.nbytes for node in given for value in values_of(node))
+    best: tuple[int, Any] | None = None
+    ways: tuple[Callable[[], Any], ...] = (
+        lambda: cut(1),
+        lambda: partition(deepcopy(joint), inputs, **others),
+        lambda: cut(_BUDGET),
+    )
+    for parted in ways:
+        forward, backward = passes = parted()
+        made = forward.graph.output_node().args[0]
+        results = {node for node in made[: others["num_fwd_outputs"]] if node is not None}
+        held = sum(
+            value.nbytes for node in results.difference(made[others["num_fwd_outputs"] :]) for value in values_of(node)
+        )
+        most = max(_scheduled_peak(forward, is_backward=False), held + _scheduled_peak(backward, is_backward=True))
+        if best is None or most < _LOWER * best[0]:
+            best = most, passes
+        if most <= within:
+            break
+    assert best is not None
+    return best[1]
+
+
+def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
+    """Return the bytes that inductor's scheduler needs for a graph, beside inputs that stay; many where it cannot."""
+    from torch._inductor import config
+    from torch._inductor.compile_fx import compile_fx_inner
+
+    found: list[int] = []
+
+    def stop(nodes: list[Any]) -> Any:
+        found.append(_scheduled(nodes)[0])
+        raise _KnownError
+
+    inputs = [node.meta["val"] for node in graph.graph.nodes if node.op == "placeholder"]
+    try:
+        with config.patch({"_post_fusion_custom_pass": stop}):
+            compile_fx_inner(deepcopy(graph), inputs, is_backward=is_backward)
+    except Exception:  # noqa: BLE001  inductor wraps what is raised within
+        return found[0] if found else _UNKNOWN
+    return 0
+
+
+class _KnownError(Exception):
+    """What is to be known of a graph is known."""
 
 
 class Partition:
@@ -166,20 +233,30 @@ def _reordered(graph: Any, time_limit_s: float) -> Any:
 def scheduled(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> list[Any]:
     """Return inductor's scheduler nodes in the order with the least peak: the pass `_post_fusion_custom_pass`.
 
-    Of inductor's estimates of both orders the lower one decides.
+    It is inductor's own order unless inductor's estimate of another one is clearly lower.
     """
-    from torch._inductor.memory import estimate_peak_memory_allocfree, prepare_planning_info
-    from torch._inductor.virtualized import V
+    return _scheduled(nodes, time_limit_s)[1]
 
-    if len(nodes) < 2:
-        return nodes
+
+def _scheduled(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tuple[int, list[Any]]:
+    """Return the order of scheduler nodes with the least peak, behind inductor's estimate of it."""
+    from torch._inductor.memory import estimate_peak_memory_allocfree, prepare_planning_info, reorder_for_peak_memory
+    from torch._inductor.virtualized import V
+    from torch.utils._ordered_set import OrderedSet
+
+    if not nodes:
+        return 0, nodes
     scheduler = nodes[0].scheduler
-    inputs, outputs = {*V.graph.graph_inputs}, {*V.graph.get_output_names()}
-    _, freeable = prepare_planning_info(nodes, scheduler.name_to_buf, scheduler.name_to_fused_node, inputs, outputs)
-    graph = _graph_of_scheduler(nodes, freeable, outputs)
-    best = [nodes[v] for v in order_operations(graph, time_limit_s=time_limit_s).order]
-    before, after = (estimate_peak_memory_allocfree(row, freeable, outputs)[0] for row in (nodes, best))
-    return best if after < before else nodes
+    inputs, outputs = OrderedSet(V.graph.graph_inputs), OrderedSet(V.graph.get_output_names())
+    known = scheduler.name_to_buf, scheduler.name_to_fused_node, inputs, outputs
+    own = reorder_for_peak_memory(nodes, *known)
+    _, freeable = prepare_planning_info(nodes, *known)
+    best = [
+        nodes[v]
+        for v in order_operations(_graph_of_scheduler(nodes, freeable, outputs), time_limit_s=time_limit_s).order
+    ]
+    peaks = [estimate_peak_memory_allocfree(row, freeable, outputs)[0] for row in (own, best)]
+    return min(peaks), best if peaks[1] < _LOWER * peaks[0] else nodes
 
 
 def _graph_of_scheduler(nodes: Sequence[Any], freeable: Mapping[str, Any], outputs: set[str]) -> OperationGraph:

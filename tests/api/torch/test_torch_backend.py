@@ -17,10 +17,13 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others' modules, as they are loaded
     pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
     import torch
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._inductor.decomposition import select_decomp_table
     from torch.multiprocessing.reductions import StorageWeakRef
     from torch.utils._pytree import tree_leaves
 
-    from memplan.api.torch.backend import memplan
+    from memplan.api.torch.backend import Partition, _least, _scheduled_peak, memplan
+    from memplan.api.torch.tracing import interpreted
     from tests.support.torch_zoo import MODELS
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -50,6 +53,32 @@ def test_a_graph_that_ran_keeps_nothing() -> None:
     kept = StorageWeakRef(made.untyped_storage())
     del made
     assert kept.expired()
+
+
+def test_inductor_keeps_its_own_parts_unless_others_need_less() -> None:
+    def layers(x: Any, *weights: Any) -> Any:
+        for weight in weights:
+            x = torch.tanh(x @ weight)
+        return x.square().sum()
+
+    peaks: list[int] = []
+
+    def parted(joint: Any, inputs: Any, **others: Any) -> Any:
+        for capacity in (1 << 30, 1):
+            parts = _least(Partition(capacity, 1.0), joint, inputs, others)
+            peaks.append(max(_scheduled_peak(graph, is_backward=k > 0) for k, graph in enumerate(parts)))
+        return parts
+
+    backend = aot_autograd(fw_compiler=interpreted, partition_fn=parted, decompositions=select_decomp_table())
+    torch._dynamo.reset()
+    rows = torch.randn(512, 16, dtype=torch.float64)
+    given = rows, *(torch.randn(16, 16, dtype=torch.float64, requires_grad=True) for _ in range(8))
+    gradients = [
+        torch.autograd.grad(run(*given), given[1:]) for run in (torch.compile(layers, backend=backend), layers)
+    ]
+    assert all(map(torch.allclose, *gradients))
+    assert 8 * rows.nbytes <= peaks[0] < 12 * rows.nbytes
+    assert peaks[1] < 0.8 * peaks[0]
 
 
 def test_torch_finds_the_backend_by_its_name_among_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
