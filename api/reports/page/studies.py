@@ -146,7 +146,7 @@ def cascade_page(title: str, result: CascadeAnswer) -> bytes:
     """Return the page of cascades: multiplications over the peak, and the stripes and the plan of each point."""
     layers = () if result.layers is None else (result.layers,)
     points = list(map(_cascade_point, (*layers, *result.points), point_labels(result)))
-    ratio = ChartAxis("multiplications, of those layer by layer", "ratio")
+    ratio = ChartAxis("multiplications", "ratio")
     base = points[0] if layers else None
     graph = result.model_dump(mode="json", include={"operations", "tensors"})
     return chart_page(title, ChartAxis("peak"), ratio, points, base, **graph)

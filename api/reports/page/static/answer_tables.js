@@ -103,6 +103,7 @@ function cellOf(key, value, actions) {
 /** The values of an object in a line. @param {any} value @returns {string} */
 function textOf(value) {
   if (value === null || typeof value !== "object") return String(value ?? "");
+  if (Array.isArray(value)) return value.map(textOf).join(": ");
   return nameText(Object.entries(value).filter(([, one]) => one !== null && one !== 0 && !(Array.isArray(one) && !one.length)).map(([key, one]) =>
     `${wordsOf(key)} ${isPlain(one) ? [one].flat().join(", ") : textOf(one)}`).join(", "), 300);
 }

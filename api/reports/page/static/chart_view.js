@@ -8,8 +8,8 @@ import { axes, niceScale, svg, valueText } from "./svg.js";
 import { nameText } from "./text.js";
 
 const HEIGHT = 220;
-/** The height where no point opens anything below. */
-const ALONE = 460;
+/** The least height where no point opens anything below. */
+const ALONE = 300;
 const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
 
 /** Open the curve of a peak over one symbol, with the bound. @param {HTMLElement} element @param {any} curve @param {(name: string) => string} style */
@@ -54,9 +54,10 @@ export function openChart(element, view, style, { verdict, fetched } = {}) {
       }, (error) => fill(stage, h("p", { class: "alarm welcome" }, nameText(error.message, 400))));
     } else fill(stage, h("p", { class: "quiet welcome" }, point.y === null ? "Nothing fits here." : "The plan of this point is not in this file."));
   };
-  const charted = h("div", { class: isAlone(view) ? "charted alone" : "charted" }, picture, listed);
-  fill(element, charted, tabs, stage);
-  const draw = () => fill(picture, /** @type {any} */ (drawn(view, picture.clientWidth || 700, choose, chosen)));
+  const alone = isAlone(view);
+  fill(element, h("div", { class: alone ? "charted alone" : "charted" }, picture, listed), ...(alone ? [] : [tabs, stage]));
+  const draw = () => fill(picture, /** @type {any} */ (drawn(view, picture.clientWidth || 700, alone ? Math.max(ALONE, picture.clientHeight - 8) : HEIGHT,
+    choose, chosen)));
   fill(listed, tableOf(view, choose));
   new ResizeObserver(draw).observe(picture);
   draw();
@@ -78,11 +79,10 @@ function freePoint(points) {
   return known.filter(({ y }) => y <= least * 1.0001).sort((a, b) => a.x - b.x)[0]?.k ?? -1;
 }
 
-/** @param {any} view @param {number} width @param {(k: number) => void} choose @param {number} chosen */
-function drawn(view, width, choose, chosen) {
+/** @param {any} view @param {number} width @param {number} height @param {(k: number) => void} choose @param {number} chosen */
+function drawn(view, width, height, choose, chosen) {
   const known = view.points.filter((/** @type {any} */ point) => point.y !== null);
   const { base } = view;
-  const height = isAlone(view) ? ALONE : HEIGHT;
   const x = niceScale([...view.points.map((/** @type {any} */ point) => point.x), ...(base ? [base.x] : [])], MARGIN.left, width - MARGIN.right);
   const y = niceScale([...known.flatMap((/** @type {any} */ point) => [point.y, point.bound ?? point.y]), ...(base ? [base.y] : [])], height - MARGIN.bottom,
     MARGIN.top);

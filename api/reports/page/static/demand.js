@@ -1,15 +1,15 @@
 // @ts-check
-// What a problem that does not fit asks for: bytes over time, and the buffers that cannot all be placed, piled up.
+// What a problem without a plan asks for, one that does not fit above all: bytes over time, and the buffers that cannot all be placed, piled up.
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {{pool: number, core: {i: number, offset: number}[], most: number}} Demand  a core, piled; the most bytes that are asked for or piled */
 
 const PILED = 400;
 
-/** What a plan without a place for anything says of its reason; null for other plans. @param {PlanModel} plan @returns {Demand | null} */
+/** What is asked for where nothing has a place, and cannot all be placed; null for other plans. @param {PlanModel} plan @returns {Demand | null} */
 export function demandOf(plan) {
   const found = plan.facts.explanation;
-  if (plan.facts.status !== "infeasible" || plan.pool.some((q) => q >= 0)) return null;
+  if (plan.pool.some((q) => q >= 0)) return null;
   const buffers = (found?.buffers ?? []).slice(0, PILED).map((/** @type {any} */ id) => plan.indexOf(id)).filter((/** @type {number} */ i) => i >= 0);
   const core = piled(plan, buffers);
   const most = core.reduce((high, { i, offset }) => Math.max(high, offset + plan.size[i]), plan.fullest(-1).bytes);

@@ -13,7 +13,8 @@ export function legendTexts({ legend, look, plan, demand, shared }) {
   const says = (/** @type {boolean} */ isSo, /** @type {string} */ text) => (isSo ? [{ text }] : []);
   return [...(legend ?? []).slice(0, 12).map(({ name, ink }) =>
     ({ text: look.by === "size" ? sizeText(Number(name)) : String(name), ink: `#${ink.toString(16).padStart(6, "0")}` })),
-    ...["blue-grey: bytes that are needed", "red: above the capacity", "dashed: cannot all be placed"].flatMap((text) => says(demand !== null, text)),
+    ...says(demand !== null, "blue-grey: bytes that are needed"),
+    ...["red: above the capacity", "dashed: cannot all be placed"].flatMap((text) => says(Boolean(demand?.core.length), text)),
     ...says(look.time !== null && plan.pool.some((q) => q >= 0), "strip at the left: what lies where at this time"),
     ...says(Boolean(plan.prefix), `names begin with ${nameText(plan.prefix ?? "", 40)}`),
     ...says(look.peak.length > 0, "purple outline: decides the peak"),

@@ -14,7 +14,7 @@ import { bytesText, counted, countText, exactly, nameText, percentText, sizeText
 /**
  * What the panel does in its view; `sweep` asks a service for other plans, where there is one.
  * @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void, ask?: (kind: string) => void,
- *   sweep?: (more: any) => Promise<any>, open?: (more: any) => void}} Actions
+ *   sweep?: (more: any) => Promise<any>, open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} Actions
  */
 
 const LISTED = 40;

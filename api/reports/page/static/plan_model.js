@@ -51,6 +51,7 @@ export class PlanModel {
     /** @type {Map<any, number>} */ this._index = new Map();
     /** What the plan claims, without what is absent. @type {any} */
     this.facts = plan ? Object.fromEntries(Object.entries(plan).filter(([name, value]) => value !== null && name !== "placements")) : { status: "unknown" };
+    this.isPlanned = Boolean(plan);
     /** @type {Pool[]} */ this.pools = (problem.pools?.length ? problem.pools : [{}]).map((/** @type {any} */ row) => poolOf(row, plan));
     const places = this.placesOf(plan?.placements ?? [], Boolean(inspection));
     this.pool = places.pool;

@@ -141,6 +141,8 @@ export class PlanView {
     fill(/** @type {HTMLElement} */ (this.said),
       facts.explanation && !isBad && h("p", { class: "alarm" }, nameText(facts.explanation.message, 400)),
       isBad && h("p", { class: "alarm" }, nameText((verdict.violations.find(({ rule }) => rule === "overlap") ?? verdict.violations[0])?.message ?? "", 400)),
+      !plan.isPlanned && !this.panel.actions.verdict && h("p", {}, "This problem has no plan yet: memplan plan FILE -o PLAN.json makes one, which can "
+        + "be dropped here; the page of memplan serve plans it by itself."),
       badge === "nothing placed" && facts.status === "infeasible" && !facts.explanation
         && h("p", { class: "alarm" }, "The plan claims that nothing fits, and does not say why: plan it again to know."),
       ...verdict.pools.map((pool, q) => pool && h("p", {}, plan.pools.length > 1 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `),

@@ -23,7 +23,7 @@ export function openSchedule(element, { answer, title }) {
     const known = Object.keys(KINDS).filter((kind) => answer.slots.some((/** @type {any} */ slot) => slot.kind === kind));
     fill(body,
       h("h2", {}, `${nameText(title, 80)}: ${answer.status}, ${counted(answer.subgraphs.length, "step")}, time ${countText(Math.round(answer.latency))}, `
-        + `${sizeText(answer.traffic)} over the link`),
+        + `${sizeText(answer.traffic)} over the link; dashed: at most ${sizeText(answer.peak)} of ${sizeText(answer.capacity)} are used`),
       h("div", { class: "bar", role: "group", "aria-label": "The width of a step" },
         ...[false, true].map((one) => h("button", { "aria-pressed": String(one === byTime), onclick: () => {
         byTime = one;

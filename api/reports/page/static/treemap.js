@@ -78,7 +78,7 @@ export class Treemap {
       const attributes = { x: node.x0, y: node.y0, width: across, height: along, fill: isGroup ? this.picture.style("faint") : `rgb(${rgb})`,
         stroke: look.selected === node.data.i ? this.picture.style("select") : this.picture.style("paper"),
           "stroke-width": look.selected === node.data.i ? 3 : 1 };
-      const key = isGroup ? { tabindex: 0, role: "button", "aria-label": `${nameText(name, 60)}, ${sizeText(bytes)}`,
+      const key = isGroup ? { tabindex: 0, role: "button",
         onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && press() } : {};
       const part = svg("g", { onclick: press, ...key }, svg("rect", attributes),
         svg("title", {}, `${nameText(name, 200)}: ${bytesText(bytes)}, ${percentText(bytes / whole)}`));

@@ -57,6 +57,7 @@ export class Verdict {
   /** The badge with what stands behind it. */
   get text() {
     if (this.badge === "not valid") return `not valid: ${counted(this.count, "violation")}`;
+    if (!this.isKnown && !this.plan.isPlanned) return "no plan";
     if (this.badge === "nothing placed") return this.plan.facts.status === "infeasible" ? "does not fit" : this.badge;
     return this.badge === "valid" ? "valid: checked" : this.badge;
   }

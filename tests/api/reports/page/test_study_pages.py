@@ -216,6 +216,9 @@ def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
     shown.page.wait_for_function("() => memplan.view.plan.offset.every((offset) => offset >= 1024)")
     drop(shown, "other.json", json.dumps({"problem": NEW.model_dump(mode="json"), "plan": None}))
     shown.page.wait_for_function("() => memplan.view.plan.ids.includes('new')")
+    assert shown.page.inner_text(".badge") == "no plan"
+    assert "memplan plan FILE" in shown.page.inner_text(".sentences")
+    assert "bytes that are needed" in shown.page.inner_text(".legend")
     drop(shown, "<b>notes", "hello")
     assert "<b>notes: is no JSON" in shown.page.inner_text("p[role=alert]")
 
