@@ -161,6 +161,7 @@ function sourcesOf(input, isFirst, { entries, files, jobs, session }, again) {
   }
   // What is compared is what was open before.
   if (input.name === "baseline" && found.length > 1) found.push(/** @type {Source} */ (found.shift()));
+  const isApart = !found.length || again.isAlone;
   const [isPlan, isBoth] = [input.models.some((name) => PLANS.includes(name)), input.models.includes("PlanAndProblem")];
   if (isPlan || input.models.includes("Problem")) {
     const open = new Set(entries.map(({ job }) => job));
@@ -179,7 +180,7 @@ function sourcesOf(input, isFirst, { entries, files, jobs, session }, again) {
   const text = { says: input.example === undefined ? "written here" : "an example, written here", kind: /** @type {"text"} */ ("text") };
   const rest = /** @type {Source[]} */ ([text, { says: "a file…", kind: "file" }]);
   const none = /** @type {Source} */ ({ says: "none", kind: "none" });
-  if (isOptional && input.models.length && !found.length) return [none, ...rest];
+  if (isOptional && input.models.length && isApart) return [none, ...found, ...rest];
   return isOptional && (input.name === "changes" || (!input.models.length && input.example === undefined)) ? [none, ...found, ...rest]
     : [...found, ...rest, ...(input.isRequired ? [] : [none])];
 }

@@ -89,7 +89,7 @@ export class Session {
         found.push(await opened(file, this.service, await this.questions()).catch((error) => {
           // Sizes that a model leaves open are asked for, with those that were proposed.
           const dims = [...error.message.matchAll(/\bdims=('[^']+'|[^\s']+)/g)].map(([, text]) => text.replaceAll("'", ""));
-          if (dims.length) this.ask({ kind: "convert", options: { dims: dims.join(", "), program: true }, wrong: error.message });
+          if (dims.length) this.ask({ kind: "convert", options: { dims: dims.join(", "), program: true }, wrong: error.message, isAlone: true });
           throw error;
         }));
       }
