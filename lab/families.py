@@ -10,7 +10,6 @@ has a smaller peak; and the cuts are a plan.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections.abc import Callable
@@ -20,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan import read_problem
-from memplan.planner.formats import memplan_json
+from memplan.planner import formats
 from memplan.planner.model.buffer_table import I64, BufferTable
 from memplan.planner.model.problem import Problem, with_fields
 
@@ -201,7 +199,7 @@ def pose(name: str) -> Problem:
         return shuffled(inner, int(change[2])) if change[2] else mirrored(inner)
     family, _, text = name.partition(":")
     if family not in FAMILIES:
-        return read_problem(name)
+        return formats.read_problem(Path(name).read_bytes(), name)
     make, given = FAMILIES[family], dict(part.split("=") for part in text.split(",") if part)
     kinds = {key: type(about.default) for key, about in signature(make).parameters.items()}
     return make(int(given.pop("seed", 1)), **{key: kinds[key](value) for key, value in given.items()})
@@ -215,6 +213,9 @@ def names(suite: str) -> list[str]:
 
 def main() -> None:
     """Write a folder of problems."""
+    # Imported here: tests that draw problems hold what a first search imports.
+    import argparse
+
     parser = argparse.ArgumentParser(description="Write problems that are drawn by rule.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="+")
@@ -223,7 +224,7 @@ def main() -> None:
     listing = []
     for name in (each for suite in given.names for each in names(suite)):
         file = re.sub(r"[^\w=.@-]+", "-", name) + ".json"
-        (given.folder / file).write_bytes(memplan_json.write_problem(pose(name)))
+        (given.folder / file).write_bytes(formats.memplan_json.write_problem(pose(name)))
         listing += [{"file": file, "peer_peaks": {"cuts": HEIGHT}}] if "perfect:" in name else []
     (given.folder / "index.json").write_text(json.dumps(listing))
 
