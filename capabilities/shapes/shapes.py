@@ -9,11 +9,10 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.question import Question
-from memplan.capabilities.shapes.curves import Curve, curves
-from memplan.capabilities.shapes.limits import ShapesLimits, check_limits, limits_of
-from memplan.capabilities.shapes.offset_programs import UNPROVED, OffsetProgram, Proof
+from memplan.capabilities.shapes.limits import ShapesLimits, bound_at, check_limits, limits_of
+from memplan.capabilities.shapes.offset_programs import UNPROVED, Evaluator, OffsetProgram, Proof
 from memplan.capabilities.shapes.program_source import SOURCES
-from memplan.capabilities.shapes.search.search import planned
+from memplan.capabilities.shapes.search.search import Planned, planned
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
 from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.capabilities.shapes.verify_shapes import (
@@ -25,9 +24,48 @@ from memplan.capabilities.shapes.verify_shapes import (
 )
 from memplan.planner.errors import InvalidPlanError, OptionError, counted
 from memplan.planner.model.rows import Bytes, Id
-from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.comparing import ends, samples
 from memplan.planner.symbols.problem import SymbolicProblem, SymbolicTensor, where
 from memplan.planner.symbols.space import SymbolRange
+
+CURVE_POINTS = 64
+"""The most values of a symbol in its curve: 5 ms for 700 buffers."""
+
+
+class Curve(Answer):
+    """The peak over the values of one symbol, and the bound there; the others have the values `at`, their largest.
+
+    A symbol that nothing bounds ends at 64 times its least value.
+    """
+
+    symbol: str
+    at: dict[str, int]
+    values: tuple[int, ...]
+    peak: tuple[int, ...]
+    bound: tuple[int, ...]
+
+
+def curves(problem: SymbolicProblem, found: Planned) -> Iterator[Curve]:
+    """Yield a curve for each symbol that has several values."""
+    space = found.sized.space
+    peak, bound = Evaluator(problem, found.programs).peak, bound_at(found.sized, found.loads)
+    steps = ends(space)
+    largest = {name: high * space.symbols[name].multiple_of for name, (_, high) in steps.items()}
+    for name, (low, high) in steps.items():
+        count = min(CURVE_POINTS, high - low + 1)
+        if count > 1:
+            chosen = (low + (high - low) * k // (count - 1) for k in range(count))
+            values = tuple(step * space.symbols[name].multiple_of for step in chosen)
+            points = [{**largest, name: value} for value in values]
+            others = {other: value for other, value in largest.items() if other != name}
+            yield Curve(
+                symbol=name,
+                at=others,
+                values=values,
+                peak=tuple(map(peak, points)),
+                bound=tuple(map(bound, points)),
+            )
+
 
 VERIFIED_AT = 24
 """The values at which programs are verified, beside the corners: 0.1 s for 700 buffers."""

@@ -12,7 +12,7 @@ from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.regions.regions import held_name, whole_name
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.schedule.answer import ScheduleAnswer
-from memplan.capabilities.shapes.curves import Curve
+from memplan.capabilities.shapes.shapes import Curve
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
