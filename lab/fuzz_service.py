@@ -56,8 +56,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memplan-fuzz-") as folder:
-        # What never ends is soon over by these settings.
-        with served(Path(folder), max_time_limit_s="10", body_timeout_s="2") as own:
+        # What never ends is soon over by this setting.
+        with served(Path(folder), max_time_limit_s="10") as own:
             found = asyncio.run(_asked(own, given))
         log = own.log.read_text().splitlines()
     tracebacks = [line for line in log if line.startswith(("Traceback", "  File"))]
