@@ -98,7 +98,7 @@ class Service:
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
         pool = ChildPool(settings, self.metrics.lost_worker)
-        self.workers = Workers(pool)
+        self.workers = Workers(pool, self.queue.places)
         stack.push_async_callback(to_thread.run_sync, pool.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings.processes))
         self.working = WorkService(self.workers, self.queue)

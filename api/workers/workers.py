@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
@@ -27,11 +26,11 @@ _CARRY_S, _GRACE_S = 4e-6, 0.25
 
 
 class Workers:
-    """The child processes of a server, for one event loop, whose admission queue says how many tasks there are."""
+    """The child processes of a server, for one event loop, at most so many at work: others wait for their turn."""
 
-    def __init__(self, pool: ChildPool) -> None:
+    def __init__(self, pool: ChildPool, places: int) -> None:
         self.pool = pool
-        self._threads = CapacityLimiter(inf)
+        self._threads = CapacityLimiter(places)
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         """Search in a child; return the result, verified, within half a second of the deadline.

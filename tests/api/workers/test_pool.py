@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import psutil
 import pytest
@@ -16,7 +14,6 @@ from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError, WorkFailedError
-from memplan.api.workers.workers import Workers
 from memplan.planner.errors import FormatError, MemplanError, OptionError, ReaderFaultError
 from memplan.solvers.search.deadline import NEVER, Deadline
 from tests.support import works
@@ -118,13 +115,3 @@ def test_a_task_that_is_cancelled_and_does_not_hear_it_is_ended(pool: ChildPool)
     cancelled.set()
     with pytest.raises(UnavailableError, match="order: was cancelled before there was an answer"):
         pool.run(task(works.for_ever), cancelled=cancelled)
-
-
-def test_tasks_beyond_the_places_have_threads_of_their_own() -> None:
-    together = threading.Barrier(8)
-    workers = Workers(cast(ChildPool, SimpleNamespace(run=lambda *_: together.wait(20))))
-
-    async def ran() -> list[Any]:
-        return await asyncio.gather(*(workers.run(task(works.left), asyncio.Event(), None) for _ in range(8)))
-
-    assert sorted(asyncio.run(ran())) == list(range(8))
