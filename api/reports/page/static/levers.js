@@ -37,13 +37,15 @@ export function leversOf(plan, selected, actions) {
   const field = /** @type {HTMLInputElement} */ (h("input", { type: "text", size: "9", placeholder: sizeText(before / 2),
     "aria-label": "capacity to plan with" }));
   const [i] = tried;
+  // What views lie in cannot be halved without them.
+  const viewed = new Set(plan.root.filter((root, k) => root !== k));
+  const halved = tried.filter((one) => !viewed.has(one)).map((one) => ({ buffer: plan.ids[one], fields: { size: Math.floor(plan.size[one] / 2) } }));
   const each = tried.length > 1 ? " each" : "";
   const pool = plan.pools[Math.max(0, plan.pool[i])].name;
   return h("div", { class: "levers" }, h("h2", {}, "What would change the peak?"),
     h("p", { class: "quiet" }, each ? `of the ${tried.length} largest buffers that decide it, or of one that is selected`
       : `of ${plan.name(i, 60)}, which has ${sizeText(plan.size[i])}`),
-    h("p", {}, button(`halve${each}`, "plan with half of its bytes",
-      { changes: [tried.map((one) => ({ buffer: plan.ids[one], fields: { size: Math.floor(plan.size[one] / 2) } }))] }), " ",
+    h("p", {}, halved.length > 0 && button(`halve${each}`, "plan with half of its bytes", { changes: [halved] }), " ",
       button(`drop${each}`, "plan without it", { changes: [tried.map((one) => ({ buffer: plan.ids[one] }))] }), " ",
       button("alignment", `plan with alignments of ${ALIGNMENTS.join(", ")} bytes at least`, { options: { alignments: ALIGNMENTS } }), " ",
       ask && h("button", { type: "button", title: "another order of operations", onclick: () => ask("order") }, "order …")),

@@ -12,8 +12,7 @@
  *   kind: string | null, request: any, answer: Answer | null, frames: Frame[], graph?: any}} Entry
  */
 /** @typedef {"idle" | "sending" | "waiting" | "searching" | "lost" | "stopping"} Phase */
-/** @typedef {{kind?: string, options?: any, wrong?: string, input?: string, value?: any, says?: string, isAlone?: boolean}} Again  what a form begins with;
- * `isAlone`: with nothing else that is open */
+/** @typedef {{kind?: string, options?: any, wrong?: string, input?: string, value?: any, says?: string, isAlone?: boolean}} Again  what a form begins with */
 /**
  * @typedef {Object} State
  * @property {Entry[]} entries  all that was shown since the page was opened, the first first
