@@ -87,7 +87,9 @@ class Counted:
         ]
         starts = sorted({0, *(low + size for low, size in walls)})
         aligned = (at + -(at + base) % step for at in starts)
-        free = (at for at in aligned if all(at >= low + size or low >= at + row["size"] for low, size in walls if size))
+        free: Iterator[int] = (
+            at for at in aligned if all(at >= low + size or low >= at + row["size"] for low, size in walls if size)
+        )
         return min((at for at in free if at <= own), default=own)
 
 
