@@ -11,8 +11,8 @@ import typer
 from pydantic_core import to_json
 
 from memplan.api.cli.arguments import ListFormat
-from memplan.api.cli.streams import read_as, read_bytes, wants_table, write
-from memplan.api.torch.answer import fits_of_snapshot
+from memplan.api.cli.streams import PAGE, PICTURE, read_as, read_bytes, refuse_unwritable, suffix_of, wants_table, write
+from memplan.api.torch.answer import SnapshotAnswer, fits_of_snapshot
 from memplan.api.torch.lines import lines
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import require
@@ -35,6 +35,9 @@ def fits(
     cublas_workspace: Annotated[str | None, typer.Option(metavar="SIZE", help="That of cuBLAS, 8320KiB.")] = None,
     context: Annotated[str | None, typer.Option(metavar="SIZE", help="The context of the device.")] = None,
     nccl: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffers of NCCL.")] = None,
+    output: Annotated[
+        list[str] | None, typer.Option("--output", "-o", metavar="FILE", help=".svg, .html: its plan; else the answer.")
+    ] = None,
     display: ListFormat = None,
 ) -> int:
     """Say whether a step of a torch model fits into memory: inference, or training with its optimizer.
@@ -51,6 +54,8 @@ def fits(
         "context": context,
         "nccl": nccl,
     }
+    for path in output or ():
+        refuse_unwritable(path)
     options: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     options["allocator"] = allocator
     if ".py:" in step or step.endswith(".py"):
@@ -65,6 +70,25 @@ def fits(
         raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
     else:
         answer = read_as(step, lambda data: fits_of_snapshot(data, **options))
-    text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
-    write(None, text)
+    said = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
+    drawn = [path for path in output or () if suffix_of(path) in (PICTURE, PAGE)]
+    for path in drawn:
+        write(path, _drawn(path, step, answer))
+    for path in [each for each in output or () if each not in drawn] or [None]:
+        write(path, said)
     return 1 if answer.fits is False else 0
+
+
+def _drawn(path: str, step: str, answer: Any) -> bytes:
+    """Return the picture or the page of a step's plan, by the suffix of a file."""
+    row, *others = answer.devices if isinstance(answer, SnapshotAnswer) else (answer,)
+    if others:
+        raise OptionError(f"-o {path}: must be the answer as JSON, as the snapshot has {1 + len(others)} devices")
+    # Imported here: few steps are looked at.
+    if suffix_of(path) == PICTURE:
+        from memplan.api.reports.picture import draw
+
+        return draw(row.problem, row.plan)
+    from memplan.api.reports.page.file_page import plan_page
+
+    return plan_page(row.problem, row.plan, title=step)
