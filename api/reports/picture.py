@@ -134,9 +134,15 @@ class _Panel:
             fits = min(up, across) >= _LINE and room >= (4 if k in largest else len(text))
             if fits or k in largest:
                 x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
-                turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if is_turned else ""
-                style = f'text-anchor="middle" font-size="9" fill="{"white" if fits else "black"}"{turned}'
-                yield text_at(x, y, shortened(text, room if fits else _LONGEST_LABEL), style)
+                label = shortened(text, room if fits else _LONGEST_LABEL)
+                anchor, width = "middle", _CHARACTER * len(label)
+                if not fits and across < width:
+                    # In the middle it would cover what lies around it; where there is no room behind it, before it.
+                    is_behind = self.x(box.end) + width <= _WIDTH
+                    anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
+                turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if is_turned and fits else ""
+                style = f'text-anchor="{anchor}" font-size="9" fill="{"white" if fits else "black"}"{turned}'
+                yield text_at(x, y, label, style)
 
     def _axes(self) -> Iterator[str]:
         """Yield the title, the axes, and offsets and times beside them."""
