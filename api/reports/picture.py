@@ -124,7 +124,7 @@ class _Panel:
     def _labels(self) -> Iterator[str]:
         """Yield ids in the rectangles with room for them; shortened, or beside them, for the largest of a pool."""
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
-        largest = set(areas[:_LARGEST])
+        largest, written = set(areas[:_LARGEST]), list[tuple[float, float, float]]()
         for k in range(len(self.boxes)) if len(self.boxes) <= _LABELLED_AT_MOST else sorted(largest):
             box = self.boxes[k]
             text = str(self.problem.buffers.ids[box.row])
@@ -140,6 +140,11 @@ class _Panel:
                     # In the middle it would cover what lies around it; where there is no room behind it, before it.
                     is_behind = self.x(box.end) + width <= _WIDTH
                     anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
+                first = x - width * ("start", "middle", "end").index(anchor) / 2
+                if not fits:
+                    if any(abs(y - other) < _LINE and a < first + width and first < b for a, b, other in written):
+                        continue
+                    written.append((first, first + width, y))
                 turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if is_turned and fits else ""
                 style = f'text-anchor="{anchor}" font-size="9" fill="{"white" if fits else "black"}"{turned}'
                 yield text_at(x, y, label, style)

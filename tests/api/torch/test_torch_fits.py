@@ -272,6 +272,12 @@ def test_the_command_answers_for_the_function_of_a_script(tmp_path: Path, capsys
     assert json.loads(capsys.readouterr().out)["fits"] is False
     assert main(["fits", f"{script}:build", "--capacity", "2GiB", "--format", "table"]) == 0
     assert capsys.readouterr().out.startswith("fits: simulated")
+    files = [tmp_path / name for name in ("small.svg", "small.html", "small.json")]
+    assert main(["fits", f"{script}:build", *(part for file in files for part in ("-o", str(file)))]) == 0
+    assert capsys.readouterr().out == ""
+    picture, page, answer = (file.read_text() for file in files)
+    assert f"peak {json.loads(answer)['peak']:,} bytes" in picture
+    assert f"<title>{script}:build" in page
     for call, said in (("wrong", "line 7: TypeError"), ("none", "must have the function")):
         assert main(["fits", f"{script}:{call}"]) == 2
         assert said in capsys.readouterr().err
