@@ -11,8 +11,18 @@ import typer
 from pydantic_core import to_json
 
 from memplan.api.cli.arguments import ListFormat
-from memplan.api.cli.streams import PAGE, PICTURE, read_as, read_bytes, refuse_unwritable, suffix_of, wants_table, write
-from memplan.api.torch.answer import SnapshotAnswer, fits_of_snapshot
+from memplan.api.cli.streams import (
+    PAGE,
+    PICTURE,
+    STANDARD,
+    read_as,
+    read_bytes,
+    refuse_unwritable,
+    suffix_of,
+    wants_table,
+    write,
+)
+from memplan.api.torch.answer import FitsAnswer, SnapshotAnswer, fits_of_snapshot
 from memplan.api.torch.lines import lines
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import require
@@ -74,21 +84,25 @@ def fits(
     drawn = [path for path in output or () if suffix_of(path) in (PICTURE, PAGE)]
     for path in drawn:
         write(path, _drawn(path, step, answer))
-    for path in [each for each in output or () if each not in drawn] or [None]:
+    for path in [each for each in output or () if each not in drawn] or [STANDARD]:
         write(path, said)
     return 1 if answer.fits is False else 0
 
 
-def _drawn(path: str, step: str, answer: Any) -> bytes:
+def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer) -> bytes:
     """Return the picture or the page of a step's plan, by the suffix of a file."""
     row, *others = answer.devices if isinstance(answer, SnapshotAnswer) else (answer,)
     if others:
         raise OptionError(f"-o {path}: must be the answer as JSON, as the snapshot has {1 + len(others)} devices")
+    problem, plan = row.problem, row.plan
+    # An answer that was made here has both.
+    assert problem is not None
+    assert plan is not None
     # Imported here: few steps are looked at.
     if suffix_of(path) == PICTURE:
         from memplan.api.reports.picture import draw
 
-        return draw(row.problem, row.plan)
+        return draw(problem, plan)
     from memplan.api.reports.page.file_page import plan_page
 
-    return plan_page(row.problem, row.plan, title=step)
+    return plan_page(problem, plan, title=step)
