@@ -33,6 +33,8 @@ class Result(WireValue):
     """One run: a solver on an instance. Sizes are bytes; `lower_bound` is proved, `known_peak` reachable.
 
     Times are those of solving alone; `process_cpu_s` is all that the process and its children used, start included.
+    Of plans that differ, `costs` are those of each, the first included; they are `is_complete` where there are no more,
+    and `is_proved` where each is the cheapest that differs from all before it.
     """
 
     instance: str
@@ -52,6 +54,9 @@ class Result(WireValue):
     cpu_time_s: float | None = None
     process_cpu_s: float | None = None
     peak_rss_bytes: int | None = None
+    costs: tuple[float, ...] = ()
+    is_complete: bool | None = None
+    is_proved: bool | None = None
     curve: tuple[Moment, ...] = ()
     started: str | None = None
     load_average: float | None = None

@@ -13,7 +13,7 @@ from memplan.api.bench.orders import ORDERERS
 from memplan.api.bench.peers import PEERS
 from memplan.api.bench.results import Result
 from memplan.api.bench.suites import instances
-from memplan.api.bench.worker import BenchTask
+from memplan.api.bench.worker import DIFFERING, BenchTask
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
@@ -38,8 +38,10 @@ def jobs(
         )
     known = ("auto", *registry.BY_NAME, *reference_planners(), *PEERS, *ORDERERS)
     for solver in solvers:
-        if solver not in known and peers.find(solver) is None:
-            raise OptionError(f"solvers: must be among {', '.join(known)}, or module:function, got {shown(solver)}")
+        if solver not in known and peers.find(solver) is None and DIFFERING.fullmatch(solver) is None:
+            raise OptionError(
+                f"solvers: must be among {', '.join(known)}, plans=K@D, or module:function, got {shown(solver)}"
+            )
     names = dict.fromkeys(name for suite in suites for name in instances(suite))
     every = product(names, dict.fromkeys(seeds), dict.fromkeys(solvers))
     return [BenchTask(name, solver, seed, time_limit_s, memory_limit_bytes, is_warm) for name, seed, solver in every]

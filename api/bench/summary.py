@@ -15,6 +15,15 @@ SHORTEST_S = 1e-4
 """Times are distinguished down to this; what is shorter is noise of the clock and the pipes."""
 
 
+def outcome_word(run: Result) -> str:
+    """Return the outcome of a run in a word; with the number of its plans, where these differ."""
+    word = run.status or "plan" if run.outcome == "plan" else run.outcome
+    if not run.costs:
+        return word
+    kind = "proved" if run.is_proved else "open"
+    return f"{len(run.costs)} plans {kind}{', no more' if run.is_complete else ''}"
+
+
 @dataclass(frozen=True)
 class Cell:
     """A solver on an instance: the runs with its seeds, of which medians are shown."""
@@ -72,8 +81,7 @@ class Cell:
     @property
     def outcomes(self) -> str:
         """The outcomes of the runs, such as `optimal`, or `2 optimal, 1 late`."""
-        words = (run.status or "plan" if run.outcome == "plan" else run.outcome for run in self.runs)
-        found = Counter(words)
+        found = Counter(map(outcome_word, self.runs))
         if len(found) == 1:
             return next(iter(found))
         return ", ".join(f"{count} {word}" for word, count in sorted(found.items()))

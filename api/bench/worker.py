@@ -7,6 +7,7 @@ plan comes after `done`.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from memplan import files
 from memplan.api.bench import orders, peers
 from memplan.api.bench.results import Key
 from memplan.api.bench.suites import pose
+from memplan.capabilities.plan import plan as plans
+from memplan.capabilities.plan.objects import ObjectsAnswer
+from memplan.capabilities.reading import validated
 from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError
@@ -35,6 +39,8 @@ from memplan.solvers.reference.own import rows_of
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress
 
+DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
+"""The name of a search for so many plans that differ, each at such a distance from those before it."""
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]
 
@@ -122,6 +128,12 @@ def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
     """Return a solver or peer as a function, imported, and what version it is; raises OptionError."""
+    if found := DIFFERING.fullmatch(solver):
+        options = validated(
+            plans.PlanOptions,
+            {"time_limit_s": time_limit_s, "seed": seed, "plans": int(found[1]), "distance": int(found[2] or 1)},
+        )
+        return lambda problem, _: _plan_of(plans.plan(problem, options=options)), f"memplan {__version__}"
     peer = peers.find(solver)
     if peer is None:
         return lambda problem, on_progress: solve(
@@ -135,6 +147,12 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
         raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")
     offsets = peer.load()
     return lambda problem, on_progress: _placed(problem, offsets(problem, time_limit_s)), peer.version
+
+
+def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
+    if not isinstance(answer, Plan):
+        raise OptionError("solvers: must be no plans that differ where objects are shared")
+    return answer
 
 
 def _placed(problem: Problem, answer: object) -> Plan:
@@ -156,6 +174,8 @@ def _warm(solver: str) -> None:
 
     Ours solves a large one, too, for what small ones do not need; some peers would take long.
     """
+    if DIFFERING.fullmatch(solver):  # which refuses problems without prices
+        solver = "auto"
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     for n in (12, 2500) if peers.find(solver) is None else (12,):
         rng, start = np.random.default_rng(0), np.arange(n) // 2
@@ -186,7 +206,7 @@ def judged(problem: Problem, plan: Plan) -> dict[str, Any]:
     bound = lower_bound(instance).total * instance.unit
     if len(problem.pools) == 1:  # with more, the best plan need not have the least sum of peaks
         bound = max(bound, plan.lower_bound or 0)
-    facts = {
+    facts: dict[str, Any] = {
         "buffers": len(problem.buffers),
         "lower_bound": bound,
         "status": plan.status,
@@ -195,6 +215,10 @@ def judged(problem: Problem, plan: Plan) -> dict[str, Any]:
     }
     if plan.status in ("infeasible", "unknown"):
         return {"outcome": "none", "message": plan.explanation and plan.explanation.message, **facts}
+    if plan.others is not None:
+        every = plan, *plan.others.plans
+        facts |= {"costs": tuple(each.cost for each in every), "is_complete": plan.others.complete}
+        facts["is_proved"] = all(each.cost == each.cost_lower_bound for each in every)
     if violations := verify(problem, plan):
         return {"outcome": "invalid", "message": f"{len(violations)} violations: {violations[0].message}", **facts}
     peak = _peak(problem, plan)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from memplan.api.bench import measuring
 from memplan.api.bench.measuring import measure
 from memplan.api.bench.results import Result
+from memplan.api.bench.summary import outcome_word
 from memplan.api.bench.worker import BenchTask
 from tests.support import public_problems
 from tests.support.planners_to_measure import BLOCK_BYTES, BUSY_S
@@ -48,6 +50,18 @@ def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark(stacked: Resul
 def test_lists_and_mappings_are_answers_as_they_are_to_plan(planner: str, stacked: Result) -> None:
     result = measured(planner)
     assert (result.outcome, result.peak) == ("plan", stacked.peak)
+
+
+def test_plans_that_differ_are_counted_with_their_costs(tmp_path: Path) -> None:
+    # Three buffers that can be exchanged, so none lies below one before it, and room for two: the first two share bytes,
+    # or the last two, or all three.
+    rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 2} for k in range(3)]
+    reuse = [{"pairs": [[0, 1], [1, 2], [0, 2]], "cost": 1}]
+    problem = {"buffers": rows, "pools": [{"name": "m", "size": 8}], "objective": "cost", "reuse": reuse}
+    (file := tmp_path / "turns.json").write_text(json.dumps(problem))
+    result = measure(BenchTask(str(file), "plans=5@2", 1, 5.0, 2**33, is_warm=False))
+    assert (result.outcome, result.costs, result.is_complete, result.is_proved) == ("plan", (1, 1, 3), True, True)
+    assert outcome_word(result) == "3 plans proved, no more"
 
 
 def test_sleeping_uses_wall_time_and_no_cpu_time() -> None:
