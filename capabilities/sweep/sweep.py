@@ -175,7 +175,7 @@ def _count(sizes: SizesOf, changes: Sequence[Sequence[Change]], options: SweepOp
     if not sizes and not changes and not options.alignments:
         raise OptionError(
             "sizes, changes, alignments: one of them is required, got none: "
-            'as --size 128KiB:1MiB:64KiB, or {"sizes": {"sram": [131072, 1048576]}}'
+            'as {"sizes": {"sram": [131072, 1048576]}}, or `--size 128KiB:1MiB:64KiB`'
         )
     count = prod(len(set(values)) for values in sizes.values()) * prod(map(len, changes))
     count *= len(options.alignments) or 1

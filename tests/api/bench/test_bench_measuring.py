@@ -53,8 +53,8 @@ def test_lists_and_mappings_are_answers_as_they_are_to_plan(planner: str, stacke
 
 
 def test_plans_that_differ_are_counted_with_their_costs(tmp_path: Path) -> None:
-    # Three buffers that can be exchanged, so none lies below one before it, and room for two: the first two share bytes,
-    # or the last two, or all three.
+    # Room for two of three buffers that can be exchanged, so that none lies below one before it: the first two share
+    # bytes, or the last two, or all three.
     rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 2} for k in range(3)]
     reuse = [{"pairs": [[0, 1], [1, 2], [0, 2]], "cost": 1}]
     problem = {"buffers": rows, "pools": [{"name": "m", "size": 8}], "objective": "cost", "reuse": reuse}

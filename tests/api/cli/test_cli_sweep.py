@@ -106,7 +106,7 @@ def test_sizes_are_needed(one_pool: str, capfd: Captured) -> None:
     assert main(["sweep", one_pool]) == 2
     assert capfd.readouterr().err == (
         "memplan: error: sizes, changes, alignments: one of them is required, got none: "
-        'as --size 128KiB:1MiB:64KiB, or {"sizes": {"sram": [131072, 1048576]}}\n'
+        'as {"sizes": {"sram": [131072, 1048576]}}, or `--size 128KiB:1MiB:64KiB`\n'
     )
 
 
