@@ -140,8 +140,8 @@ class _Panel:
                     # In the middle it would cover what lies around it; where there is no room behind it, before it.
                     is_behind = self.x(box.end) + width <= _WIDTH
                     anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
-                first = x - width * ("start", "middle", "end").index(anchor) / 2
                 if not fits:
+                    first = x - width * ("start", "middle", "end").index(anchor) / 2
                     if any(abs(y - other) < _LINE and a < first + width and first < b for a, b, other in written):
                         continue
                     written.append((first, first + width, y))
