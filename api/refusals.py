@@ -14,25 +14,11 @@ MemplanError
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from math import ceil
 from typing import ClassVar
 
 from memplan.planner.errors import MemplanError
-
-_FLAG = re.compile(r"`[^`]*`|--([a-z]+(?:-[a-z]+)*)[ =](?=[^\s-])")
-_FIELDS = {"dim": "dims", "time-limit": "time_limit_s"}
-
-
-def in_fields(sentence: str) -> str:
-    """Return a sentence with the options of requests in the place of flags: `--dim n=1` is `dims=n=1`.
-
-    Whole commands, which stand between backticks, stay.
-    """
-    return _FLAG.sub(
-        lambda found: f"{_FIELDS.get(found[1]) or found[1].replace('-', '_')}=" if found[1] else found[0], sentence
-    )
 
 
 class RefusalError(MemplanError):

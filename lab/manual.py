@@ -17,7 +17,7 @@ from typer.core import TyperOption as Option
 from typer.main import get_command
 
 from memplan.api.cli.commands import COMMANDS, app
-from memplan.api.cli.flags import spelled
+from memplan.api.flag_names import spelled
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.question import Input
 from memplan.capabilities.reading import ReadOptions

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
+from memplan.api.flag_names import SPELLED, dashed, spelled
 from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
@@ -18,18 +19,6 @@ from memplan.planner.model.rows import MAX_BYTES
 from memplan.systems.model_options import size_text
 
 V = TypeVar("V")
-_SPELLED = {
-    "barriers": ("--barrier",),
-    "capacity": ("--capacity", "--pool"),
-    "inclusive": ("--inclusive/--half-open",),
-    "budgets": ("--budget",),
-    "dims": ("--dim",),
-    "display": ("--format",),
-    "kinds": ("--kind",),
-    "pools": ("--pool",),
-    "sizes": ("--size",),
-}
-"""The flags that do not follow from the name of their field."""
 _METAVARS = {
     "accept": "fit|GAP%",
     "alignments": "SIZE,SIZE",
@@ -128,15 +117,6 @@ def _in_flags(sentence: str, names: Mapping[str, Any]) -> str:
     return f"{spelled(name)[0].split('/')[0].removeprefix('--')}{bracket}{more}{colon}{rest}"
 
 
-def spelled(name: str) -> tuple[str, ...]:
-    """Return the flags of a field: seconds are limits, underscores are dashes."""
-    if name in _SPELLED:
-        return _SPELLED[name]
-    if name.endswith("_s"):
-        name = name.removesuffix("_s").removesuffix("_limit") + "_limit"
-    return (f"--{dashed(name)}",)
-
-
 def flags_of(model: type[Any]) -> list[inspect.Parameter]:
     """Return a flag for each field of a model of options."""
     return [_flag_of(name, about) for name, about in model.model_fields.items()]
@@ -164,7 +144,7 @@ def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
         described |= {"parser": _bytes, "metavar": "SIZE"}
     elif kind not in (int, float, bool):
         kind = str
-    is_switch = kind is bool and name not in _SPELLED
+    is_switch = kind is bool and name not in SPELLED
     flags = (f"{spelled(name)[0]}/--no-{dashed(name)}",) if is_switch else spelled(name)
     annotated = kind if default is not None and kind is not list[str] else kind | None
     return flag(name, annotated, default, *flags, **described)
@@ -185,8 +165,3 @@ def _bytes(text: str | int) -> int:
         return parse_size(str(text))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-
-
-def dashed(name: str) -> str:
-    """Write a name as flags and calls have it."""
-    return name.replace("_", "-")

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flags import argument, dashed, flag, in_texts, spelled
+from memplan.api.cli.flags import argument, flag, in_texts
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
+from memplan.api.flag_names import dashed, spelled
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import flags_for
-from memplan.api.cli.flags import dashed, spelled
+from memplan.api.flag_names import dashed, spelled
 from memplan.capabilities import MODULES
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant

@@ -20,7 +20,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from memplan.api.refusals import RefusalError, UnavailableError, in_fields
+from memplan.api.flag_names import in_fields
+from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from memplan.api.flag_names import in_fields
 from memplan.api.jobs.answering import do_job
 from memplan.api.logs import log_fault
-from memplan.api.refusals import NotInTimeError, UnavailableError, in_fields
+from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import PLAN
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Claim, JobOutcome, WorkAnswer

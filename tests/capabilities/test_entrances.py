@@ -13,8 +13,8 @@ import pytest
 
 import memplan
 from memplan.api.cli.commands import COMMANDS, LOCALS
-from memplan.api.cli.flags import spelled
 from memplan.api.cli.main import main
+from memplan.api.flag_names import spelled
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import read_body_options, read_question
 from memplan.capabilities.capability import Capability, Control

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flags import flags_of, options_given, spelled
+from memplan.api.cli.flags import flags_of, options_given
 from memplan.api.cli.from_capability import CommandExtras, Invocation, run
 from memplan.api.cli.interrupts import FAULT, INTERRUPTED, WRONG_INPUT
 from memplan.api.cli.streams import (
@@ -23,6 +23,7 @@ from memplan.api.cli.streams import (
     wants_table,
     write,
 )
+from memplan.api.flag_names import spelled
 from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines, unread
 from memplan.capabilities.reading import ReadOptions
