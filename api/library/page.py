@@ -10,6 +10,7 @@ from math import log10
 from statistics import mean
 
 from memplan.api.library.running import SOLVED, Row
+from memplan.planner.errors import counted
 
 SHORTEST_S = 1e-3
 """Times below this count as this: starting a process takes longer."""
@@ -62,9 +63,11 @@ def text_of(rows: Sequence[Row]) -> str:
 def page(rows: Sequence[Row], title: str) -> str:
     """Return the page as HTML without scripts."""
     kinds = sorted({row.kind for row in rows})
-    tables = [_table("All kinds" if len(kinds) > 1 else kinds[0], rows)]
-    if len(kinds) > 1:
-        tables += [_table(kind, [row for row in rows if row.kind == kind]) for kind in kinds]
+    tables = [_table(kind, [row for row in rows if row.kind == kind]) for kind in kinds]
+    compared = run_by_all(rows)
+    if len(kinds) > 1 and compared:
+        caption = "All kinds" if len(compared) == len(rows) else "Problems that every planner ran on"
+        tables.insert(0, _table(caption, compared))
     machines = "; ".join(sorted({row.machine for row in rows}))
     days = sorted({row.day for row in rows})
     loads = [row.load for row in rows]
@@ -75,20 +78,27 @@ def page(rows: Sequence[Row], title: str) -> str:
     about = f"{machines}; {days[0]} to {days[-1]}; load {min(loads):g} to {max(loads):g}; limits "
     limits = ", ".join(f"{limit:g} s" for limit in sorted({row.limit_s for row in rows}))
     profiles = (
-        _profile(rows, "Share of the problems solved within so many seconds", by_ratio=False),
-        _profile(rows, "Share solved within so many times the fastest planner's time", by_ratio=True),
+        _profile(compared or rows, "Share of the problems solved within so many seconds", by_ratio=False),
+        _profile(compared or rows, "Share solved within so many times the fastest planner's time", by_ratio=True),
     )
     parts = [f"<h1>{escape(title)}</h1>", *tables, *profiles, f"<p>{notes}</p>", f"<p>{escape(about + limits)}.</p>"]
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     return head + "".join(parts) + "</html>\n"
 
 
+def run_by_all(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the problems that every planner ran on: figures over other problems do not compare."""
+    planners = {row.planner for row in rows}
+    ran = {(row.planner, row.fingerprint) for row in rows}
+    return [row for row in rows if all((planner, row.fingerprint) in ran for planner in planners)]
+
+
 def _table(caption: str, rows: Sequence[Row]) -> str:
     lines = ["".join(f"<td>{escape(cell)}</td>" for cell in line.cells()) for line in summarised(rows)]
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
-    count = len({row.fingerprint for row in rows})
+    problems = counted(len({row.fingerprint for row in rows}), "problem")
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><caption>{escape(caption)}, {count} problems</caption><tr>{head}</tr>{body}</table>"
+    return f"<table><caption>{escape(caption)}, {problems}</caption><tr>{head}</tr>{body}</table>"
 
 
 def _profile(rows: Sequence[Row], caption: str, *, by_ratio: bool) -> str:

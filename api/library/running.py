@@ -10,6 +10,7 @@ import contextlib
 import csv
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -86,8 +87,10 @@ def _digits(value: float | None) -> str:
     return "" if value is None else f"{value:g}" if value % 1 else str(int(value))
 
 
-def run(library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float) -> Iterator[Row]:
-    """Yield a row for each problem, one after the other."""
+def run(
+    library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float, better: Path
+) -> Iterator[Row]:
+    """Yield a row for each problem, one after the other; plans that are better than what was known go to `better`."""
     for entry in wanted:
         load, day = round(os.getloadavg()[0], 2), datetime.now(UTC).date().isoformat()
         with tempfile.TemporaryDirectory() as folder:
@@ -95,6 +98,11 @@ def run(library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limi
             line = planner.line(entry, library.problem(entry).resolve(), out, limit_s)
             status, wall_s, cpu_s, said = _measured(line, limit_s + GRACE_S)
             outcome, value, message = _outcome(library, entry, planner, out, status, said)
+            if outcome == "better":
+                better.mkdir(parents=True, exist_ok=True)
+                kept = better / f"{entry.kind}-{out.name}"
+                shutil.copyfile(out, kept)
+                message = f"{message}; submit {kept}"
         yield Row(
             fingerprint=entry.fingerprint,
             kind=entry.kind,
@@ -154,7 +162,7 @@ def _outcome(
     except (BrokenRuleError, FormatError, UnicodeDecodeError) as error:
         return "invalid", None, str(error)
     if entry.best is None or value < entry.best:
-        return "better", value, f"submit it: {entry.best} was known"
+        return "better", value, "none was known" if entry.best is None else f"{entry.best:,} was known"
     return ("solved" if value == entry.best else "plan"), value, ""
 
 

@@ -122,6 +122,8 @@ def run(
 ) -> None:
     """Run a planner on problems, check its plans, and sum up all rows.
 
+    A plan that is better than the best known one is kept in the folder ROWS.better, beside the rows, to be submitted.
+
     In the command, {seconds} is the time limit; {kind} and {limit} are as list has them; {capacity} is the limit, or
     else the best known value: problems that have neither are left out. Exit status: 0; 2 wrong input; 3 a plan was
     invalid or a claim was wrong.
@@ -138,7 +140,8 @@ def run(
         if len(wanted) < len(chosen):
             left_out = len(chosen) - len(wanted)
             say(f"{left_out} left out: no checker judges plans of their kind, or they have no single capacity")
-        for number, row in enumerate(write_rows(output, run_planner(opened, wanted, planner, time_limit)), start=1):
+        made = run_planner(opened, wanted, planner, time_limit, output.with_suffix(".better"))
+        for number, row in enumerate(write_rows(output, made), start=1):
             value = "" if row.value is None else f" {row.value:,}"
             say(f"[{number}/{len(wanted)}] {row.name}: {row.outcome}{value}, {row.wall_s:.3f} s {row.message}")
     rows = read_rows(output)

@@ -103,7 +103,7 @@ class Reasoning:
         if self.with_enough and not self.control.cancelled.is_set():
             size = enough(self.problem, found.pool, self._least(found), self.control.child(_ENOUGH_SHARE))
             if size is not None:
-                message = f"{found.message}; {size.size} bytes would do"
+                message = f"{found.message}; {size.size:,} bytes would do"
                 needed = size.size if size.proved else found.needed
                 found = found.model_copy(update={"would_do": size, "message": message, "needed": needed})
         found = found.model_copy(update={"wall_time_s": self.control.wall_time_s})

@@ -17,7 +17,7 @@ def sentence(problem: Problem, found: Explanation) -> str:
     buffers = f"{counted(count, 'buffer')} ({_listed([shown(name) for name in found.buffers], count)})"
     if found.missing_bytes is not None and found.time is not None:
         alone = "" if count > 1 else " alone"
-        lacks = f"lacks {found.missing_bytes} byte{'s' * (found.missing_bytes != 1)} at time {found.time}"
+        lacks = f"lacks {counted(found.missing_bytes, 'byte')} at time {found.time}"
         text = f"pool {shown(found.pool)} {lacks}; {buffers}{alone}"
         text += " do not fit" if count > 1 else " does not fit"
     else:
@@ -37,7 +37,7 @@ def sentence(problem: Problem, found: Explanation) -> str:
 
 def _pool(found: Explanation) -> str:
     """Say which pool does not hold buffers, with its size where it has one."""
-    size = "" if found.capacity in (None, ADDRESS_SPACE - 1) else f" ({found.capacity} bytes)"
+    size = "" if found.capacity in (None, ADDRESS_SPACE - 1) else f" ({found.capacity:,} bytes)"
     return f"pool {shown(found.pool)}{size} does not hold"
 
 
@@ -45,7 +45,7 @@ def rule_text(rule: RuleMember) -> str:
     """Say a rule in some words."""
     if rule.rule == "reserved":
         value = rule.value if isinstance(rule.value, tuple) else (0, 0)
-        return f"the reserved range of {value[1]} bytes at {value[0]} of pool {shown(rule.pool)}"
+        return f"the reserved range of {value[1]:,} bytes at {value[0]:,} of pool {shown(rule.pool)}"
     if rule.rule == "pool_alignment":
         return f"the alignment {rule.value} of pool {shown(rule.pool)}"
     if rule.rule in FIELDS:

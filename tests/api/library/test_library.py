@@ -10,7 +10,7 @@ import pytest
 from memplan.api.library.checking import check
 from memplan.api.library.entries import Entry, ProblemLibrary, write_file
 from memplan.api.library.fingerprints import features, fingerprint
-from memplan.api.library.page import page, summarised
+from memplan.api.library.page import page, run_by_all, summarised
 from memplan.api.library.running import Planner, read_rows, run, write_rows
 from memplan.api.library.submitting import Finder, submit
 from memplan.planner.errors import OptionError
@@ -142,12 +142,36 @@ def test_a_run_is_worth_what_its_plan_is(
     program.write_text("#!/bin/sh\n" + script.replace("{known}", str(known)).replace("{out}", '"$2"') + "\n")
     program.chmod(0o755)
     planner = Planner("mine", f"{program} {{problem}} {{out}}", infeasible_status=1)
-    rows = list(write_rows(tmp_path / "rows.csv", run(library, [one(library, name)], planner, 5.0)))
+    made = run(library, [one(library, name)], planner, 5.0, tmp_path / "better")
+    rows = list(write_rows(tmp_path / "rows.csv", made))
     assert [(row.outcome, row.value) for row in rows] == [(outcome, value)]
     assert [(row.outcome, row.value) for row in read_rows(tmp_path / "rows.csv")] == [(outcome, value)]
     (line,) = summarised(rows)
     assert line.par2_s == (10.0 if outcome != "solved" else rows[0].wall_s)
     assert "mine" in page(rows, "Runs")
+
+
+def test_planners_are_compared_on_what_all_of_them_ran(library: ProblemLibrary, tmp_path: Path) -> None:
+    rows = []
+    for planner, names in (("mine", ["three", "seven"]), ("yours", ["seven"])):
+        wanted = [one(library, name) for name in names]
+        rows += list(run(library, wanted, Planner(planner, "true {out}"), 5.0, tmp_path / "better"))
+    assert [(row.planner, row.name) for row in run_by_all(rows)] == [("mine", "seven"), ("yours", "seven")]
+    text = page(rows, "Runs")
+    assert "Problems that every planner ran on, 1 problem<" in text
+    assert "All kinds" not in text
+    assert "All kinds, 2 problems" in page(rows[:2], "Runs")
+
+
+def test_a_better_plan_of_a_run_is_kept_to_be_submitted(library: ProblemLibrary, tmp_path: Path) -> None:
+    submit(library, one(library, "three"), b"id,offset\na,0\nb,4\nc,8\n", FINDER)
+    known = tmp_path / "known"
+    known.write_bytes(BEST)
+    planner = Planner("mine", f"cp {known} {{out}}")
+    (row,) = run(library, [one(library, "three")], planner, 5.0, tmp_path / "better")
+    (kept,) = (tmp_path / "better").iterdir()
+    assert (row.outcome, row.message) == ("better", f"12 was known; submit {kept}")
+    assert submit(library, one(library, "three"), kept.read_bytes(), FINDER).word == "better, added"
 
 
 def test_a_planner_has_what_it_asks_for_and_no_problem_without(library: ProblemLibrary) -> None:
