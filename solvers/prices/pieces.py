@@ -67,12 +67,6 @@ class Piece:
         reserved = np.ascontiguousarray(self.reserved)
         return PieceTable(size, lowest, highest, step, first, other, price, grid, gap, reserved, self.shift)
 
-    @cached_property
-    def is_plain(self) -> bool:
-        """True where two meet exactly where their bytes do."""
-        named = self.price != 0
-        return bool((self.grid[named] == 1).all() and (self.gap[named] == 0).all())
-
     def among(self, chosen: I64, is_exact: bool = False) -> Piece:
         """Return the piece of some buffers, in the coarsest units that the cheapest plan needs, or in the same."""
         own = {name: getattr(self, name)[chosen] for name in ("members", "size", "lowest", "highest", "step")}

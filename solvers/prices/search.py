@@ -23,7 +23,7 @@ from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.prices.core.walk import Walk, walk
 from memplan.solvers.prices.cuts import MOST_PAIRS, cut_bounds
-from memplan.solvers.prices.few_places import least_price
+from memplan.solvers.prices.few_places import least_price_of
 from memplan.solvers.prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets
 from memplan.solvers.search.incumbent import Search
 
@@ -167,7 +167,7 @@ class _PriceSearch:
 
     def _search_places(self, one: _OpenPiece, most_nodes: int) -> None:
         nodes = int(min(most_nodes, self.work_left / _WORK_PER_NODE)) if self.search.deterministic else most_nodes
-        found = least_price(one.piece, one.price, nodes, self.search.flag)
+        found = least_price_of(one.piece, one.price, nodes, self.search.flag)
         if found is None:
             return
         self.work_left -= found.nodes * _WORK_PER_NODE

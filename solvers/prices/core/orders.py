@@ -1,4 +1,4 @@
-"""The cheapest plan whose pairs meet otherwise than in some known plans; orders.cpp."""
+"""The cheapest plan whose pairs meet otherwise than in some known plans; priced_orders.hpp."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import NamedTuple
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 from memplan.solvers.prices.core import LIBRARY
+
+STOPPED = -2
 
 
 class Orders(NamedTuple):
@@ -33,4 +35,4 @@ class Orders(NamedTuple):
 
 
 least_orders = LIBRARY.kernel("least_orders", tables=2)
-"""`least_orders(piece, orders)`: return the least price, NONE_BELOW, or STOPPED by the limit of nodes or by flag[0]."""
+"""`least_orders(piece, orders)`: return the least price, -1 for none, or STOPPED by the limit of nodes or flag[0]."""

@@ -1,4 +1,4 @@
-"""A cheaper plan by annealed ejection; walk.cpp."""
+"""A cheaper plan by annealed ejection; walk.hpp."""
 
 from __future__ import annotations
 

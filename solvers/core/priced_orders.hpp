@@ -1,9 +1,9 @@
 // The cheapest plan whose pairs share bytes otherwise than in some known plans: for every two buffers the search decides
 // which lies below the other or, where that only costs something, that they meet; starts follow from that.
+#pragma once
 #include "piece.hpp"
 
 namespace memplan::prices {
-namespace {
 
 // See `Orders` in orders.py.
 struct Orders {
@@ -33,10 +33,11 @@ struct Pair {
   i64 number;
 };
 
-class Search {
+template <class IsOver>
+class OrderSearch {
  public:
-  Search(const PieceTable &piece, const Orders &run, Arena &arena)
-      : piece_(piece), run_(run), n_(piece.size.size), top_(run.upper) {
+  OrderSearch(const PieceTable &piece, const Orders &run, IsOver &is_over, Arena &arena)
+      : piece_(piece), run_(run), n_(piece.size.size), top_(run.upper), pace_(is_over) {
     n_pairs_ = piece.other.size / 2;
     pairs_ = arena.array<Pair>(n_pairs_);
     width_ = 2 * n_ + n_pairs_;
@@ -149,7 +150,7 @@ class Search {
 
   // Draw all conclusions; false where nothing is left, or nothing that is cheap or different enough.
   bool conclude() {
-    for (i64 passes = 0;; ++passes) {
+    for (i64 passes = 0; !pace_(8 * n_pairs_ + width_); ++passes) {
       has_moved_ = is_new_ = false;
       for (i64 p = 0; p < n_pairs_; ++p)
         if (!narrow(pairs_[p], mask_[p])) return false;
@@ -164,6 +165,7 @@ class Search {
       if (!is_cheap() || !is_different()) return false;
       if (!is_new_) return true;
     }
+    return false;
   }
 
   bool is_cheap() {
@@ -215,8 +217,8 @@ class Search {
 
   // Decide what is open, from the state of a depth on; false where the search must stop.
   bool go_on(i64 depth) {
-    if (++nodes_ > run_.most_nodes || ((nodes_ & 255) == 0 && is_set(run_.flag))) return false;
-    if (!conclude()) return true;
+    if (++nodes_ > run_.most_nodes) return false;
+    if (!conclude()) return !pace_.is_over();
     i64 chosen = kAbsent, fewest = kMost, tightest = kMost;
     for (i64 p = 0; p < n_pairs_; ++p) {
       const i64 mask = mask_[p], options = (mask & 1) + (mask >> 1 & 1) + (mask >> 2);
@@ -259,11 +261,7 @@ class Search {
   Array<Pair> pairs_{nullptr, 0};
   Rows<i64> states_{nullptr, 0, 0};
   i64 *low_ = nullptr, *high_ = nullptr, *mask_ = nullptr;
+  Pace<IsOver> pace_;
 };
 
-}  // namespace
 }  // namespace memplan::prices
-
-MEMPLAN_KERNEL memplan_least_orders(const memplan::prices::PieceTable *piece, const memplan::prices::Orders *run) {
-  return memplan::run_in_arena<memplan::prices::Search>(*piece, *run);
-}

@@ -1,30 +1,33 @@
 // The least price on few places: Russian dolls, in which the best of the last buffers bounds what more of them cost.
+#pragma once
 #include "piece.hpp"
 
 namespace memplan::prices {
-namespace {
 
-// See `Dolls` in dolls.py.
+// A search for plans that cost less than `upper`, all starts at some of the places, which ascend; entries have no grid or
+// gap. Buffers are placed in an order; twin[r] is the position in it of an earlier one that can be exchanged with the one
+// at r, or ABSENT. With `is_colours` all places are alike; with `is_mirrored` a plan turned upside down is one as well.
+// `at` is filled with the best plan, `counts` with (nodes, a price that no plan is below).
 struct Dolls {
   Array<i64> place;
   Array<i64> order;
   Array<i64> twin;
-  i64 is_colours;
-  i64 is_mirrored;
+  bool is_colours;
+  bool is_mirrored;
   i64 upper;
   i64 most_nodes;
   Array<i64> at;
   Array<i64> counts;
-  Array<i64> flag;
 };
 
-class Search {
+template <class IsOver>
+class DollSearch {
  public:
-  Search(const PieceTable &piece, const Dolls &run, Arena &arena)
-      : piece_(piece), run_(run), n_(piece.size.size), places_(run.place.size) {
+  DollSearch(const PieceTable &piece, const Dolls &run, IsOver &is_over, Arena &arena)
+      : piece_(piece), run_(run), n_(piece.size.size), places_(run.place.size), pace_(is_over) {
     const i64 cells = n_ * places_;
     rank_ = arena.array<i64>(n_), here_ = arena.array<i64>(n_), best_ = arena.array<i64>(n_);
-    doll_ = arena.array<i64>(n_ + 1), least_ = arena.array<i64>(n_);
+    doll_ = arena.array<i64>(n_ + 1);
     weight_ = arena.rows<i64>(n_, n_);
     pay_ = arena.array<i64>(cells), banned_ = arena.array<i64>(cells);
     from_ = arena.array<i64>(cells), past_ = arena.array<i64>(cells);
@@ -60,6 +63,7 @@ class Search {
         if (weight != kNever) weight = piece_.price[k] == kNever ? kNever : weight + piece_.price[k];
       }
       for (i64 p = 0; p < places_; ++p) {
+        pace_(piece_.reserved.size + 20);
         const i64 at = run_.place[p], end = at + piece_.size[v];
         bool is_legal = at >= piece_.lowest[v] && at <= piece_.highest[v] && (at - piece_.lowest[v]) % piece_.step[v] == 0;
         for (i64 k = 0; k < piece_.reserved.size; ++k)
@@ -89,7 +93,7 @@ class Search {
 
   // Place the buffers from `r` on, with `cost` paid before them; false where the search must stop.
   bool go_on(i64 r, i64 used, i64 cost) {
-    if (++nodes_ > run_.most_nodes || ((nodes_ & 1023) == 0 && is_set(run_.flag))) return false;
+    if (++nodes_ > run_.most_nodes || pace_((n_ - r + 1) * places_)) return false;
     if (r == n_) {
       top_ = cost;
       std::copy(here_.begin(), here_.end(), best_.begin());
@@ -133,14 +137,10 @@ class Search {
   const PieceTable &piece_;
   const Dolls &run_;
   const i64 n_, places_;
-  Array<i64> rank_, here_, best_, doll_, least_, pay_, banned_, from_, past_, choice_;
+  Array<i64> rank_, here_, best_, doll_, pay_, banned_, from_, past_, choice_;
   Rows<i64> weight_{nullptr, 0, 0};
   i64 first_ = 0, top_ = 0, enough_ = 0, nodes_ = 0;
+  Pace<IsOver> pace_;
 };
 
-}  // namespace
 }  // namespace memplan::prices
-
-MEMPLAN_KERNEL memplan_open_dolls(const memplan::prices::PieceTable *piece, const memplan::prices::Dolls *run) {
-  return memplan::run_in_arena<memplan::prices::Search>(*piece, *run);
-}

@@ -1,5 +1,6 @@
 // Buffers of one pool whose pairs cost something where they meet, or must not meet at all.
 #pragma once
+#include "pace.hpp"
 #include "stack.hpp"
 
 namespace memplan::prices {
@@ -22,7 +23,7 @@ struct PieceTable {
 // The price of a pair that must not meet.
 inline constexpr i64 kNever = -1;
 
-// What a search for the least price returns in its place, see dolls.py.
+// What a search for the least price returns in its place.
 enum Outcome : i64 { kNoneBelow = -1, kStopped = -2 };
 
 struct Span {

@@ -1,9 +1,9 @@
 // A cheaper plan by annealed ejection: a buffer goes where prices, and a fee for each one it throws out, are least; those
 // that were thrown out go on in the same way.
+#pragma once
 #include "piece.hpp"
 
 namespace memplan::prices {
-namespace {
 
 // See `Walk` in walk.py.
 struct Walk {
@@ -19,11 +19,11 @@ struct Walk {
 enum Number { kRandom, kCost, kLeast };
 
 // Fees are parts of a price.
-constexpr i64 kPart = 1024;
-constexpr i64 kBan = i64{1} << 44;
+inline constexpr i64 kPart = 1024;
+inline constexpr i64 kBan = i64{1} << 44;
 // Up to so many starts, asking each is cheaper than sorting where the price changes.
-constexpr i64 kFewStarts = 4096;
-constexpr i64 kMostThrown = 12;
+inline constexpr i64 kFewStarts = 4096;
+inline constexpr i64 kMostThrown = 12;
 
 struct Change {
   i64 at;
@@ -35,10 +35,11 @@ struct Undo {
   i64 at;
 };
 
+template <class IsOver>
 class Walker {
  public:
-  Walker(const PieceTable &piece, const Walk &run, Arena &arena)
-      : piece_(piece), run_(run), n_(piece.size.size), random_(run.numbers[kRandom]) {
+  Walker(const PieceTable &piece, const Walk &run, IsOver &is_over, Arena &arena)
+      : piece_(piece), run_(run), n_(piece.size.size), random_(run.numbers[kRandom]), pace_(is_over) {
     i64 most = 0, starts = 0;
     for (i64 v = 0; v < n_; ++v) {
       most = std::max(most, piece.first[v + 1] - piece.first[v]);
@@ -54,11 +55,8 @@ class Walker {
 
   i64 run() {
     const Array<i64> &numbers = run_.numbers;
-    for (i64 done = 0; done < run_.steps && numbers[kLeast] > run_.goal; ++done) {
-      if ((done & 255) == 0) {
-        if (is_set(run_.flag)) break;
-        list_busy();
-      }
+    for (i64 done = 0; done < run_.steps && numbers[kLeast] > run_.goal && !pace_.is_over(); ++done) {
+      if ((done & 255) == 0) list_busy();
       step();
     }
     numbers[kRandom] = random_;
@@ -77,8 +75,9 @@ class Walker {
     return power;
   }
 
-  i64 paid(i64 v) const {
+  i64 paid(i64 v) {
     i64 total = 0;
+    pace_(4 * (piece_.first[v + 1] - piece_.first[v]));
     for (i64 k = piece_.first[v]; k < piece_.first[v + 1]; ++k) {
       const i64 at = run_.at[piece_.other[k]];
       if (piece_.price[k] > 0 && at >= 0 && meeting(piece_, v, k, at).has(run_.at[v])) total += piece_.price[k];
@@ -121,6 +120,7 @@ class Walker {
     }
     for (i64 r = 0; r < piece_.reserved.size; ++r)
       change({piece_.reserved[r][0] - piece_.size[v] + 1, piece_.reserved[r][1]}, kBan);
+    pace_(is_few_ ? piece_.highest[v] : 16 * count);
     i64 least = kBan, found = kAbsent, ties = 0, level = 0;
     // From one change to the next all starts are equal; the outermost two of them leave the largest gaps.
     auto consider = [&](i64 from, i64 past) {
@@ -245,11 +245,7 @@ class Walker {
   Array<i64> by_start_{nullptr, 0}, fee_{nullptr, 0}, is_fixed_{nullptr, 0}, busy_{nullptr, 0};
   Stack<Undo> undo_{{nullptr, 0}};
   Stack<i64> queue_{{nullptr, 0}};
+  Pace<IsOver> pace_;
 };
 
-}  // namespace
 }  // namespace memplan::prices
-
-MEMPLAN_KERNEL memplan_walk(const memplan::prices::PieceTable *piece, const memplan::prices::Walk *run) {
-  return memplan::run_in_arena<memplan::prices::Walker>(*piece, *run);
-}
