@@ -65,11 +65,6 @@ def test_plans_inside_of_files_are_valid_and_take_what_the_files_say(name: str) 
     assert found.own_peak == pytest.approx(peak_of(found), rel=0.05)
 
 
-@pytest.mark.parametrize("name", ["dumps/network_allocated.relax", "dumps/resnet50.iree.txt", "models/view.tflite"])
-def test_files_without_offsets_have_no_plan(name: str) -> None:
-    assert read_model((TESTS / name).read_bytes(), name).own_plan is None
-
-
 @pytest.mark.parametrize("write", [lambda value: json.dumps(value).encode(), pickle.dumps])
 def test_snapshots_of_pytorch_are_read_as_json_and_as_pickles(write: Any) -> None:
     data = write(SNAPSHOT)

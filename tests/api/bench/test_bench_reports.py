@@ -98,10 +98,6 @@ def test_a_report_keeps_to_a_hundred_columns_whatever_the_files_are_called() -> 
     assert max(len(line) for line in lines if name not in line) <= 100
 
 
-def test_a_report_on_nothing_says_so() -> None:
-    assert "0 of 0 instances" in text_report(Summary([]))
-
-
 def test_results_with_several_limits_are_kept_apart() -> None:
     longer = ROWS[0].model_copy(update={"time_limit_s": 60.0})
     assert Summary([ROWS[0], longer]).solvers == ["ours (10 s)", "ours (60 s)"]

@@ -34,13 +34,6 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_results(path) == rows
 
 
-def test_each_row_can_be_read_as_soon_as_it_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
-    with appending(path) as (_, file):
-        write_result(file, result())
-        assert read_results(path) == [result()]
-
-
 def test_a_last_line_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     whole, cut = (result(seed=seed).model_dump_json() for seed in (1, 2))
@@ -78,11 +71,6 @@ def test_a_file_that_holds_something_else_is_refused_and_left_alone(tmp_path: Pa
         pass
     assert str(caught.value).startswith(f"{path}, line 2: {message}")
     assert path.read_text().endswith(f"{line}\n")
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="No such file"):
-        read_results(tmp_path / "nowhere.jsonl")
 
 
 def test_solvers_take_turns_on_each_instance() -> None:

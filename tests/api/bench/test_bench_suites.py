@@ -23,12 +23,6 @@ def test_a_folder_stands_for_its_files_in_order(folder: Path) -> None:
     assert instances(str(folder)) == [str(folder / "one.csv"), str(folder / "two.csv")]
 
 
-def test_a_file_stands_for_itself(folder: Path) -> None:
-    name = str(folder / "one.csv")
-    assert instances(name) == [name]
-    assert pose(name).problem.buffers.ids == ("a", "b", "c")
-
-
 def test_a_listing_tells_peaks_and_pools(folder: Path) -> None:
     (folder / "index.json").write_text(
         '[{"file": "one.csv", "peer_peaks": {"x": 28, "y": 24, "z": {"bufsizes": [1]}}, "more": 1},'

@@ -172,19 +172,14 @@ def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--budget", "sram=1 parsec"], 'budget: must be a size such as 4096, 64kB or 1MiB, got "1 parsec"'),
-        (["--tolerance", "much"], 'tolerance: must be a size or a percentage, such as 512, 1KiB or 2%, got "much"'),
         (["-o", "report.txt"], "output: must end in .html, .json, .md, .sarif, .xml, got"),
         (["-o", "report.html"], "page: needs a baseline, whose plan is shown beside this one"),
         (["-o", "nowhere/report.md"], "nowhere/report.md: no such directory: "),
         (["--baseline", "nothing.json"], "nothing.json: no such file or directory"),
-        (["--baseline-problem", MODEL], "baseline-problem: must come with a baseline"),
         (
             ["--views", "separate"],
             "{file}: dims, views, scratch: must be given for models only (tflite, onnx",
         ),
-        (["--save-plan", "plan.txt"], "plan.txt: must end in .json or .csv"),
-        (["--time-limit", "0"], "time-limit: must be greater than 0"),
     ],
 )
 def test_wrong_input_is_status_2(options: list[str], sentence: str, file: str, capfd: Captured) -> None:

@@ -99,12 +99,7 @@ def test_a_format_whose_planner_is_not_known_is_compared_with_no_planner(tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (
-            ["--dim", "batch"],
-            "dim: must be NAME=SIZE, as in batch=1, or of an input NAME=SIZE,",
-        ),
         (["--dim", "a=1", "--dim", "a=2"], 'dim: must be given once for each name, got "a" again'),
-        (["--alignment", "0"], "alignment: must be at least 1, got 0"),
         (["--dim", "batch=1"], '{file}: dim: must not be given, as TFLite names no dimensions, got "batch"'),
     ],
 )
@@ -121,18 +116,6 @@ def test_what_is_read_of_a_file_is_printed(file: str, capfd: Captured) -> None:
     assert main(["convert", file, "--format", "table"]) == 0
     assert capfd.readouterr().out == "tflite: 7 buffers, 1 pool\n"
     assert main(["convert", str(Path(file).with_name("none"))]) == 2
-
-
-def test_a_problem_is_no_model(tmp_path: Path, capfd: Captured) -> None:
-    path = tmp_path / "problem.json"
-    path.write_text('{"buffers": []}')
-    assert main(["compare", str(path)]) == 2
-    assert "problem.json: must be a model file" in capfd.readouterr().err
-
-
-def test_a_model_is_planned_like_a_problem(file: str, capfd: Captured) -> None:
-    assert main(["plan", file]) == 0
-    assert json.loads(capfd.readouterr().out)["peak"] == 224
 
 
 def test_a_model_is_converted_to_the_problem_that_it_poses(file: str, tmp_path: Path, capfd: Captured) -> None:

@@ -70,13 +70,3 @@ def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
     assert main(["convert", VIEW, plan, "-o", written, "--views", views]) == 0
     data = Path(written).read_bytes()
     assert read_model(data).own_peak == json.loads(Path(plan).read_text())["peak"]
-
-
-def test_options_of_models_are_for_models(files: tuple[str, str], capfd: Captured) -> None:
-    assert main(["convert", *files, "--to", "triples", "-o", "-", "--views", "separate"]) == 2
-    assert "must be given for models only" in capfd.readouterr().err
-
-
-def test_only_one_of_problem_and_plan_is_standard_input(capfd: Captured) -> None:
-    assert main(["convert", "-", "-", "--to", "triples", "-o", "-"]) == 2
-    assert "files: only one of them must be standard input, got - twice" in capfd.readouterr().err

@@ -66,19 +66,6 @@ def test_options_of_the_solve_hold_for_the_best_peak(files: Path) -> None:
     assert json.loads(made.read_text())["kept"]["moved"] == 0
 
 
-@pytest.mark.parametrize(
-    ("option", "sentence"),
-    [
-        (["--solver", "best"], "solver: must be one of auto, "),
-        (["--profile", "speed"], 'profile: must be size where an old plan is kept, got "speed"'),
-        (["--accept", "many"], "accept: must be fit or a percentage"),
-    ],
-)
-def test_what_does_not_go_with_it_is_refused(files: Path, capfd: Captured, option: list[str], sentence: str) -> None:
-    assert main(["plan", str(files / "new.csv"), "--keep", str(files / "old.csv"), *option]) == 2
-    assert sentence in capfd.readouterr().err
-
-
 def test_an_old_plan_that_is_none_is_wrong_input(files: Path, capfd: Captured) -> None:
     (files / "bad.json").write_text('{"placements": [{"id": "a"}]}')
     assert main(["plan", str(files / "new.csv"), "--keep", str(files / "bad.json")]) == 2

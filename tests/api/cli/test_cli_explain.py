@@ -56,11 +56,6 @@ def test_plan_and_check_give_the_reason(problem_file: str, capfd: Captured) -> N
     assert "2 buffers (0, 1) do not fit" in capfd.readouterr().out
 
 
-def test_wrong_limits_are_refused(problem_file: str, capfd: Captured) -> None:
-    assert main(["explain", problem_file, "--explain-limit", "0"]) == 2
-    assert "explain-limit: must be greater than 0.0, got 0.0" in capfd.readouterr().err
-
-
 def test_repairs_are_told_as_json_and_in_words(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--repairs", "2", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)["repairs"]

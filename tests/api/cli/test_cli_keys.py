@@ -62,13 +62,6 @@ def test_scopes_are_those_that_are_asked_for(capfd: Captured) -> None:
     assert [key["scopes"] for key in keys(capfd)] == [["admin", "read"]]
 
 
-def test_a_revoked_key_stays_in_the_list(capfd: Captured) -> None:
-    main(["keys", "add", "farm"])
-    assert main(["keys", "revoke", "farm"]) == 0
-    (found,) = keys(capfd)
-    assert found["revoked_at"] is not None
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -50,15 +50,6 @@ def test_a_profile_goes_to_the_service_with_an_older_plan(server: Running, tmp_p
         assert 'profile: must be size where an old plan is kept, got "speed"' in capfd.readouterr().err
 
 
-def test_the_reason_is_the_same_here_and_there(server: Running, capfd: Captured) -> None:
-    told = []
-    for where in ([], ["--server", url(server)]):
-        assert main(["plan", str(EXAMPLE), "--capacity", "1MiB", "--deterministic", "-q", *where]) == 1
-        told.append(json.loads(capfd.readouterr().out))
-    assert told[0] == told[1]
-    assert (told[0]["explanation"]["kind"], told[0]["explanation"]["irreducible"]) == ("live-set", True)
-
-
 def test_the_service_may_be_named_by_the_environment(
     server: Running, capfd: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,9 +63,7 @@ def test_the_service_may_be_named_by_the_environment(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--solver", "best"], "server: solver: must be one of auto, "),
         (["--accept", "soon"], 'server: accept: must be fit or a percentage such as 5%, got "soon"'),
-        (["--time-limit", "0"], "time-limit: must be greater than 0.0, got 0.0"),
     ],
 )
 def test_what_the_service_refuses_is_one_line(

@@ -81,7 +81,6 @@ def test_an_application_is_a_problem_as_others(capfd: Captured) -> None:
     ("arguments", "message"),
     [
         (["--together", "none"], "must be given for several files only, got"),
-        (["-o", "folder/"], "output: must be a folder for several files, or with reorder"),
         ([str(KWS), "--together", "none", "--reorder"], "reorder: must not be given with several files"),
     ],
 )

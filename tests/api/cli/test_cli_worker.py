@@ -17,7 +17,6 @@ from tests.support.processes import WORKER, below, command, runs
     [
         (["--store", "there:5432"], "MEMPLAN_DATABASE_URL: must begin with sqlite:// or postgresql://"),
         (["--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 402653184, got 1"),
-        (["--memory-limit", "much"], 'memory-limit: must be a size such as 4096, 64kB or 1MiB, got "much"'),
     ],
 )
 def test_what_a_worker_cannot_do_is_told(

@@ -55,11 +55,6 @@ def test_a_cached_plan_has_the_ids_of_the_callers_problem(client: Client) -> Non
     assert verify(other, known) == ()
 
 
-def test_a_problem_that_was_never_planned_has_no_known_plan(client: Client) -> None:
-    rows = [{"id": 0, "size": 77, "start": 0, "end": 1}, {"id": 1, "size": 5, "start": 0, "end": 1}]
-    assert client.known_plan(Problem.model_validate({"buffers": rows})) is None
-
-
 def test_a_job_is_submitted_followed_and_fetched(client: Client) -> None:
     job = client.submit(TWO, priority=3, deadline_s=60)
     assert job.priority == 3
@@ -73,11 +68,6 @@ def test_a_job_is_submitted_followed_and_fetched(client: Client) -> None:
     assert plan.peak == 64
 
 
-def test_a_job_that_is_submitted_twice_is_one(client: Client) -> None:
-    first, second = (client.submit(TWO, idempotency_key="just-once") for _ in range(2))
-    assert first.id == second.id
-
-
 def test_a_job_that_is_cancelled_keeps_its_best_plan(client: Client) -> None:
     job = client.submit(HARD, Options(time_limit_s=120))
     for event in client.events(job.id):
@@ -87,12 +77,6 @@ def test_a_job_that_is_cancelled_keeps_its_best_plan(client: Client) -> None:
     plan = client.job_plan(job.id, HARD)
     assert plan is not None
     assert plan.status == "feasible"
-
-
-def test_jobs_are_listed_page_by_page(client: Client) -> None:
-    named = TWO.model_copy(update={"name": "pages"})
-    wanted = {client.submit(named).id for _ in range(3)}
-    assert {job.id for job in client.jobs(name="pages", limit=2)} == wanted
 
 
 def test_a_batch_is_answered_one_by_one(client: Client) -> None:

@@ -48,11 +48,6 @@ def answering(status: int, body: bytes) -> Iterator[str]:
             thread.join()
 
 
-def test_plans_are_made_here() -> None:
-    plan = Source().plan(PROBLEM)
-    assert (plan.status, plan.peak) == ("optimal", 12)
-
-
 def test_plans_are_made_by_the_service(server: Running) -> None:
     source = Source(f"http://127.0.0.1:{server.port}/", time_limit_s=5, deterministic=True)
     plan = source.plan(PROBLEM)

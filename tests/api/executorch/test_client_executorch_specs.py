@@ -67,12 +67,6 @@ def test_tensors_that_never_meet_share_bytes_and_an_object() -> None:
     assert found.places[first] == found.places[second] == Place(1, 0, 0)
 
 
-def test_tensors_side_by_side_are_in_different_objects() -> None:
-    first, second = Tensor(16, [0, 2]), Tensor(16, [1, 4])
-    found = planned(first, second)
-    assert {found.places[first].mem_obj_id, found.places[second].mem_obj_id} == {0, 1}
-
-
 def test_sizes_are_rounded_up_to_the_alignment_that_is_asked_for() -> None:
     assert planned(Tensor(1, [0, 2]), Tensor(1, [0, 2]), alignment=64).bufsizes == (0, 128)
 

@@ -61,12 +61,8 @@ def test_mistakes_are_answered_over_http_as_by_the_command(mistake: Mistake, ser
 
 NOT_JSON = [
     (b'{"buffers": [', "EOF while parsing a list at line 1 column 13"),
-    (b'{"buffers": []} {}', "trailing characters at line 1 column 17"),
     (b'{"buffers": [{"size": NaN}]}', "expected value at line 1 column 23"),
-    (b'{"buffers": [{"size": -Infinity}]}', "invalid number at line 1 column 24"),
-    (b"{'buffers': []}", "key must be a string at line 1 column 2"),
     (b"[" * 100_000, "recursion limit exceeded at line 1 column 202"),
-    (b'{"buffers": [{"size": ' + b"9" * 5000 + b"}]}", "number out of range at line 1 column 4324"),
     (b'{"buffers": [{"id": "\\ud800"}]}', "unexpected end of hex escape at line 1 column 28"),
 ]
 
@@ -79,34 +75,13 @@ def test_what_is_not_json_is_a_bad_request(server: Running, path: str, body: byt
     assert_problem(answer, 400, f"body: must be JSON: {rule}{near[1]}{near[2]}")
 
 
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        (b'\xff{"buffers": []}', "body: must be JSON in UTF-8, got byte 0xff at 0"),
-        (
-            '{"buffers": []}'.encode("utf-16"),
-            "body: must be a file that is read here, got a text in UTF-16; save it as UTF-8",
-        ),
-        (b'{"buffers": [], "buffers": []}', 'body: must be JSON with each key once in an object, got "buffers" again'),
-    ],
-)
-def test_json_that_two_readers_could_understand_differently_is_not_read(
-    server: Running, body: bytes, sentence: str
-) -> None:
-    assert_problem(server.client.post("/v1/plan", content=body), 400, sentence)
-
-
 CSV = {"content-type": "text/csv"}
-COLUMNS = "must name the columns id, lower, upper, size"
 
 
 @pytest.mark.parametrize(
     ("body", "status", "sentence"),
     [
-        (b"", 400, "problem: must not be empty"),
-        (b"id,lower,upper\n", 400, f"first line: {COLUMNS}, got no 'size'"),
         (b"id,lower,upper,size\na,0,1\n", 400, "line 2: must have 4 cells, as the first line, got 3: 'a,0,1'"),
-        (b"id,lower,upper,size\na,0,1,big\n", 422, "line 2, column 'size': must be an integer, got 'big'"),
         (b"id,lower,upper,size\na,3,1,5\n", 422, "line 2, column 'upper': must be greater than start (3), got 1"),
     ],
 )
@@ -118,27 +93,15 @@ def test_a_wrong_table_is_told_line_and_column(server: Running, body: bytes, sta
     ("content", "sentences"),
     [
         ([], ["body: must be an object, got []"]),
-        ({}, ["problem: is required"]),
         ({"problem": 5}, ["problem: must be an object, got 5"]),
-        ({"problem": {}}, ["buffers: is required"]),
         ({"graph": {}}, ["problem: must not be a graph of operations: /v1/order and /v1/cascade take one"]),
-        ({"options": {}}, ["problem: is required"]),
         ({"problem": PROBLEM, "option": {}, "plan": 1}, ["option: is not a known field", "plan: is not a known field"]),
-        (LATE, ["buffers[3].end: must be greater than start (7), got 5"]),
         ({"problem": LATE}, ["buffers[3].end: must be greater than start (7), got 5"]),
-        ({"buffers": [BUFFER] * 2}, ['buffers[1].id: must be unique, got "a" again (first at buffers[0])']),
         (
             {"buffers": [{**BUFFER, "size": "8"}]},
             ['buffers[0].size: must be an integer, got "8" (did you mean 8, without quotes?)'],
         ),
         ({"buffers": [{**BUFFER, "length": 8}]}, ["buffers[0].length: is not a known field (did you mean size?)"]),
-        ({"buffers": {"a": 1}}, ['buffers: must be a list, got {"a": 1} (did you mean [{...}], a list of one?)']),
-        ({"buffers": [5]}, ["buffers[0]: must be an object, got 5"]),
-        ({"buffers": [], "pools": [{"size": -1}]}, ["pools[0].size: must be at least 0, got -1"]),
-        (
-            {"buffers": [{**BUFFER, "size": 2**63}]},
-            ["buffers[0].size: must be at most 4611686018427387904, got 9223372036854775808"],
-        ),
     ],
 )
 def test_a_wrong_problem_is_told_every_break(server: Running, content: object, sentences: list[str]) -> None:
@@ -150,17 +113,10 @@ def test_a_wrong_problem_is_told_every_break(server: Running, content: object, s
     [
         (None, "options: must be an object, got null"),
         ({"time_limit": 1}, "time_limit: is not a known field (did you mean time_limit_s, an option?)"),
-        ({"time_limit_s": 0}, "time_limit_s: must be greater than 0.0, got 0"),
         ({"time_limit_s": "2"}, 'time_limit_s: must be a number, got "2"'),
         ({"time_limit_s": True}, "time_limit_s: must be a number, got true"),
         ({"time_limit_s": 7200.0}, "time_limit_s: must be at most 3600 on this server, got 7200.0"),
-        ({"solver": None}, "solver: must be a string, got null"),
-        ({"accept": "good"}, 'accept: must be fit or a percentage such as 5%, got "good"'),
-        ({"accept": -1}, "accept: must be fit or a percentage such as 5%, got -1"),
-        ({"accept": []}, "accept: must be fit or a percentage such as 5%, got []"),
         ({"accept": 10**400}, f"accept: must be fit or a percentage such as 5%, got 1{'0' * 56}..."),
-        ({"seed": -1}, "seed: must be at least 0, got -1"),
-        ({"seed": 1.5}, "seed: must be an integer, got 1.5"),
         ({"deterministic": 1}, "deterministic: must be true or false, got 1"),
     ],
 )
@@ -169,20 +125,12 @@ def test_a_wrong_option_is_told(server: Running, options: object, sentence: str)
     assert_problem(answer, 422, sentence)
 
 
-def test_an_unknown_solver_is_told_the_known_ones(server: Running) -> None:
-    answer = server.client.post("/v1/plan", json={"problem": PROBLEM, "options": {"solver": "gurobi"}})
-    assert answer.status_code == 422
-    assert answer.json()["detail"].startswith("solver: must be one of auto, greedy, ")
-
-
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
         ("sed=1", "sed: is not a known field"),
         ("seed=1&seed=2", "seed: must be given once, got 2 values"),
-        ("seed=one", 'seed: must be an integer, got "one"'),
         ("deterministic=maybe", 'deterministic: must be true or false, got "maybe"'),
-        ("time_limit_s=soon", 'time_limit_s: must be a number, got "soon"'),
         ("time_limit_s=nan", 'time_limit_s: must be a finite number, got "nan"'),
         ("capacity=much", 'capacity: must be a size such as 4096, 64kB or 1MiB, got "much"'),
     ],
@@ -228,16 +176,7 @@ def test_an_option_comes_once(server: Running, query: str, content: object, wher
     [
         ({}, ["problem: is required", "plan: is required"]),
         (PROBLEM, ['buffers: must lie in problem, as {"problem": {"buffers": [...]}, "plan": ...}']),
-        ({"problem": PROBLEM, "plan": 5}, ["plan: must be an object, got 5"]),
         ({"problem": PROBLEM, "plan": {"offsets": []}}, ["plan.offsets: is not a known field"]),
-        (
-            {"problem": {"buffers": [{**BUFFER, "end": 0}]}, "plan": {}},
-            ["buffers[0].end: must be greater than start (0), got 0"],
-        ),
-        (
-            {"problem": PROBLEM, "plan": {"placements": [{"id": "a", "pool": "default", "offset": -1}]}},
-            ["plan.placements[0].offset: must be at least 0, got -1"],
-        ),
     ],
 )
 def test_a_wrong_verification_is_told(server: Running, content: object, sentences: list[str]) -> None:
@@ -288,13 +227,7 @@ def test_many_pools_are_too_many(server: Running) -> None:
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("/v2/plan", "path: nothing is at /v2/plan (did you mean /v1/plan?)"),
         ("/plan", "path: nothing is at /plan (did you mean /v1/plan?)"),
-        ("/v1/solve", "path: nothing is at /v1/solve (did you mean /v1/plan?)"),
-        (
-            "/v1/jobs/123/result",
-            'job: there is no "123", or none that this key may see: it was forgotten, or never was',
-        ),
         ("/v1/cascades", "path: nothing is at /v1/cascades (did you mean /v1/cascade?)"),
         ("/anything/else", "path: nothing is at /anything/else (GET /docs shows all calls)"),
         ("/v1/jobs/123", 'job: there is no "123", or none that this key may see: it was forgotten, or never was'),
@@ -332,11 +265,6 @@ def test_a_problem_sent_where_operations_are_asked_for_is_told(server: Running) 
         ("sweep", {"options": {"alignments": [8, [9]]}}, "alignments[1]: must be an integer, got [9]"),
         ("sweep", {}, 'sizes, changes, alignments: one of them is required, got none: as {"sizes": '),
         ("check", {"options": {"budget": ["1k"]}}, "budget: is not a known field (did you mean budgets?)"),
-        (
-            "compare",
-            {},
-            "file: must be a model file, got JSON: of a problem, `memplan plan FILE` and POST /v1/plan make",
-        ),
     ],
 )
 def test_what_is_meant_is_told_in_words_of_a_body(
@@ -358,7 +286,6 @@ TABLE = b"id,lower,upper,size\na,0,1,8\n"
             "text/csv",
             "body: must be CSV, and looks like JSON: send it with content-type: application/json",
         ),
-        (b"buffers:\n - 1", "application/json", "body: must be a file that is read here, got YAML; convert it to JSON"),
         (
             b'{"buffers": [], "keep": {}}',
             "application/json",
@@ -368,11 +295,6 @@ TABLE = b"id,lower,upper,size\na,0,1,8\n"
             b'{"buffers": [], "kind": "order"}',
             "application/json",
             "kind: is not a known field (did you mean ?kind=order in the query of a job?)",
-        ),
-        (
-            b'{"buffers": [], "options": {"time_limit_s": "5s"}}',
-            "application/json",
-            'time_limit_s: must be a number, got "5s" (did you mean 5, without quotes?)',
         ),
         (b"", "application/json", "body: must not be empty, as in `curl --json @FILE`"),
         (b"ok.json", "application/json", "body: must be what is in a file, got its name: write `--json @ok.json`"),

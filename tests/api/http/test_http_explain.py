@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -30,15 +29,6 @@ TIGHT: dict[str, Any] = {
 def server() -> Iterator[Running]:
     with running(Settings()) as found:
         yield found
-
-
-def test_the_reason_names_what_cannot_fit_together(server: Running) -> None:
-    answer = server.client.post("/v1/explain", json=TIGHT).json()
-    assert (answer["status"], sorted(answer["explanation"]["buffers"])) == ("infeasible", ["a", "b"])
-    assert (answer["explanation"]["missing_bytes"], answer["explanation"]["irreducible"]) == (12, True)
-    roomy = TIGHT | {"pools": [{"name": "sram", "size": 112}]}
-    fits = server.client.post("/v1/explain", json=roomy).json()
-    assert (fits["status"], fits["explanation"], fits["pools"][0]["used"]) == ("fits", None, 112)
 
 
 def test_an_answer_that_nothing_fits_links_to_its_explanation(server: Running) -> None:
@@ -80,15 +70,3 @@ def test_the_reason_of_a_deterministic_plan_is_the_same_everywhere(server: Runni
         time.sleep(0.02)
     here = CAPABILITY.write(plan(Problem.model_validate(TIGHT), options=PlanOptions(deterministic=True)))
     assert [*answers, server.client.get(links["result"]).content] == [here] * 3
-
-
-def test_what_is_claimed_is_certified(server: Running) -> None:
-    fits = server.client.post("/v1/certify", json=TIGHT | {"pools": []}).json()
-    assert (fits["kind"], fits["plan"]["status"], fits["reason"]) == ("live-set", "optimal", None)
-    assert fits["sha256"] == sha256(fits["text"].encode()).hexdigest()
-    again = server.client.post("/v1/certify", json={"problem": TIGHT | {"pools": []}, "plan": fits["plan"]}).json()
-    assert again["text"] == fits["text"]
-    assert server.client.post("/v1/certify", json=TIGHT).json()["plan"]["status"] == "infeasible"
-    wrong = {"placements": [{"id": name, "pool": "default", "offset": 0} for name in "abc"], "status": "optimal"}
-    refused = server.client.post("/v1/certify", json={"problem": TIGHT | {"pools": []}, "plan": wrong})
-    assert (refused.status_code, refused.json()["detail"].startswith("plan: ")) == (422, True)

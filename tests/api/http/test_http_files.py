@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.operations.graph import write_graph
-from memplan.systems.model_graph import read_model_graph
-from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from tests.support.server import Running, running
 
@@ -20,7 +17,6 @@ MODEL = (Path(__file__).parents[2] / "models" / "view.tflite").read_bytes()
 BYTES = {"Content-Type": "application/octet-stream"}
 CSV = {"Content-Type": "text/csv"}
 TABLE = "id,lower,upper,size\na,0,3,64\nb,2,5,48\n"
-GRAPH = json.loads(write_graph(read_model_graph(MODEL, "view.tflite", ModelOptions()).graph))
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +29,6 @@ def post(server: Running, path: str, status: int = 200, **sent: Any) -> Any:
     answer = server.client.post(path, **sent)
     assert answer.status_code == status, answer.text
     return answer.json()
-
-
-@pytest.mark.parametrize("name", ["order", "cascade"])
-def test_a_model_is_a_graph_of_operations(server: Running, name: str) -> None:
-    by_file = post(server, f"/v1/{name}?name=view.tflite&time_limit_s=20", content=MODEL, headers=BYTES)
-    by_graph = post(server, f"/v1/{name}?time_limit_s=20", json=GRAPH)
-    one, other = (
-        [answer.get("peak"), [point["peak"] for point in answer.get("points", ())]] for answer in (by_file, by_graph)
-    )
-    assert one == other
 
 
 def test_a_model_is_planned_with_the_options_for_reading_it(server: Running) -> None:

@@ -62,9 +62,7 @@ def test_an_order_with_the_least_peak_is_the_answer(server: Running) -> None:
 @pytest.mark.parametrize(
     ("body", "query", "sentence"),
     [
-        ({"graph": 5}, "", "graph: must be an object, got 5"),
         ({"options": {}}, "", "graph: is required"),
-        ({"graph": GRAPH, "plan": 1}, "", "plan: is not a known field"),
         ({"graph": GRAPH, "priority": 1}, "", "priority: is not a known field"),
         (
             {"graph": GRAPH, "options": {"seed": 1}},
@@ -73,13 +71,9 @@ def test_an_order_with_the_least_peak_is_the_answer(server: Running) -> None:
             " goal, in_place, points, recompute, scratch, time_limit_s, views, with_certificate, with_plan,"
             " within)",
         ),
-        ({"graph": GRAPH, "options": 3}, "", "options: must be an object, got 3"),
         ({"graph": GRAPH, "options": {"time_limit_s": 2}}, "?time_limit_s=1", BOTH),
-        (GRAPH, "?time_limit_s=1&time_limit_s=2", "time_limit_s: must be given once, got 2 values"),
         (GRAPH, "?time_limit_s=1e9", 'time_limit_s: must be at most 604800.0, got "1e9"'),
-        (GRAPH, "?time_limit_s=7200", "time_limit_s: must be at most 3600 on this server, got 7200.0"),
         ({"size": [1], "ops": [{"in": [3]}]}, "", "ops[0].in[0]: must be the position of one of the 1 tensors, got 3"),
-        ([], "", "body: must be an object, got []"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(server: Running, body: object, query: str, sentence: str) -> None:

@@ -55,7 +55,6 @@ def test_streams_are_counted_while_they_are_open() -> None:
     [
         (Extent(n_buffers=MOST_BUFFERS + 1), "buffers must be at most 5000000, got 5000001"),
         (Extent(n_pairs=100_001), "pairs that entries of bank make must be at most 100000, got 100001"),
-        (Extent(n_pools=4_001), "times pools must be at most 20000000, got 20005000"),
     ],
 )
 def test_few_bytes_may_not_make_much(extent: Extent, rule: str) -> None:

@@ -118,18 +118,6 @@ def test_axe_finds_no_serious_violation(opened: Tab, scheme: str) -> None:
     assert opened.serious_violations() == []
 
 
-def test_two_plans_are_compared(opened: Tab) -> None:
-    give(opened, "build 1.json", json.dumps(SMALL).encode())
-    said(opened, "planned in")
-    larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
-    give(opened, "build 2.json", json.dumps({**SMALL, "buffers": larger}).encode())
-    opened.page.wait_for_function("() => !document.querySelectorAll('.service button')[3].disabled")
-    opened.page.click("text=Compare")
-    opened.page.wait_for_selector(".causes")
-    assert "larger" in opened.page.inner_text(".causes")
-    assert "112 B → 144 B" in opened.page.inner_text("main .bar >> nth=0")
-
-
 def test_a_job_is_found_again_by_its_address_and_in_the_list(opened: Tab) -> None:
     give(opened, "again.json", json.dumps(SMALL).encode())
     said(opened, "planned in")
@@ -436,8 +424,6 @@ def test_several_models_have_colours_of_their_own(opened: Tab) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("readme.txt", b"what is this", "file: must be of a known format, got "),
-        ("small.json", json.dumps({**SMALL, "seed": 3}).encode(), "seed: is not a known field"),
         ("plan.json", b'{"status": "feasible", "placements": [], "peak": 3}', "open the problem that it is for first"),
         ("<img src=x onerror=alert(1)>.json", b"", "<img src=x onerror=alert(1)>.json: must not be empty"),
     ],

@@ -248,7 +248,6 @@ def on_two_devices() -> Any:
         ),
         (lambda: torch.nn.Linear(4, 4), {"optimizer": "lion"}, "optimizer: must be one of sgd, adam, adamw"),
         (lambda: 3, {}, "model: must be a torch.nn.Module or a function that makes one"),
-        (torch.nn.ReLU, {"capacity": "24 gigs"}, "capacity: must be a size such as"),
         (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
     ],
 )

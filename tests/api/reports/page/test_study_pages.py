@@ -223,13 +223,6 @@ def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
     assert "<b>notes: is no JSON" in shown.page.inner_text("p[role=alert]")
 
 
-def test_the_page_of_a_difference_needs_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan = tmp_path / "plan.json"
-    plan.write_text(solve(OLD).model_dump_json())
-    assert main(["check", str(plan), "--baseline", str(plan), "-o", str(tmp_path / "page.html")]) == 2
-    assert "page: needs the problem of" in capsys.readouterr().err
-
-
 def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: Any, tmp_path: Path) -> None:
     attention = Path(__file__).parents[4] / "examples" / "schedules" / "attention.json"
     answer, page = tmp_path / "answer.json", tmp_path / "schedule.html"
