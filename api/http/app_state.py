@@ -32,7 +32,7 @@ from memplan.api.workers.workers import Workers
 from memplan.solvers.search.deadline import Deadline
 
 T = TypeVar("T")
-MOST_STREAMS, WRITTEN_BYTES = 1000, 64 * 2**20
+MOST_STREAMS, WRITTEN_BYTES = 1000, 16 * 2**20
 """The most streams of a process, and the bytes of memory for proved plans as they were written, of all processes."""
 SMALL_BYTES = 32 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread; larger ones are read in threads, and

@@ -27,6 +27,8 @@ from memplan.planner.model.columns import each_once
 from memplan.planner.model.problem import Problem
 
 _VERSION = b"memplan problem 1"
+_FEW = 1_000
+"""Columns that require nothing are kept for so few buffers: those of long problems would fill a server's memory."""
 _NO_ROWS = b"<i8(0, 2)"
 """The reserved ranges of a pool that has none."""
 _HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
@@ -159,11 +161,12 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
 
 def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
     """Yield the bytes of `_content` of a plain instance, of which most columns follow from the number of buffers."""
-    zeros, ones, pins, after = _plain_columns(len(instance))
+    n = len(instance)
+    zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
     size, alignment, start, end = map(_encoded, rows.astype("<i8", copy=False))
     yield _encoded(_word(instance.objective))
-    yield _encoded(np.array([len(instance), 0, 1], dtype="<i8"))
+    yield _encoded(np.array([n, 0, 1], dtype="<i8"))
     yield _encoded(np.array(_encoded_capacities(instance), dtype="<i8"))
     yield from (_NO_ROWS, size, pins, alignment, zeros, ones, start, end, after)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
@@ -33,6 +33,7 @@ ABSENT = -1
 """The value of a column of optional, non-negative numbers where there is none."""
 _CHUNK = 8192
 _FEW = 1024
+"""Columns that require nothing are kept for tables of so few buffers: for longer ones they would fill the memory."""
 _WITH_COLUMNS = frozenset(
     {"id", "size", "start", "end", "lifetimes", "alignment", "pools", "offset", "traffic", "hint"}
     | {"alias_of", "alias_offset"}
@@ -274,18 +275,13 @@ def parse_buffers(value: object) -> BufferTable:
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
     """Return columns of n buffers that require nothing: ones, ABSENT, `first` of one lifetime each, and zeros."""
-    if (made := _DEFAULTS.get(n)) is None:
-        columns = np.ones(n, dtype=np.int64), np.full(n, ABSENT), np.arange(n + 1), np.zeros(n, dtype=np.int64)
-        for values in columns:
-            values.setflags(write=False)
-        made = columns
-        if n <= _FEW:
-            _DEFAULTS[n] = made
-    return made
+    return _made_defaults(n) if n <= _FEW else _made_defaults.__wrapped__(n)
 
 
-_DEFAULTS: dict[int, tuple[I64, I64, I64, I64]] = {}
-"""The columns of small tables, by their length: 32 MB, were there tables of all lengths."""
+@lru_cache(maxsize=64)
+def _made_defaults(n: int) -> tuple[I64, I64, I64, I64]:
+    ones, zeros = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    return frozen(ones), frozen(np.full(n, ABSENT)), frozen(np.arange(n + 1)), frozen(zeros)
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:

@@ -26,7 +26,7 @@ _FRESH_S = 2.0
 _GATHER_S = 0.25
 """The time that results are gathered before they are written."""
 _MOST_UNWRITTEN = 5_000
-_MOST_PLANS, _MOST_BYTES, _MEMORY_BYTES = 1_000_000, 2 * 2**30, 32 * 2**20
+_MOST_PLANS, _MOST_BYTES, _MEMORY_BYTES = 1_000_000, 2 * 2**30, 16 * 2**20
 """The plans in the store, their bytes, and the bytes of memory for the latest of them, in all processes of a server."""
 _ENTRY_BYTES = 1_000
 """The bytes of memory that an entry takes beside its columns."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from memplan.planner.instance.canonical import canonical_order, problem_hash
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.objective import score
-from memplan.planner.model.buffer_table import column
+from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import check
 from tests.support.renaming import renamed, retimed, scaled
@@ -224,3 +225,20 @@ def test_work_of_a_hash_grows_with_its_pools_and_not_with_their_square() -> None
     found = subprocess.run([sys.executable, "-c", STEPS], check=True, capture_output=True, text=True, timeout=100)
     few, many = map(int, found.stdout.split())
     assert 100 < many < 5 * few
+
+
+def test_hashes_of_long_problems_hold_no_memory() -> None:
+    def hashed(n: int) -> str:
+        times = range(n)
+        table = BufferTable.from_columns(times, [1] * n, times, range(1, n + 1))
+        return problem_hash(Problem(buffers=table))
+
+    hashed(20_000)
+    tracemalloc.start()
+    try:
+        for n in range(20_000, 20_020):
+            hashed(n)
+        held_bytes = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held_bytes < 2**20  # of columns that require nothing each has 0.6 MB
