@@ -15,7 +15,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from memplan.api.store.job import STATES, State
 from memplan.planner.model.plan import Plan
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Deadline
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second, useless line for each counter
 COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"

@@ -17,10 +17,10 @@ from memplan.capabilities.question import Input, Question
 from memplan.planner.errors import OptionError
 from memplan.planner.model.rows import Value
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
+from memplan.solvers.search.control import NEVER as NEVER
 from memplan.solvers.search.control import Control as Control
+from memplan.solvers.search.control import Deadline as Deadline
 from memplan.solvers.search.control import silent as silent
-from memplan.solvers.search.deadline import NEVER as NEVER
-from memplan.solvers.search.deadline import Deadline as Deadline
 
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
 A = TypeVar("A")

@@ -29,7 +29,7 @@ from memplan.api.store.api_key import Key
 from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.workers import Workers
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Deadline
 
 T = TypeVar("T")
 MOST_STREAMS, WRITTEN_BYTES = 1000, 16 * 2**20

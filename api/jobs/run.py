@@ -20,7 +20,7 @@ from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task
 from memplan.planner.errors import MAX_SHOWN, InputError, MemplanError
-from memplan.solvers.search.deadline import NEVER
+from memplan.solvers.search.control import NEVER
 
 T = TypeVar("T")
 AGAIN_S = 1.0

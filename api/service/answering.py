@@ -15,7 +15,7 @@ from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import LostWorkersError, Task
 from memplan.api.workers.workers import Workers
 from memplan.capabilities.capability import Control
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Deadline
 
 _ANSWER_S = 0.25
 """The seconds of its time that a question about a stranger's file leaves to bring the answer."""

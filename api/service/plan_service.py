@@ -32,8 +32,7 @@ from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.search.control import Control
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import SolveResult
 

@@ -14,8 +14,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import so_far, solve_profile
-from memplan.solvers.search.control import Control
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.result import SolveResult
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memplan.planner.errors import InputError, MemplanError
-from memplan.solvers.search.control import Control, silent
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control, Deadline, silent
 
 
 class LostWorkersError(MemplanError):

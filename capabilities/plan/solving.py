@@ -10,7 +10,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio import solve as portfolio
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, ProfileChoice
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Deadline
 
 
 def solve(

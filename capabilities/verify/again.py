@@ -16,7 +16,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Deadline
 
 Same = Literal["bytes", "peak", "nothing"]
 """What is the same in two answers: all bytes; peak, status and cost; or not even these."""

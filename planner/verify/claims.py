@@ -59,7 +59,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     if plan.weighted is not None:
         yield from _claims_of_weights(plan, plan.weighted, used)
     yield from claims_of_proof(problem, plan, placed)
-    if "reused" in plan.model_fields_set:
+    if (problem.reuse or plan.reused) and "reused" in plan.model_fields_set:
         yield from claims_of_reuse(problem, plan, placed)
     if problem.may_share or problem.bank or plan.shared or plan.bank_clashes:
         yield from _claims_of_pairs(problem, plan, placed)

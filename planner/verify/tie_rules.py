@@ -57,11 +57,6 @@ PAIR_RULES: Mapping[str, PairRule] = {"bank": banks_are_apart}
 """The rules that keep two buffers apart wherever they lie in one pool, by the field that requires each."""
 
 
-def pairs_are_apart(problem: Problem, placed: PlacedBuffers) -> list[Iterator[Violation]]:
-    """Return the violations of each of these rules that the problem requires."""
-    return [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
-
-
 def in_a_common_bank(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tuple[Id, Id]]) -> npt.NDArray[np.bool_]:
     """Say which pairs lie in one pool and touch a common bank of it, aliases with the whole buffer they live in."""
     rows = np.array([[placed.root_of(name) for name in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)

@@ -23,7 +23,7 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, with_pro
 from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart, relatives_lie_where_they_must
+from memplan.planner.verify.tie_rules import PAIR_RULES, groups_are_together, relatives_lie_where_they_must
 from memplan.planner.verify.violation import Violation, about, false_claim
 
 __all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]
@@ -49,7 +49,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     if problem.together:
         kinds.append(groups_are_together(problem, placed))
     kinds.append(no_two_share_bytes(problem, placed))
-    kinds += pairs_are_apart(problem, placed)
+    kinds += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
     kinds.append(claims(problem, plan, placed))
     if plan.others is not None:
         kinds.append(_every_other_plan_differs(problem, plan, plan.others))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 
 from memplan.planner.bounds.lower_bound import Bound
@@ -13,9 +14,11 @@ from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.core import plain
+from memplan.solvers.core.exact import ALONE_NODES, seed_of
+from memplan.solvers.heuristics.greedy import FIRST, NEAR, offer_order
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.portfolio.plain_start import offer_start, plain_start
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
@@ -65,14 +68,13 @@ class Solve:
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         ends = self._deadline.earlier(answer_s).at
         is_short = is_quick or start is not None or target is not None
-        self._plain = None if self._planner else plain_start(problem, options, instance, ends, is_short)
+        self._plain = None if self._planner else _plain_start(problem, options, instance, ends, is_short)
         if instance is None:
             instance = compile_problem(problem) if self._plain is None else self._plain.instance
-        self._instance = instance
-        wanted = [] if self._planner else stages.chosen(self._instance, options.solver)
-        # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
-        self._stages = [[row for row in stage if not row.is_isolated][:1] for stage in wanted] if is_quick else wanted
-        self._end: StopReason = "work_limit" if self._stages == wanted else "time_limit"
+        self._instance, self._is_quick = instance, is_quick
+        self._end: StopReason = "work_limit"
+        # The call of the core that a plain problem begins with settles most of them, which need no stages.
+        self._stages = [] if self._planner or self._plain else self._chosen()
         self._failures: list[str] = []
         self._search = Search(
             self._instance,
@@ -88,6 +90,16 @@ class Solve:
             known=self._plain.proof if self._plain else None,
         )
         self._has_begun = False
+
+    def _chosen(self) -> list[list[registry.SolverRow]]:
+        """Return the stages of the solver that the options name, of which a quick solve leaves some out."""
+        wanted = stages.chosen(self._instance, self._options.solver)
+        if not self._is_quick:
+            return wanted
+        # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
+        found = [[row for row in stage if not row.is_isolated][:1] for stage in wanted]
+        self._end = "work_limit" if found == wanted else "time_limit"
+        return found
 
     def begin(self) -> SolveResult | None:
         """Run the quick orders; return the result where nothing is left to be done."""
@@ -106,14 +118,14 @@ class Solve:
         if self._plain is None:
             self._run(self._stages[:1])
         elif not self._control.cancelled.is_set():
-            offer_start(self._search, self._plain)
+            self._offer_plain(self._plain)
         return self._result() if self._search.is_over else None
 
     def finish(self) -> SolveResult:
         """Run what is left, in any thread."""
         if not self._has_begun and (result := self.begin()) is not None:
             return result
-        self._run(self._stages[1:])
+        self._run((self._chosen() if self._plain else self._stages)[1:])
         # An engine that died has not done its work, whatever is left of the time.
         end: StopReason = "engine-failure" if self._failures else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
@@ -122,6 +134,15 @@ class Solve:
     def _run(self, wanted: list[list[registry.SolverRow]]) -> None:
         with watched(self._search, self._control.cancelled):
             self._failures += stages.run(self._instance, self._search, wanted)
+
+    def _offer_plain(self, start: plain.PlainStart) -> None:
+        """Offer what the one call for a plain problem has found and proved."""
+        offer_order(self._search, start)
+        if start.exact is not None and not self._search.is_over:
+            # Imported here: most problems need no search.
+            from memplan.solvers.exact.branch_and_bound import offer_begun
+
+            offer_begun(self._search, start.exact)
 
     def _offer(self, plan: Plan) -> None:
         """Offer the placements of a plan if they are right for this problem, else what is still right in them."""
@@ -173,3 +194,22 @@ def planned(problem: Problem, instance: Instance, assignment: Assignment, bound:
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
     return to_plan.found(problem, instance, bound, placements, assignment.by, cost)
+
+
+def _plain_start(
+    problem: Problem, options: SolveOptions, instance: Instance | None, ends: float, is_short: bool
+) -> plain.PlainStart | None:
+    """Return what one call makes of a problem that suits, without an exact search where it is to be short."""
+    if options.solver not in ("auto", "greedy") or not plain.suits(problem):
+        return None
+    alignment, is_all = problem.buffers.alignment, options.solver == "greedy"
+    # Work that is counted is for the stages, as are mixed alignments, where lemmas are the first to search.
+    is_short = is_short or is_all or options.deterministic or problem.objective == "fit"
+    limits = plain.Limits(
+        first=plain.Limits().first if is_all else FIRST,
+        near=1 + NEAR,
+        nodes=0 if is_short or alignment.min() < alignment.max() else ALONE_NODES,
+        seed=seed_of(options.seed, 0),
+        seconds=max(1e-9, ends - time.monotonic()),
+    )
+    return plain.start_of(problem, limits, instance)

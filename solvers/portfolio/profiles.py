@@ -20,8 +20,7 @@ from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
-from memplan.solvers.search.control import Control, silent
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control, Deadline, silent
 from memplan.solvers.search.result import SolveResult
 from memplan.solvers.search.to_plan import gap_of
 

@@ -13,8 +13,7 @@ from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, ProfileChoice, SolveOptions, profile_choice
 from memplan.solvers.reference.table import PREFIX
-from memplan.solvers.search.control import Control
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.result import SolveResult
 
 

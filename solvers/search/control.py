@@ -1,8 +1,9 @@
-"""The control of a call while it runs: when it ends, what ends it before, and where it reports."""
+"""The control of a call while it runs: its deadline, what ends it before, and where it reports."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,13 +13,60 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.search.deadline import NEVER, Deadline
 from memplan.solvers.search.meanwhile import polled
 
 _ENDLESS = 2**62
 """More work than a clock ever lets pass."""
 _LEAST_S = 0.02
 """The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """The time of one request: when it began and when it ends, both time.monotonic(); `at` may be infinite.
+
+    It is pickled as what has passed and what is left, since the clock of another machine has another zero.
+    """
+
+    began: float
+    at: float
+
+    @classmethod
+    def after(cls, limit_s: float, began: float | None = None) -> Deadline:
+        """Return the deadline of what began now, or at a time.monotonic(), and has so many seconds."""
+        began = time.monotonic() if began is None else began
+        return cls(began, began + limit_s)
+
+    @classmethod
+    def of_parts(cls, passed_s: float, left_s: float) -> Deadline:
+        """Return the deadline of which so much has passed and so much is left now."""
+        now = time.monotonic()
+        return cls(now - passed_s, now + left_s)
+
+    @property
+    def left_s(self) -> float:
+        """The seconds that are left; negative once the deadline has passed."""
+        return self.at - time.monotonic()
+
+    @property
+    def passed_s(self) -> float:
+        """The seconds since the request began."""
+        return time.monotonic() - self.began
+
+    def within(self, limit_s: float) -> Deadline:
+        """Return the deadline, or one in so many seconds from now where that is earlier."""
+        return Deadline(self.began, min(self.at, time.monotonic() + limit_s))
+
+    def earlier(self, by_s: float) -> Deadline:
+        """Return a deadline that is so many seconds earlier, but not before the request began."""
+        return Deadline(self.began, max(self.began, self.at - by_s))
+
+    def __reduce__(self) -> tuple[Callable[[float, float], Deadline], tuple[float, float]]:
+        return Deadline.of_parts, (self.passed_s, self.left_s)
+
+
+NEVER = Deadline(0.0, inf)
+"""The deadline of what has none."""
 
 
 class Timed(Protocol):
@@ -125,5 +173,5 @@ class Control:
 
     def searching(self, *, keeping_s: float = 0.0, report: Callable[[Any], object] | None = None) -> Self:
         """Return the control of a solve inside the call, which leaves so many seconds of the call to what follows."""
-        deadline = NEVER if self.counts_work else self.deadline.earlier(max(0.0, keeping_s))
+        deadline = NEVER if self.counted_s is not None else self.deadline.earlier(max(0.0, keeping_s))
         return replace(self, deadline=deadline, report=report or silent, note=None)

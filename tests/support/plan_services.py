@@ -24,8 +24,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve_request
-from memplan.solvers.search.control import Control
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.renaming import respelled, spelled

@@ -35,7 +35,7 @@ from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner import __version__
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Explanation, Plan
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Deadline
 
 router = APIRouter()
 CACHE = "x-memplan-cache"

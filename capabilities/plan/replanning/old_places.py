@@ -15,7 +15,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart
+from memplan.planner.verify.tie_rules import PAIR_RULES, groups_are_together
 from memplan.planner.verify.verifier import every_place_is_legal
 from memplan.planner.verify.violation import Violation
 
@@ -126,7 +126,8 @@ def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
 def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
     """Yield the pairs of buffers that cannot both lie where they do: by lifetimes, conflicts, ties, a rule of pairs."""
     seen: set[tuple[int, int]] = set()
-    broken = (no_two_share_bytes(problem, placed), *pairs_are_apart(problem, placed))
+    broken = [no_two_share_bytes(problem, placed)]
+    broken += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
     torn = (_pair(placed, violation) for violation in chain(*broken, groups_are_together(problem, placed)))
     for pair in chain(torn, _at_wrong_distances(problem, placed)):
         if pair not in seen:

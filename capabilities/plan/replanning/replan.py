@@ -27,8 +27,7 @@ from memplan.solvers.heuristics.ejection import ENDLESS, FEATURES, Ejector, Plac
 from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, Solve
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search import to_plan
-from memplan.solvers.search.control import Control
-from memplan.solvers.search.deadline import NEVER, Deadline
+from memplan.solvers.search.control import NEVER, Control, Deadline
 from memplan.solvers.search.meanwhile import polled
 from memplan.solvers.search.result import SolveResult
 

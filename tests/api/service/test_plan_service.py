@@ -20,7 +20,7 @@ from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.plan_services import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, cache_over, in_a_room

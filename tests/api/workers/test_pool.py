@@ -15,7 +15,7 @@ from memplan.api.settings import Settings
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError, WorkFailedError
 from memplan.planner.errors import FormatError, MemplanError, OptionError, ReaderFaultError
-from memplan.solvers.search.deadline import NEVER, Deadline
+from memplan.solvers.search.control import NEVER, Deadline
 from tests.support import works
 from tests.support.processes import workers
 

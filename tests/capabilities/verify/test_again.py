@@ -14,7 +14,7 @@ from memplan.planner.formats import read_problem
 from memplan.planner.model.plan import KeptPlaces, Plan
 from memplan.planner.verify import verifier
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.control import Deadline
 from tests.support.public_problems import FOLDER
 
 TABLE = b"id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,6\n"
