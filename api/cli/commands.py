@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -37,24 +37,45 @@ PANELS = {
 }
 """The panels of the list of commands; all others are in the first, on plans."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+_HELP = {"help_option_names": ["-h", "--help"]}
+_APPLICATION: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": "markdown",
+    "pretty_exceptions_enable": False,
+}
 _NAMES = (*(name for name in MODULES if name not in COMMANDS), *COMMANDS)
 
 
-def app(arguments: Sequence[str]) -> typer.Typer:
-    """Return the application with the command that the arguments begin with; with all, where they begin otherwise.
+class Runnable(NamedTuple):
+    """What a command line runs, the name that it has in messages, and the arguments that are left for it."""
 
-    No command waits for what only others import.
+    run: Callable[..., int | None]
+    name: str
+    arguments: Sequence[str]
+
+
+def runnable(arguments: Sequence[str]) -> Runnable:
+    """Return what a command line runs: the command that it begins with, alone, so that it waits for no other's imports.
+
+    Where it begins otherwise, that is the list of all.
     """
-    found = typer.Typer(
-        help="Plan memory: a pool and an offset for every buffer, with a proof or an honest gap.",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="markdown",
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
+    name = arguments[0] if arguments else ""
+    if name not in _NAMES:
+        return Runnable(app(_NAMES), "memplan", arguments)
+    command = made(name)
+    if isinstance(command, typer.Typer):
+        return Runnable(app([name]), "memplan", arguments)
+    alone = typer.Typer(**_APPLICATION)
+    alone.command(context_settings=_HELP)(command)
+    return Runnable(alone, f"memplan {name}", arguments[1:])
+
+
+def app(names: Sequence[str]) -> typer.Typer:
+    """Return the application of some commands, in the panels of their list."""
+    about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
+    found = typer.Typer(help=about, no_args_is_help=True, context_settings=_HELP, **_APPLICATION)
     found.callback()(memplan)
-    for name in arguments[:1] if arguments and arguments[0] in _NAMES else _NAMES:
+    for name in names:
         command, panel = made(name), _PANEL_OF.get(name, "Plan")
         if isinstance(command, typer.Typer):
             found.add_typer(command, name=name, rich_help_panel=panel)
@@ -71,15 +92,10 @@ def made(name: str) -> Any:
     from memplan.api.cli.from_capability import command_of
     from memplan.capabilities.registry import CAPABILITIES
 
-    return command_of(CAPABILITIES[name], *extras_of(name))
-
-
-def extras_of(name: str) -> list[Any]:
-    """Return what the command of a capability alone has; nothing for most."""
     if name not in LOCALS:
-        return []
+        return command_of(CAPABILITIES[name])
     module = import_module(f"{__package__}.{LOCALS[name]}")
-    return [module.LOCALS[name] if hasattr(module, "LOCALS") else module.LOCAL]
+    return command_of(CAPABILITIES[name], module.LOCALS[name] if hasattr(module, "LOCALS") else module.LOCAL)
 
 
 def _show_version(is_asked: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +11,16 @@ from typing import Any, TypeVar
 
 import typer
 
-from memplan.api.abandoning import run_in_thread, seconds_left
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.arguments import BROWSER, QUIET, SERVER, TABLE
 from memplan.api.cli.flags import flag, flags_of, options_given
-from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
+from memplan.api.cli.running import INTERRUPTED, graceful_interrupts, run_in_thread, seconds_left
 from memplan.api.cli.streams import (
     FOLDER,
     STANDARD,
     ProgressLine,
     is_terminal,
-    real_path,
     refuse_unwritable,
     say,
     say_written,
@@ -31,7 +30,7 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.capabilities.capability import NEVER, Capability, CapabilityOptions, Control, Deadline, silent
-from memplan.capabilities.reading import Reader, ReadOptions, with_reading
+from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, with_reading
 from memplan.capabilities.selection import Selection
 from memplan.files import named
 from memplan.planner.errors import InputError, OptionError, shown
@@ -182,7 +181,9 @@ def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtra
     unique = tuple({parameter.name: parameter for parameter in parameters}.values())
 
     def command(**given: Any) -> None:
-        line = as_for_the_plan(CommandLine(capability, unique, given))
+        line = CommandLine(capability, unique, given)
+        if any(given.get(name) is not None for name in OF_PLANS):
+            line = as_for_the_plan(line)
         try:
             status = extras.runs(line)
             raise typer.Exit(run(line, extras) if status is None else status)
@@ -221,7 +222,15 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
 
         def work() -> Any:
             extras.begin(call, control)
-            return answered(call, control)
+            if (server := call.flags["server"]) is None:
+                # What reads a file itself, and not before, says what is wrong with it without the name.
+                foreign = [each.name for each in line.capability.inputs if each.is_foreign and each.name in call.files]
+                with named(call.files[foreign[0]] if foreign else None):
+                    return line.capability.answered(call.question, call.options, control)
+            # Only a request over HTTP waits for these imports.
+            from memplan.api.cli.remote import ask
+
+            return ask(server, line.capability, call.question, call.options, control)
 
         answer = call.run_in_time(work, noted=noted, meanwhile=None if drawn is None else drawn.draw)
         if drawn is not None:
@@ -278,7 +287,7 @@ def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
     files = [given.get(each.name) for each in line.capability.inputs if each.from_file is not None]
     more = given.get("more")  # the files of a plan of several; the size of a question
     files += [*(more if isinstance(more, list) else ()), given.get("budgets_file")]
-    read = {real_path(path) for path in files if path is not None}
+    read = {os.path.realpath(path) for path in files if path is not None}
     outputs = given.get("outputs") or []
     if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
         raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
@@ -287,30 +296,16 @@ def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
         if (extras.forms or extras.beside) and suffix_of(path) not in suffixes and not is_named:
             known = ", ".join(sorted(suffixes - {"", FOLDER}))
             raise OptionError(f"output: must end in {known}, got {shown(path)}")
-        if path != STANDARD and real_path(path) in read:
+        if path != STANDARD and os.path.realpath(path) in read:
             raise OptionError(f"output: must be another file than those that are read, got {path}")
         if suffix_of(path) in extras.needs_plans and given["server"] is not None:
             raise OptionError(f"output: {path} must not be asked for with --server, whose answer is not enough for it")
     named_files = [given[name] for name in extras.files if given[name] is not None]
-    if given.get("save_plan") is not None and real_path(given["save_plan"]) in read:
+    if given.get("save_plan") is not None and os.path.realpath(given["save_plan"]) in read:
         raise OptionError(f"save-plan: must be another file than those that are read, got {given['save_plan']}")
     for path in (*outputs, *named_files):
         refuse_unwritable(path)
     return bool(named_files) or any(suffix_of(path) in extras.beside for path in outputs)
-
-
-def answered(call: Invocation, control: Control) -> Any:
-    """Return the answer, by this process or by the service that was named."""
-    capability, server = call.line.capability, call.flags["server"]
-    if server is None:
-        # What reads a file itself, and not before, says what is wrong with it without the name.
-        foreign = [call.files[each.name] for each in capability.inputs if each.is_foreign and each.name in call.files]
-        with named(foreign[0] if foreign else None):
-            return capability.answered(call.question, call.options, control)
-    # Only a request over HTTP waits for these imports.
-    from memplan.api.cli.remote import ask
-
-    return ask(server, capability, call.question, call.options, control)
 
 
 def show(call: Invocation, extras: CommandExtras, answer: Any) -> None:

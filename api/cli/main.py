@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
-from memplan.api.cli.interrupts import FAULT, WRONG_INPUT, Interrupted, quiet_interrupts
+from memplan.api.cli.running import FAULT, WRONG_INPUT, Interrupted, quiet_interrupts
 
 _EXTRAS = {"serve": "server", "keys": "server", "worker": "server"}
 """The extras of commands that need more than one package."""
@@ -43,7 +43,7 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
-    from memplan.api.cli.commands import app
+    from memplan.api.cli.commands import runnable
     from memplan.api.cli.streams import UsageError, begin_command, say
     from memplan.planner.errors import InputError, ReaderFaultError
     from memplan.planner.errors.extras import missing
@@ -57,10 +57,10 @@ def _run(arguments: Sequence[str] | None) -> int:
             from memplan.api.cli.usage import refuse_repeated
 
             refuse_repeated(given[0], flags)
-        command = app(given)
+        command = runnable(given)
         gc.freeze()
         gc.enable()
-        return command(args=given, prog_name="memplan", standalone_mode=False) or 0
+        return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:
         # Imported here: most command lines are right.
         from memplan.api.cli.usage import hints

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TextIO, TypeVar
 
 import typer
 
-from memplan.api.abandoning import writing
+from memplan.api.cli.running import writing
 from memplan.files import named, os_errors_named, save
 from memplan.planner import formats
 from memplan.planner.errors import FileError
@@ -63,11 +63,6 @@ def read_bytes(path: str) -> bytes:
             raise FileError(f"{name}: is closed")
         _Read.standard[:] = _Read.standard or [sys.stdin.buffer.read()]
     return _Read.standard[0]
-
-
-def real_path(path: str) -> str:
-    """Return the path of a file without links."""
-    return os.path.realpath(path)
 
 
 def refuse_read(path: str) -> None:

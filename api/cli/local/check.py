@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from memplan.api.cli.arguments import SAVE_BASELINE, SAVE_PLAN
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.check_folder import check_many
-from memplan.api.cli.streams import PAGE, format_for, real_path, suffix_of, write
+from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.check.budgets import read_budgets
 from memplan.capabilities.plan.baseline import write_baseline
@@ -74,7 +75,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     if (path := call.flags["save_plan"]) is not None:
         write(path, write_plan(answer.plan, problem, format_for(path)))
     if (path := call.flags["save_baseline"]) is not None and answer.pools:
-        if "baseline" in call.question and real_path(path) == real_path(str(call.files["baseline"])):
+        if "baseline" in call.question and os.path.realpath(path) == os.path.realpath(str(call.files["baseline"])):
             return (f"{path}: stays as it was, as it is compared with; without --baseline it is new",)
         write(path, write_baseline(problem, answer.plan))
     return ()

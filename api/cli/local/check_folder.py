@@ -12,7 +12,7 @@ from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import flags_of, options_given
 from memplan.api.cli.from_capability import CommandExtras, Invocation, run
-from memplan.api.cli.interrupts import FAULT, INTERRUPTED, WRONG_INPUT
+from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT
 from memplan.api.cli.streams import (
     STANDARD,
     read_as,

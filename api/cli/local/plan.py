@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
+import tempfile
+import webbrowser
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,10 +15,22 @@ from typing import Any
 from memplan.api.cli.arguments import BROWSER, REORDER, TABLE
 from memplan.api.cli.flags import argument, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.plan_output import open_page, plan_page, plan_picture, show_plan
-from memplan.api.cli.streams import CERTIFICATE, FOLDER, PAGE, PICTURE, read_as, write
-from memplan.api.reports.plan_formats import PLAN_FORMATS
+from memplan.api.cli.running import graceful_interrupts, run_in_thread
+from memplan.api.cli.streams import (
+    CERTIFICATE,
+    FOLDER,
+    PAGE,
+    PICTURE,
+    STANDARD,
+    is_terminal,
+    read_as,
+    suffix_of,
+    warnings,
+    write,
+)
+from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.capabilities.capability import Control
+from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.capabilities.plan.plan import CAPABILITY, read_kept
 from memplan.capabilities.plan.planning import is_own_planner
 from memplan.capabilities.reading import Reader, joined, refuse_files
@@ -84,6 +100,92 @@ def _parts(call: Invocation, answer: Any, path: str) -> None:
         write(str(Path(path, f"{name}.plan.json")), memplan_json.write_plan(application.plan_of(name, answer), model))
 
 
+def _show(call: Invocation, answer: Any) -> bool:
+    """Write a plan as it was asked for, and what people are told of it."""
+    flags, problem = call.flags, call.question["problem"]
+    is_quiet, display = flags["quiet"], flags["display"]
+    if not isinstance(answer, Plan):
+        return False
+    if answer.heaps is not None:
+        problem = problem_in_heaps(problem, answer)
+        call.question = {**call.question, "problem": problem}
+    if call.has_output(CERTIFICATE):
+        answer = _certified(call, answer)
+        call.prepared = answer
+    plans = [path for path in call.outputs if suffix_of(path) not in (PAGE, PICTURE, CERTIFICATE, "/")]
+    is_table = display == TABLE or (display is None and not plans and not is_quiet and is_terminal(sys.stdout))
+    if not plans and not is_table and call.selection is None:
+        plans = [STANDARD]
+    for path in plans:
+        by_name = next((name for name, module in FORMATS.items() if path.lower().endswith(module.SUFFIX)), "json")
+        write(path, write_plan(answer, problem, by_name if display in (None, TABLE) else display))
+    if not is_quiet:
+        if answer.findings or answer.kept is not None:
+            call.say(*warnings(answer.findings), *kept_lines(answer))
+        if answer.heaps is not None:
+            call.say(heaps_line(answer, answer.heaps))
+        if answer.others is not None:
+            call.say(*others_lines(answer.others))
+    if is_table or (is_terminal(sys.stdout) and not is_quiet):
+        # Tables for people need a library that a program's caller does not wait for.
+        from memplan.api.cli.report import show_plan
+
+        show_plan(problem, answer, sys.stdout if is_table else sys.stderr, call.line.completed)
+    elif not is_quiet and answer.explanation is not None:
+        call.say(answer.explanation.message)
+    return True
+
+
+def _certified(call: Invocation, answer: Plan) -> Plan:
+    """Write the certificate of a plan, and return the plan with what it says of that."""
+    (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
+    # Imported here: few plans are to be proved.
+    from memplan.capabilities.certify.certify import certified
+
+    with graceful_interrupts() as cancelled:
+        limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
+        problem = call.question["problem"]
+        plan, found = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
+    if found.text:
+        write(path, found.text.encode())
+    else:
+        call.said.append(f"no certificate: {found.reason}")
+    return plan
+
+
+def _picture(call: Invocation, answer: Any, _path: str) -> bytes:
+    """Return the picture of a plan."""
+    # Imported here, and below: few plans are looked at.
+    from memplan.api.reports.picture import draw
+
+    return draw(call.question["problem"], answer)
+
+
+def plan_page(call: Invocation, answer: Plan) -> bytes:
+    """Return the page of a plan."""
+    from memplan.api.reports.page.file_page import plan_page
+    from memplan.systems.program_names import names_in, names_of_models
+
+    reader, problem = call.reader, call.question["problem"]
+    title = problem.name or reader.file_name or ""
+    if (application := reader.application) is not None:
+        return plan_page(problem, answer, title=", ".join(application.models), names=names_of_models(application))
+    names = names_in(reader.data, reader.name, problem, reader.options)
+    return plan_page(problem, answer, title=title, names=names)
+
+
+def open_page(call: Invocation, answer: Plan) -> None:
+    """Open the page of a plan in a browser."""
+    path = next((path for path in call.outputs if suffix_of(path) == PAGE), None)
+    if path is None:
+        handle, path = tempfile.mkstemp(prefix="memplan-", suffix=PAGE)
+        os.close(handle)
+        write(path, plan_page(call, answer))
+    is_open = webbrowser.open(Path(path).resolve().as_uri())
+    if not is_open:
+        call.said.append(f"{path}: no browser was found; open the file in one")
+
+
 def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     if not isinstance(answer, Plan):
         return ()
@@ -106,11 +208,11 @@ LOCAL = CommandExtras(
     ),
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
-    beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
+    beside={PAGE: _page, PICTURE: _picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
     reads=_reads,
     begin=_begin,
     prepare=_prepare,
-    shows=show_plan,
+    shows=_show,
     finish=_finish,
     draws_progress=True,
 )

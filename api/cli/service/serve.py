@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from memplan.api.cli.arguments import Host, Port
-from memplan.api.cli.interrupts import Interrupted
+from memplan.api.cli.running import Interrupted
 
 
 def serve(

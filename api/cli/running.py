@@ -1,43 +1,94 @@
-"""Work in a thread, which is abandoned once its time is over, and then ends with its process.
+"""How a command runs: its work in a thread, which ends early for a signal and is abandoned once its time is over.
 
-Searches check their deadline; what reads, compiles and lays out does not. No exception is raised in it from outside.
+Searches check their deadline; what reads, compiles and lays out does not. No exception is raised in it from outside:
+abandoned work ends with its process.
 """
 
 from __future__ import annotations
 
-import contextlib
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from contextlib import contextmanager
 from math import inf
-from typing import Generic, TypeVar
+from types import FrameType
+from typing import Any, Generic, TypeVar
 
-Result = TypeVar("Result")
+WRONG_INPUT, FAULT, INTERRUPTED = 2, 70, 130
+"""The exit statuses of wrong input, of a fault of memplan (EX_SOFTWARE of sysexits.h), and of an interrupt."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LOOK_EVERY_S = 0.1
+Result = TypeVar("Result")
+
+
+class Interrupted(SystemExit):
+    """A signal ended the program, as no handler kept it from that."""
+
+    def __init__(self) -> None:
+        super().__init__(INTERRUPTED)
+        self.status = INTERRUPTED
+
+
+@contextmanager
+def quiet_interrupts() -> Iterator[None]:
+    """End with the right exit status, and without a traceback, when a signal comes."""
+
+    def leave(_number: int, _frame: FrameType | None) -> None:
+        raise Interrupted
+
+    with _handled(leave):
+        yield
+
+
+@contextmanager
+def graceful_interrupts() -> Iterator[threading.Event]:
+    """Set the event that is given when a signal comes; a second one ends the program at once."""
+    cancelled = threading.Event()
+
+    def cancel(_number: int, _frame: FrameType | None) -> None:
+        if cancelled.is_set():
+            os._exit(INTERRUPTED)
+        cancelled.set()
+
+    with _handled(cancel):
+        yield cancelled
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 class _WorkThread(threading.Thread, Generic[Result]):
-    """A thread of work, which may be abandoned; it then ends with the process."""
+    """A thread of work, which may be abandoned, with what came of it: a result, or an error."""
 
     def __init__(self, work: Callable[[], Result]) -> None:
         super().__init__(daemon=True)
         self.is_abandoned = False
-        self._work, self.done = work, Future[Result]()
+        self.error: BaseException | None = None
+        self.result: Result
+        self._work = work
 
     def run(self) -> None:
         """Do the work, and keep what comes of it."""
         try:
-            self.done.set_result(self._work())
+            self.result = self._work()
         except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
-            self.done.set_exception(error)
+            self.error = error
 
 
 _writing = threading.Lock()
 """Held while a file is written, so that work is abandoned before or after."""
 
 
-@contextlib.contextmanager
+@contextmanager
 def writing() -> Iterator[None]:
     """Let the block write a file to its end; abandoned work writes nothing any more, and ends here."""
     with _writing:
@@ -77,4 +128,6 @@ def run_in_thread(
         thread.is_abandoned = True
         with _writing:  # a file that is being written is written to its end
             raise
-    return thread.done.result()
+    if thread.error is not None:
+        raise thread.error
+    return thread.result
