@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -10,7 +11,9 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
+from memplan.planner.model.problem import Problem
 from memplan.solvers.core import plain
+from memplan.solvers.core.exact import ALONE_NODES, seed_of
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.search.incumbent import Search
 
@@ -48,6 +51,28 @@ def begin(instance: Instance, search: Search) -> None:
         # (decision 134).
         if tried >= FIRST and best is not None and best.score[-1] > (1 + NEAR) * search.bound[-1]:
             return
+
+
+def plain_start(
+    problem: Problem, instance: Instance | None, ends: float, *, is_all: bool, seed: int | None
+) -> plain.PlainStart | None:
+    """Return what one call of the core makes of a problem; None where it does not suit, see core/plain.py.
+
+    It tries all orders, or the first of them and, where there is a seed, an exact search.
+    """
+    if not plain.suits(problem):
+        return None
+    alignment = problem.buffers.alignment
+    # Where alignments are mixed, lemmas are the first to search.
+    is_searched = seed is not None and not is_all and alignment.min() == alignment.max()
+    limits = plain.Limits(
+        first=plain.Limits().first if is_all else FIRST,
+        near=1 + NEAR,
+        nodes=ALONE_NODES if is_searched else 0,
+        seed=seed_of(seed, 0) if seed is not None and is_searched else 0,
+        seconds=max(1e-9, ends - time.monotonic()),
+    )
+    return plain.start_of(problem, limits, instance)
 
 
 def offer_order(search: Search, start: plain.PlainStart) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import replace
 
 from memplan.planner.bounds.lower_bound import Bound
@@ -14,9 +13,7 @@ from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.core import plain
-from memplan.solvers.core.exact import ALONE_NODES, seed_of
-from memplan.solvers.heuristics.greedy import FIRST, NEAR, offer_order
+from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.watchdog import watched
@@ -67,8 +64,12 @@ class Solve:
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         ends = self._deadline.earlier(answer_s).at
-        is_short = is_quick or start is not None or target is not None
-        self._plain = None if self._planner else _plain_start(problem, options, instance, ends, is_short)
+        # Work that is counted is for the stages.
+        is_short = is_quick or start is not None or target is not None or options.deterministic
+        self._plain = None
+        if self._planner is None and options.solver in ("auto", "greedy"):
+            seed = None if is_short or problem.objective == "fit" else options.seed
+            self._plain = greedy.plain_start(problem, instance, ends, is_all=options.solver == "greedy", seed=seed)
         if instance is None:
             instance = compile_problem(problem) if self._plain is None else self._plain.instance
         self._instance, self._is_quick = instance, is_quick
@@ -118,7 +119,12 @@ class Solve:
         if self._plain is None:
             self._run(self._stages[:1])
         elif not self._control.cancelled.is_set():
-            self._offer_plain(self._plain)
+            greedy.offer_order(self._search, self._plain)
+            if self._plain.exact is not None and not self._search.is_over:
+                # Imported here: most problems need no search.
+                from memplan.solvers.exact.branch_and_bound import offer_begun
+
+                offer_begun(self._search, self._plain.exact)
         return self._result() if self._search.is_over else None
 
     def finish(self) -> SolveResult:
@@ -134,15 +140,6 @@ class Solve:
     def _run(self, wanted: list[list[registry.SolverRow]]) -> None:
         with watched(self._search, self._control.cancelled):
             self._failures += stages.run(self._instance, self._search, wanted)
-
-    def _offer_plain(self, start: plain.PlainStart) -> None:
-        """Offer what the one call for a plain problem has found and proved."""
-        offer_order(self._search, start)
-        if start.exact is not None and not self._search.is_over:
-            # Imported here: most problems need no search.
-            from memplan.solvers.exact.branch_and_bound import offer_begun
-
-            offer_begun(self._search, start.exact)
 
     def _offer(self, plan: Plan) -> None:
         """Offer the placements of a plan if they are right for this problem, else what is still right in them."""
@@ -194,22 +191,3 @@ def planned(problem: Problem, instance: Instance, assignment: Assignment, bound:
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
     return to_plan.found(problem, instance, bound, placements, assignment.by, cost)
-
-
-def _plain_start(
-    problem: Problem, options: SolveOptions, instance: Instance | None, ends: float, is_short: bool
-) -> plain.PlainStart | None:
-    """Return what one call makes of a problem that suits, without an exact search where it is to be short."""
-    if options.solver not in ("auto", "greedy") or not plain.suits(problem):
-        return None
-    alignment, is_all = problem.buffers.alignment, options.solver == "greedy"
-    # Work that is counted is for the stages, as are mixed alignments, where lemmas are the first to search.
-    is_short = is_short or is_all or options.deterministic or problem.objective == "fit"
-    limits = plain.Limits(
-        first=plain.Limits().first if is_all else FIRST,
-        near=1 + NEAR,
-        nodes=0 if is_short or alignment.min() < alignment.max() else ALONE_NODES,
-        seed=seed_of(options.seed, 0),
-        seconds=max(1e-9, ends - time.monotonic()),
-    )
-    return plain.start_of(problem, limits, instance)

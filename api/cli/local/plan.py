@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-import tempfile
-import webbrowser
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.arguments import BROWSER, REORDER, TABLE
 from memplan.api.cli.flags import argument, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.running import graceful_interrupts, run_in_thread
+from memplan.api.cli.local.beside_plan import certified_plan, open_page, plan_page, plan_picture
 from memplan.api.cli.streams import (
     CERTIFICATE,
     FOLDER,
@@ -29,7 +25,6 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
-from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.capabilities.plan.plan import CAPABILITY, read_kept
 from memplan.capabilities.plan.planning import is_own_planner
@@ -38,6 +33,9 @@ from memplan.planner.errors import FileError, OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.objects import ObjectsProblem
+
+if TYPE_CHECKING:
+    from memplan.capabilities.capability import Control
 
 _TOGETHER = "Of several files, models that may run together, by their names: asr,kws; or none of them."
 
@@ -52,7 +50,7 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
     if given["more"]:
         if given["reorder"]:
             raise OptionError("reorder: must not be given with several files: order each, and plan what that writes")
-        read = [(path, read_as(path, partial(reader.problem, name=path))) for path in paths]
+        read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - at once
         reader.imported = None
         reader.application = joined(read, together)
         question: dict[str, Any] = {"problem": reader.application.problem}
@@ -110,7 +108,7 @@ def _show(call: Invocation, answer: Any) -> bool:
         problem = problem_in_heaps(problem, answer)
         call.question = {**call.question, "problem": problem}
     if call.has_output(CERTIFICATE):
-        answer = _certified(call, answer)
+        answer = certified_plan(call, answer)
         call.prepared = answer
     plans = [path for path in call.outputs if suffix_of(path) not in (PAGE, PICTURE, CERTIFICATE, "/")]
     is_table = display == TABLE or (display is None and not plans and not is_quiet and is_terminal(sys.stdout))
@@ -136,56 +134,6 @@ def _show(call: Invocation, answer: Any) -> bool:
     return True
 
 
-def _certified(call: Invocation, answer: Plan) -> Plan:
-    """Write the certificate of a plan, and return the plan with what it says of that."""
-    (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
-    # Imported here: few plans are to be proved.
-    from memplan.capabilities.certify.certify import certified
-
-    with graceful_interrupts() as cancelled:
-        limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
-        problem = call.question["problem"]
-        plan, found = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
-    if found.text:
-        write(path, found.text.encode())
-    else:
-        call.said.append(f"no certificate: {found.reason}")
-    return plan
-
-
-def _picture(call: Invocation, answer: Any, _path: str) -> bytes:
-    """Return the picture of a plan."""
-    # Imported here, and below: few plans are looked at.
-    from memplan.api.reports.picture import draw
-
-    return draw(call.question["problem"], answer)
-
-
-def plan_page(call: Invocation, answer: Plan) -> bytes:
-    """Return the page of a plan."""
-    from memplan.api.reports.page.file_page import plan_page
-    from memplan.systems.program_names import names_in, names_of_models
-
-    reader, problem = call.reader, call.question["problem"]
-    title = problem.name or reader.file_name or ""
-    if (application := reader.application) is not None:
-        return plan_page(problem, answer, title=", ".join(application.models), names=names_of_models(application))
-    names = names_in(reader.data, reader.name, problem, reader.options)
-    return plan_page(problem, answer, title=title, names=names)
-
-
-def open_page(call: Invocation, answer: Plan) -> None:
-    """Open the page of a plan in a browser."""
-    path = next((path for path in call.outputs if suffix_of(path) == PAGE), None)
-    if path is None:
-        handle, path = tempfile.mkstemp(prefix="memplan-", suffix=PAGE)
-        os.close(handle)
-        write(path, plan_page(call, answer))
-    is_open = webbrowser.open(Path(path).resolve().as_uri())
-    if not is_open:
-        call.said.append(f"{path}: no browser was found; open the file in one")
-
-
 def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     if not isinstance(answer, Plan):
         return ()
@@ -208,7 +156,7 @@ LOCAL = CommandExtras(
     ),
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
-    beside={PAGE: _page, PICTURE: _picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
+    beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
     reads=_reads,
     begin=_begin,
     prepare=_prepare,

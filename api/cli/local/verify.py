@@ -7,7 +7,7 @@ from typing import Any
 
 from memplan.api.cli.arguments import BROWSER, SAVE_PLAN, TABLE
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.plan import open_page, plan_page
+from memplan.api.cli.local.beside_plan import open_page, plan_page
 from memplan.api.cli.streams import PAGE, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.question import Question

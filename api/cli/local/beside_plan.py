@@ -1,0 +1,64 @@
+"""Files beside a plan: its certificate, its picture, and its page, which may be opened in a browser."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from memplan.api.cli.from_capability import Invocation
+from memplan.api.cli.running import graceful_interrupts, run_in_thread
+from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of, write
+from memplan.planner.model.plan import Plan
+
+
+def certified_plan(call: Invocation, answer: Plan) -> Plan:
+    """Write the certificate of a plan, and return the plan with what it says of that."""
+    (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
+    # Imported here: few plans are to be proved.
+    from memplan.capabilities.certify.certify import certified
+
+    with graceful_interrupts() as cancelled:
+        limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
+        problem = call.question["problem"]
+        plan, found = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
+    if found.text:
+        write(path, found.text.encode())
+    else:
+        call.said.append(f"no certificate: {found.reason}")
+    return plan
+
+
+def plan_picture(call: Invocation, answer: Any, _path: str) -> bytes:
+    """Return the picture of a plan."""
+    # Imported here, and below: few plans are looked at.
+    from memplan.api.reports.picture import draw
+
+    return draw(call.question["problem"], answer)
+
+
+def plan_page(call: Invocation, answer: Plan) -> bytes:
+    """Return the page of a plan."""
+    from memplan.api.reports.page.file_page import plan_page
+    from memplan.systems.program_names import names_in, names_of_models
+
+    reader, problem = call.reader, call.question["problem"]
+    title = problem.name or reader.file_name or ""
+    if (application := reader.application) is not None:
+        return plan_page(problem, answer, title=", ".join(application.models), names=names_of_models(application))
+    names = names_in(reader.data, reader.name, problem, reader.options)
+    return plan_page(problem, answer, title=title, names=names)
+
+
+def open_page(call: Invocation, answer: Plan) -> None:
+    """Open the page of a plan in a browser."""
+    path = next((path for path in call.outputs if suffix_of(path) == PAGE), None)
+    if path is None:
+        handle, path = tempfile.mkstemp(prefix="memplan-", suffix=PAGE)
+        os.close(handle)
+        write(path, plan_page(call, answer))
+    is_open = webbrowser.open(Path(path).resolve().as_uri())
+    if not is_open:
+        call.said.append(f"{path}: no browser was found; open the file in one")
