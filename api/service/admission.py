@@ -31,7 +31,7 @@ class AdmissionQueue:
     """`places` requests at once, of which one key's hold at most `of_key`; `length` more wait. For one event loop.
 
     Those that are due first go first, but for those of a key that holds all it may. One that has waited for a part of
-    its time asks the one that has held a place for longest to be short; where all were asked, places double.
+    its time asks the one that has held a place for longest, and was not asked yet, to be short.
     Requests that may not be refused wait beyond the length, and do not count as waiting.
     """
 
@@ -59,7 +59,7 @@ class AdmissionQueue:
         Raises FullError if the queue is full, or if no place is free within `patience_s`.
         """
         wish = Seat(caller, time.monotonic() + patience_s)
-        if self._is_free_for(wish, self.places):
+        if self._is_free_for(wish):
             return self._seated(wish)
         if patience_s < inf and self.waiting >= self.length:
             raise FullError(f"memplan: all {self._of_key} places are taken and {self.waiting} callers wait already")
@@ -90,25 +90,19 @@ class AdmissionQueue:
     def leave(self, place: Seat) -> None:
         """Give a place back: to the first in the queue whose key may have one more."""
         self._held.remove(place)
-        self._seat_next(self.places)
-
-    def _make_room(self) -> None:
-        asked_for = [place for place in self._held if not place.is_short.is_set()]
-        if not asked_for:
-            self._seat_next(2 * self.places)
-        elif time.monotonic() - asked_for[0].began >= _SHARE_S:  # which has held it for longest
-            asked_for[0].is_short.set()
-
-    def _seat_next(self, places: int) -> None:
-        may = [wish for wish in self._queue if self._is_free_for(wish, places)]
-        if may:
+        if may := [wish for wish in self._queue if self._is_free_for(wish)]:
             following = min(may, key=lambda wish: wish.due)
             self._queue.remove(following)
             self._seated(following).has_begun.set()
 
-    def _is_free_for(self, wish: Seat, places: int) -> bool:
+    def _make_room(self) -> None:
+        asked_for = [place for place in self._held if not place.is_short.is_set()]
+        if asked_for and time.monotonic() - asked_for[0].began >= _SHARE_S:  # which has held it for longest
+            asked_for[0].is_short.set()
+
+    def _is_free_for(self, wish: Seat) -> bool:
         of_key = sum(place.caller == wish.caller for place in self._held)
-        return len(self._held) < places and of_key < self._of_key * places // self.places
+        return self.busy < self.places and of_key < self._of_key
 
     def _seated(self, wish: Seat) -> Seat:
         wish.began = time.monotonic()
