@@ -10,7 +10,6 @@ import httpx
 
 from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 from memplan.api.client.values import AwayError, ServiceError
-from memplan.api.options import Options
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.question import Question
 from memplan.planner.errors import InputError, shown
@@ -48,7 +47,7 @@ async def _asked(
     server: str, capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control
 ) -> Any:
     async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
-        asking = asyncio.create_task(_asking(client, capability, question, options))
+        asking = asyncio.create_task(client.answer(capability, question, options))
         while not asking.done() and not control.cancelled.is_set():
             await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
         if asking.done():
@@ -58,14 +57,6 @@ async def _asked(
         if capability.name == _PLAN:
             return (await _known(client, question["problem"])).model_copy(update={"stop_reason": "cancelled"})
         raise ServerError(f"{capability.name}: was interrupted before the service had answered")
-
-
-async def _asking(
-    client: AsyncClient, capability: Capability[Any], question: Question, options: CapabilityOptions
-) -> Any:
-    if capability.name == _PLAN and question.keys() == {"problem"}:  # large problems are written at once
-        return await client.plan(question["problem"], Options.model_construct(**options.model_dump()))
-    return await client.answer(capability, question, options)
 
 
 async def _known(client: AsyncClient, problem: Problem) -> Plan:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial, wraps
-from typing import Any, Self
+from typing import Any
 
 from anyio.from_thread import start_blocking_portal
 
 from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 
 
-class Client:
+class Client(AbstractContextManager["Client"]):
     """Calls of one service, from any thread: the methods of AsyncClient, in an event loop of its own.
 
     What they return is waited for, and what they yield is iterated over. Raises ServiceError; what it refuses is a
@@ -26,13 +26,10 @@ class Client:
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
         self._stack = ExitStack()
         self._portal = self._stack.enter_context(start_blocking_portal())
-        self._client = AsyncClient(server, key=key, patience_s=patience_s)
-
-    def __enter__(self) -> Self:
-        return self
+        client = AsyncClient(server, key=key, patience_s=patience_s)
+        self._client = self._stack.enter_context(self._portal.wrap_async_context_manager(client))
 
     def __exit__(self, *_: object) -> None:
-        self._portal.call(self._client.close)
         self._stack.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

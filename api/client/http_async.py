@@ -7,7 +7,8 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from typing import Any, Self, TypeVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeVar
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +24,7 @@ from memplan.api.client.values import (
     RemoteJob,
     ServiceError,
     WrongAnswerError,
+    refusal_of,
 )
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translated
@@ -33,24 +35,22 @@ from memplan.capabilities.question import Question
 from memplan.capabilities.reading import validated
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError, sentences, shown
-from memplan.planner.formats.memplan_json import parse, read_plan, write_problem
+from memplan.planner.formats.memplan_json import parse, read_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 
-A = TypeVar("A")
 T = TypeVar("T")
 PATIENCE_S = 10.0
 """The seconds for which a service that is busy or away is asked again."""
 _SILENCE_S, _CONNECT_S, _ANSWER_S = 60.0, 5.0, 30.0
 """The longest silence of a stream, the time for a connection, and that for an answer beside the limit of a search."""
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
 _JSON = {"Content-Type": "application/json", "Accept": "application/json"}
-_NDJSON = {"Content-Type": "application/x-ndjson", "Accept": "application/x-ndjson"}
-_JOBS = "/v1/jobs"
+_NDJSON = dict.fromkeys(_JSON, "application/x-ndjson")
+_PLAN, _JOBS = CAPABILITIES["plan"], "/v1/jobs"
 
 
-class AsyncClient:
+class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     """Calls of one service, for an event loop. Raises ServiceError; refusals are RefusedErrors with their sentences.
 
     Every plan passes the verifier here, too. The call of each capability is a method: its inputs, and its options by
@@ -58,12 +58,9 @@ class AsyncClient:
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http = httpx.AsyncClient(base_url=server, headers=headers, timeout=_timeout(_SILENCE_S))
+        headers = _JSON if key is None else {**_JSON, "Authorization": f"Bearer {key}"}
+        self._http = httpx.AsyncClient(base_url=server, headers=headers)
         self._patience_s = patience_s
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
@@ -74,8 +71,10 @@ class AsyncClient:
 
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
         """Plan a problem, and wait for the plan: `POST /v1/plan`."""
-        content, limit_s = _submission(problem, options), options.time_limit_s
-        return await self._send(lambda data: _plan(problem, data), "POST", "/v1/plan", content=content, limit_s=limit_s)
+        content, limit_s = written_body(_PLAN, {"problem": problem}, options), options.time_limit_s
+        return await self._send(
+            lambda data: _plan(problem, read_plan(data, problem)), "POST", _PLAN.path, content=content, limit_s=limit_s
+        )
 
     async def known_plan(self, problem: Problem) -> Plan | None:
         """Return the best plan that the service knows of a problem, which is not solved, and not even sent.
@@ -85,17 +84,15 @@ class AsyncClient:
         compiled = CompiledProblem.of(problem)
 
         def read(data: bytes) -> Plan:
-            if (plan := translated(compiled, read_plan(data, problem))) is None:
-                raise WrongAnswerError("known plan: is not one of this problem")
-            return plan
+            return _plan(problem, translated(compiled, read_plan(data, problem)))
 
         return await self._send_for_some(read, f"/v1/plans/{compiled.hash}")
 
-    async def answer(self, capability: Capability[A], question: Question, options: CapabilityOptions) -> A:
+    async def answer(self, capability: Capability[T], question: Question, options: CapabilityOptions) -> T:
         """Return the answer of a capability to its inputs, by their names, verified as far as it can be here."""
 
-        def read(data: bytes) -> A:
-            found: A = TypeAdapter(capability.answer).validate_json(data)
+        def read(data: bytes) -> T:
+            found: T = TypeAdapter(capability.answer).validate_json(data)
             if (wrong := capability.refutes({**question, "options": options}, found)) is not None:
                 raise WrongAnswerError(f"{capability.name}: {wrong}")
             return found
@@ -112,8 +109,8 @@ class AsyncClient:
         names = [each.name for each in capability.inputs]
 
         async def call(*inputs: Any, options: CapabilityOptions | None = None, **given: Any) -> Any:
-            question = dict(zip(names, inputs, strict=False))
-            question |= {name: given.pop(name) for name in names if name in given}
+            named = {name: given.pop(name) for name in names if name in given}
+            question = dict(zip(names, inputs, strict=False)) | named
             return await self.answer(capability, question, options or validated(capability.options, given))
 
         return call
@@ -129,36 +126,33 @@ class AsyncClient:
         idempotency_key: str | None = None,
     ) -> RemoteJob:
         """Submit a problem, or the inputs of another kind, as a job; once this returns, it is not lost."""
-        if isinstance(question, Problem):
-            content = _submission(question, options)
-        else:
-            content = written_body(CAPABILITIES[kind], question, options)
-        params = {"kind": kind, "priority": str(priority)} | (
-            {} if deadline_s is None else {"deadline_s": str(deadline_s)}
-        )
-        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # it is sent again, and yet one job
-        return await self._send(
-            RemoteJob.model_validate_json, "POST", _JOBS, content=content, params=params, headers=headers
-        )
+        asked = {"problem": question} if isinstance(question, Problem) else question
+        content = written_body(CAPABILITIES[kind], asked, options)
+        params: dict[str, Any] = {"kind": kind, "priority": priority}
+        if deadline_s is not None:
+            params["deadline_s"] = deadline_s
+        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # it is sent again, and yet one job
+        return await self._job("POST", _JOBS, content=content, params=params, headers=again)
 
     async def job(self, job_id: str) -> RemoteJob:
         """Look at a job: `GET /v1/jobs/{id}`."""
-        return await self._send(RemoteJob.model_validate_json, "GET", f"{_JOBS}/{job_id}")
+        return await self._job("GET", f"{_JOBS}/{job_id}")
 
     async def jobs(self, /, **filters: str | int) -> AsyncIterator[RemoteJob]:
         """Yield jobs, newest first: `state`, `name` and `problem_hash` say which."""
-        params = {name: str(value) for name, value in filters.items()}
         while True:
-            page = await self._send(JobPage.model_validate_json, "GET", _JOBS, params=params)
+            page = await self._send(JobPage.model_validate_json, "GET", _JOBS, params=filters)
             for job in page.jobs:
                 yield job
             if page.next is None or not page.jobs:
                 return
-            params["after"] = page.jobs[-1].id
+            filters["after"] = page.jobs[-1].id
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
         """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none."""
-        return await self._send_for_some(lambda data: _plan(problem, data), f"{_JOBS}/{job_id}/plan")
+        return await self._send_for_some(
+            lambda data: _plan(problem, read_plan(data, problem)), f"{_JOBS}/{job_id}/plan"
+        )
 
     async def job_result(self, job_id: str) -> Any:
         """Return the answer of a job, of whatever kind, as JSON has it: the best so far; None: there is none."""
@@ -166,7 +160,7 @@ class AsyncClient:
 
     async def cancel(self, job_id: str) -> RemoteJob:
         """End a job; its best plan so far is kept: `DELETE /v1/jobs/{id}`."""
-        return await self._send(RemoteJob.model_validate_json, "DELETE", f"{_JOBS}/{job_id}")
+        return await self._job("DELETE", f"{_JOBS}/{job_id}")
 
     async def wait(self, job_id: str) -> RemoteJob:
         """Return a job once it is over."""
@@ -176,35 +170,30 @@ class AsyncClient:
 
     async def events(self, job_id: str) -> AsyncIterator[RemoteEvent]:
         """Yield what happened to a job and what happens, until it is over; a connection that breaks is made anew."""
-        waits, headers = _Waits(self._patience_s), {"Accept": "text/event-stream"}
+        path, headers = f"{_JOBS}/{job_id}/events", {"Accept": "text/event-stream"}
+        until = time.monotonic() + self._patience_s
         while True:
             try:
-                async with self._http.stream("GET", f"{_JOBS}/{job_id}/events", headers=headers) as response:
-                    await _check(response)
+                async with self._answered("GET", path, headers=headers) as response:
                     async for event in _events(response.aiter_lines()):
-                        waits, headers["Last-Event-ID"] = _Waits(self._patience_s), str(event.seq)
+                        headers["Last-Event-ID"], until = str(event.seq), time.monotonic() + self._patience_s
                         yield event
                         if event.kind == "finished":
                             return
-                if response.status_code == httpx.codes.NO_CONTENT:
-                    return
-                await waits.wait(AwayError("events: the stream ended before the job did"))
-            except (httpx.TransportError, BusyError) as error:
-                await waits.wait(error)
+                raise AwayError("events: the stream ended before the job did")
+            except (AwayError, BusyError) as error:
+                await _pause(error, until)
 
     async def batch(self, problems: Sequence[Problem], options: Options = NO_OPTIONS) -> AsyncIterator[BatchResult]:
         """Plan many problems, and yield each result as soon as it is there: `POST /v1/batch`."""
-        body = b"".join(_submission(problem, options) + b"\n" for problem in problems)
-        limits = _timeout(options.time_limit_s + _SILENCE_S)
-        try:
-            async with self._http.stream(
-                "POST", "/v1/batch", content=body, headers=_NDJSON, timeout=limits
-            ) as response:
-                await _check(response)
-                async for line in response.aiter_lines():
-                    yield _batch_result(line, problems)
-        except httpx.TransportError as error:
-            raise _away(error) from error
+        content = b"\n".join(written_body(_PLAN, {"problem": each}, options) for each in problems)
+        silence_s = options.time_limit_s + _SILENCE_S
+        async with self._answered("POST", "/v1/batch", silence_s, content=content, headers=_NDJSON) as response:
+            async for line in response.aiter_lines():
+                yield _batch_result(line, problems)
+
+    async def _job(self, method: str, path: str, **sent: Any) -> RemoteJob:
+        return await self._send(RemoteJob.model_validate_json, method, path, **sent)
 
     async def _send_for_some(self, read: Callable[[bytes], T], path: str) -> T | None:
         """Return what is at a path, None where there is nothing."""
@@ -219,33 +208,39 @@ class AsyncClient:
         self, read: Callable[[bytes], T], method: str, path: str, *, limit_s: float = 0.0, **sent: Any
     ) -> T:
         """Send a call until there is an answer, and read it; raises ServiceError."""
-        waits, sent["headers"] = _Waits(self._patience_s), {**_JSON, **sent.get("headers", {})}
+        until = time.monotonic() + self._patience_s
         while True:
             try:
-                response = await self._http.request(method, path, timeout=_timeout(limit_s + _ANSWER_S), **sent)
-                await _check(response)
-                return read(response.content)
-            except (httpx.TransportError, BusyError) as error:
-                await waits.wait(error)
+                async with self._answered(method, path, limit_s + _ANSWER_S, **sent) as response:
+                    return read(await response.aread())
+            except (AwayError, BusyError) as error:
+                await _pause(error, until)
             except (ValidationError, InputError) as error:
                 said = sentences(error) if isinstance(error, ValidationError) else error.sentences
                 raise WrongAnswerError(f"{path}: {said[0]}") from error
 
+    @asynccontextmanager
+    async def _answered(
+        self, method: str, path: str, silence_s: float = _SILENCE_S, **sent: Any
+    ) -> AsyncIterator[httpx.Response]:
+        """Send a call once and hold what is answered, to be read; raises ServiceError."""
+        timeout = httpx.Timeout(silence_s, connect=_CONNECT_S)
+        try:
+            async with self._http.stream(method, path, timeout=timeout, **sent) as response:
+                if not response.is_success:
+                    content, after = await response.aread(), response.headers.get("retry-after", "")
+                    raise refusal_of(response.status_code, content, after)
+                yield response
+        except httpx.TransportError as error:
+            where = shown(str(error.request.url.copy_with(query=None)))
+            raise AwayError(f"{where}: {str(error) or type(error).__name__}") from error
 
-class _Waits:
-    """The waits before a call is sent again, for so many seconds in all: as a busy service says, else they double."""
 
-    def __init__(self, patience_s: float) -> None:
-        self._until, self._wait_s = time.monotonic() + patience_s, _FIRST_WAIT_S
-
-    async def wait(self, error: ServiceError | httpx.TransportError) -> None:
-        """Wait; raises the error where there is no more patience."""
-        error = _away(error) if isinstance(error, httpx.TransportError) else error
-        wait_s = error.retry_after_s if isinstance(error, BusyError) else self._wait_s
-        self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
-        if time.monotonic() + wait_s > self._until:
-            raise error
-        await asyncio.sleep(wait_s)
+async def _pause(error: ServiceError, until: float) -> None:
+    """Wait before a call is sent again; raises the error where there is no more patience."""
+    if time.monotonic() + error.retry_after_s > until:
+        raise error
+    await asyncio.sleep(error.retry_after_s)
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
@@ -263,42 +258,11 @@ async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
             fields = {}
 
 
-async def _check(response: httpx.Response) -> None:
-    """Raise the error that a response describes, if it does."""
-    if response.is_success:
-        return
-    try:
-        details = json.loads(await response.aread())
-    except ValueError:
-        details = None
-    raise refusal_of(response.status_code, details, response.headers.get("retry-after"))
-
-
-def refusal_of(status: int, details: Any, retry_after: str | None = None) -> RefusedError:
-    """Return the error of a status and problem details."""
-    said = details.get("errors") if isinstance(details, dict) else None
-    told = [str(one) for one in said] if isinstance(said, list) and said else [f"service: answered with {status}"]
-    if status in (httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE):
-        wait_s = float(retry_after) if retry_after is not None and retry_after.isdecimal() else 1.0
-        return BusyError(status, *told, retry_after_s=wait_s)
-    return RefusedError(status, *told)
-
-
-def _away(error: httpx.TransportError) -> AwayError:
-    """Return the error of the transport as one of this client."""
-    where = shown(str(error.request.url.copy_with(query=None)))
-    return AwayError(f"{where}: {str(error) or type(error).__name__}")
-
-
-def _timeout(seconds: float) -> httpx.Timeout:
-    return httpx.Timeout(seconds, connect=_CONNECT_S)
-
-
-def _plan(problem: Problem, data: bytes | Plan) -> Plan:
+def _plan(problem: Problem, plan: Plan | None) -> Plan:
     """Return a plan that passes the verifier here, too; raises WrongAnswerError."""
-    plan = data if isinstance(data, Plan) else read_plan(data, problem)
-    if violations := verify(problem, plan):
-        raise WrongAnswerError(f"plan: is not one of this problem: {violations[0].message}")
+    if plan is None or (violations := verify(problem, plan)):
+        rule = "" if plan is None else f": {violations[0].message}"
+        raise WrongAnswerError(f"plan: is not one of this problem{rule}")
     return plan
 
 
@@ -308,14 +272,7 @@ def _batch_result(line: str, problems: Sequence[Problem]) -> BatchResult:
         content = parse(line.encode())
         index = int(content["index"])
         if "error" in content:
-            return BatchResult(index, None, refusal_of(int(content["error"]["status"]), content["error"]))
+            return BatchResult(index, None, refusal_of(int(content["error"]["status"]), to_json(content["error"])))
         return BatchResult(index, _plan(problems[index], Plan.model_validate(content["plan"])), None)
     except (InputError, LookupError, TypeError, ValueError) as error:
         raise WrongAnswerError(f"batch: {error}") from error
-
-
-def _submission(problem: Problem, options: CapabilityOptions) -> bytes:
-    return b'{"problem":%b,"options":%b}' % (
-        write_problem(problem).strip(),
-        to_json(options.model_dump(exclude_defaults=True)),
-    )

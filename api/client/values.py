@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+from pydantic_core import from_json
 
 from memplan.api.store.job import OPEN, State
 from memplan.planner.errors import MemplanError
@@ -14,7 +17,9 @@ from memplan.planner.model.plan import Plan
 
 
 class ServiceError(MemplanError):
-    """The service gave no answer to a request."""
+    """The service gave no answer to a request; it may give one after `retry_after_s`, where it is busy or away."""
+
+    retry_after_s = 0.5
 
 
 class RefusedError(ServiceError):
@@ -26,11 +31,7 @@ class RefusedError(ServiceError):
 
 
 class BusyError(RefusedError):
-    """The service is busy, or a part of it is away; it may answer after `retry_after_s`."""
-
-    def __init__(self, status: int, *sentences: str, retry_after_s: float) -> None:
-        super().__init__(status, *sentences)
-        self.retry_after_s = retry_after_s
+    """The service is busy, or a part of it is away."""
 
 
 class AwayError(ServiceError):
@@ -39,6 +40,18 @@ class AwayError(ServiceError):
 
 class WrongAnswerError(ServiceError):
     """The answer does not fit the request, such as a plan that breaks a rule."""
+
+
+def refusal_of(status: int, content: bytes, retry_after: str = "") -> RefusedError:
+    """Return the error of a status and problem details."""
+    told: tuple[str, ...] = (f"service: answered with {status}",)
+    with suppress(LookupError, TypeError, ValueError):
+        told = tuple(map(str, from_json(content)["errors"])) or told
+    is_busy = status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+    error = BusyError(status, *told) if is_busy else RefusedError(status, *told)
+    if retry_after.isdecimal():
+        error.retry_after_s = float(retry_after)
+    return error
 
 
 class RemoteJob(BaseModel):

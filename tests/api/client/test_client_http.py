@@ -14,8 +14,8 @@ import pytest
 from pydantic_core import to_json
 
 from memplan.api.client.http import Client
-from memplan.api.client.http_async import AsyncClient, refusal_of
-from memplan.api.client.values import AwayError, BusyError, RefusedError, WrongAnswerError
+from memplan.api.client.http_async import AsyncClient
+from memplan.api.client.values import AwayError, BusyError, RefusedError, WrongAnswerError, refusal_of
 from memplan.api.options import Options
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
@@ -190,9 +190,9 @@ def test_an_event_that_is_none_is_not_believed() -> None:
 
 
 def test_whatever_refuses_is_told() -> None:
-    assert refusal_of(502, None).sentences == ("service: answered with 502",)
-    assert refusal_of(422, {"errors": ["a", "b"]}).sentences == ("a", "b")
-    assert isinstance(refusal_of(503, []), BusyError)
+    assert refusal_of(502, b"").sentences == ("service: answered with 502",)
+    assert refusal_of(422, b'{"errors": ["a", "b"]}').sentences == ("a", "b")
+    assert isinstance(refusal_of(503, b"[]"), BusyError)
 
 
 GRAPH = graph_from(
