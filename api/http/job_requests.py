@@ -9,13 +9,14 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from memplan.api.http.job_models import Terms
 from memplan.api.options import Options
 from memplan.api.request_bodies import PLAN
 from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request
 from memplan.api.settings import Settings
-from memplan.api.store.job import NewJob
+from memplan.api.store.job import Job
 from memplan.api.store.tables.jobs import NAME_CHARACTERS
 from memplan.capabilities.plan.planning import check_solver
 from memplan.capabilities.question import Subject, subject_of
@@ -26,7 +27,7 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 
 
-def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: Mapping[str, Any]) -> NewJob:
+def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: Mapping[str, Any]) -> Job:
     """Make a job of the body of `POST /v1/jobs`, its deadline counted from now; raises InputError.
 
     `said` has the key of the caller and the one under which the request is done once.
@@ -46,7 +47,7 @@ def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: 
     check_time_limit(asked.options, settings)
     terms = _terms(own, asked.terms)
     subject, digest = _subject_of(asked, body), sha256(f"{kind}\n{query}\n{media}\n".encode() + body)
-    return NewJob(
+    return Job(
         kind=kind,
         head=head,
         body=body,
@@ -85,7 +86,14 @@ def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:
     if both := asked.keys() & inside.keys():
         raise OptionError(*(f"{name}: must come in the body or in the query, got both" for name in sorted(both)))
     try:
-        said = (Terms.model_validate_strings(dict(asked)), Terms.model_validate(dict(inside)))
-        return Terms.model_construct(**{name: getattr(one, name) for one in said for name in one.model_fields_set})
+        return Terms.model_validate({**inside, **{name: _value(text) for name, text in asked.items()}})
     except ValidationError as error:
         raise OptionError(*sentences(error)) from error
+
+
+def _value(text: str) -> Any:
+    """Return the number that a text of a query stands for, or else the text."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return text

@@ -16,7 +16,7 @@ from memplan.api.service.cache.cached_plan import CachedPlan, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import joined
 from memplan.api.service.plan_service import answer_of, reason_to_answer, time_searched
-from memplan.api.store.job import Claim, WorkAnswer
+from memplan.api.store.job import Job, WorkAnswer
 from memplan.api.store.tables.plans import StoredPlan
 from memplan.api.workers.plan_search import search
 from memplan.api.workers.task import TaskControl
@@ -25,11 +25,11 @@ from memplan.planner.model.plan import Plan
 from memplan.solvers.search.result import Progress, SolveResult
 
 
-def do_job(control: TaskControl, claim: Claim, record: StoredPlan | None) -> WorkAnswer:
+def do_job(control: TaskControl, job: Job, record: StoredPlan | None) -> WorkAnswer:
     """Answer the request of a job, in a child; `record` is what is known of a problem. Raises MemplanError."""
-    request = parse_request(claim.job.kind, claim.head, claim.body)
+    request = parse_request(job.kind, job.head, job.body)
     if not request.is_plain_plan:
-        return answered_apart(request, control, len(claim.body))
+        return answered_apart(request, control, len(job.body))
     compiled, options = CompiledProblem.of(request.question()["problem"]), request.options
     assert isinstance(options, Options)
     is_usual = options.is_usual and options.profile_of(compiled.problem) is None
@@ -38,8 +38,8 @@ def do_job(control: TaskControl, claim: Claim, record: StoredPlan | None) -> Wor
     if (reason := reason_to_answer(known, result, options, compiled.problem)) is not None and result is not None:
         return _answer(replace(result, stop_reason=reason), compiled, options, control)
     start = result.plan if result is not None and result.plan.placements else None
-    if claim.answer is not None:
-        start = Plan.model_validate(from_json(claim.answer))
+    if job.answer is not None:
+        start = Plan.model_validate(from_json(job.answer))
     # What was found before depends on clocks, which a deterministic plan must not.
     start = None if options.deterministic else start
     result = search(_reporting(control), compiled.problem, options, start, compiled.instance)

@@ -14,7 +14,7 @@ from memplan.api.logs import log_fault
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import PLAN
 from memplan.api.store.errors import StoreError
-from memplan.api.store.job import Claim, JobOutcome, WorkAnswer
+from memplan.api.store.job import Job, State, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from memplan.api.workers.pool import ChildPool
@@ -36,11 +36,11 @@ _LOG = logging.getLogger("memplan")
 class JobRun:
     """A job whose lease is held here, until `work` returns. `cancelled` ends it early with the best plan so far."""
 
-    def __init__(self, claim: Claim, store: Store, pool: ChildPool, stopping: threading.Event) -> None:
-        self.lease, self.cancelled = claim.lease, threading.Event()
-        self._claim, self._store, self._pool, self._stopping = claim, store, pool, stopping
+    def __init__(self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event) -> None:
+        self.job, self.cancelled = job, threading.Event()
+        self._store, self._pool, self._stopping = store, pool, stopping
         self._is_lost = False
-        self._progress = claim.job.progress
+        self._progress = job.progress
         self._began = time.monotonic()
 
     def lose(self) -> None:
@@ -48,53 +48,50 @@ class JobRun:
         self._is_lost = True
         self.cancelled.set()
 
-    def work(self) -> JobOutcome | None:
+    def work(self) -> State | None:
         """Do the job and write how it ended; return that, None where it did not end here."""
-        outcome = self._outcome()
-        if outcome is None or self._is_lost:
-            return None
-        ended = self._insist(lambda: self._store.leases.finish(self.lease, outcome))
-        return outcome if ended else None
-
-    def _outcome(self) -> JobOutcome | None:
-        """Do the work; None where it is left to another worker."""
-        job = self._claim.job
         try:
             answer = self._answer()
         except UnavailableError:
-            return self._leave(_STOPPED) if self._stopping.is_set() else JobOutcome("cancelled")
+            return self._leave(_STOPPED) if self._stopping.is_set() else self._end("cancelled")
         except InputError as error:
-            return JobOutcome("failed", error="\n".join(map(in_fields, error.sentences[:MAX_SHOWN])))
+            return self._end("failed", error="\n".join(map(in_fields, error.sentences[:MAX_SHOWN])))
         except (NotInTimeError, LostWorkersError) as error:
-            if job.attempts > MOST_ATTEMPTS:
-                return JobOutcome("failed", error=str(error))
+            if self.job.attempts > MOST_ATTEMPTS:
+                return self._end("failed", error=str(error))
             return self._leave(str(error), counts=True)
         except MemplanError as error:
-            return JobOutcome("failed", error=str(error))
+            return self._end("failed", error=str(error))
         except Exception as error:  # noqa: BLE001 - the border: a job must end, whatever is wrong with the program
-            log_fault(error, f"job {self.lease.job_id} failed")
-            return JobOutcome("failed", error="memplan: failed; its log says where")
+            log_fault(error, f"job {self.job.id} failed")
+            return self._end("failed", error="memplan: failed; its log says where")
         if not self.cancelled.is_set():
-            return JobOutcome("succeeded", answer)
-        return self._leave(_STOPPED, answer) if self._stopping.is_set() else JobOutcome("cancelled", answer)
+            return self._end("succeeded", answer)
+        return self._leave(_STOPPED, answer) if self._stopping.is_set() else self._end("cancelled", answer)
 
     def _answer(self) -> WorkAnswer:
-        job, limit_s = self._claim.job, self._claim.job.time_limit_s
+        job, limit_s = self.job, self.job.time_limit_s
         plans, name = self._store.plans, job.problem_hash
         record = self._insist(lambda: plans.find(name)) if job.kind == PLAN else None
         if job.deadline_at is not None:
             limit_s = min(limit_s, max(_LEAST_S, job.deadline_at - time.time()))
         grace_s = _GRACE_S * 2 ** (job.attempts - 1)
-        task = Task(do_job, (self._claim, record), job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
+        task = Task(do_job, (job, record), job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
         answer: WorkAnswer = self._pool.run(task, self._report, self.cancelled)
         if answer.known is not None:
             self._insist(lambda: plans.change({name: lambda now: answer.known if now == record else None}))
         return answer
 
-    def _leave(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> JobOutcome | None:
-        """Let the job wait again, with the best answer known: it has no outcome yet."""
+    def _end(self, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> State | None:
+        """Write how the job ended, and return that; None where it did not end here."""
+        finish = self._store.leases.finish
+        is_written = not self._is_lost and self._insist(lambda: finish(self.job, state, answer, error))
+        return state if is_written else None
+
+    def _leave(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> State | None:
+        """Let the job wait again, with the best answer known: it has not ended."""
         if not self._is_lost:
-            self._insist(lambda: self._store.leases.release(self.lease, reason, best, counts=counts))
+            self._insist(lambda: self._store.leases.release(self.job, reason, best, counts=counts))
         return None
 
     def _report(self, reports: list[dict[str, Any]], best: WorkAnswer | None) -> None:
@@ -107,7 +104,7 @@ class JobRun:
                 progress.append((facts, elapsed_s))
         if not (progress or best is not None):
             return
-        if not self._insist(lambda: self._store.leases.report(self.lease, progress, best)):
+        if not self._insist(lambda: self._store.leases.report(self.job, progress, best)):
             self.lose()
 
     def _insist(self, write: Callable[[], T]) -> T:
@@ -116,5 +113,5 @@ class JobRun:
             try:
                 return write()
             except StoreError as error:
-                _LOG.warning("job %s is said again to the store: %s", self.lease.job_id, error)
+                _LOG.warning("job %s is said again to the store: %s", self.job.id, error)
                 time.sleep(AGAIN_S)

@@ -15,7 +15,6 @@ from memplan.api.logs import about_job, log_fault
 from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
-from memplan.api.store.job import Lease
 from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
 
@@ -51,7 +50,7 @@ class JobWorkers:
         self._store, self._metrics, self._lease_s, self._renew_s = store, metrics, lease_s, renew_s
         self._of_key, self._places = settings.workers, settings.workers + 1
         self._pool = pool
-        self._runs: dict[Lease, JobRun] = {}
+        self._runs: set[JobRun] = set()
         self._threads: set[threading.Thread] = set()
         self._looked_at = -inf
         self._stopping = threading.Event()
@@ -71,7 +70,7 @@ class JobWorkers:
         """Take no more jobs, and release those that run with their best plans."""
         self._stopping.set()
         self._wake.set()
-        for run in list(self._runs.values()):
+        for run in list(self._runs):
             run.cancelled.set()
         give_up = time.monotonic() + _LEAVE_S
         for thread in (self._claiming, *list(self._threads)):
@@ -107,41 +106,41 @@ class JobWorkers:
         if free == 1 and time.monotonic() - self._looked_at < _LAST_PLACE_S:
             return False
         self._looked_at = time.monotonic()
-        claims = self._store.leases.claim(self.holder, free, self._of_key, self._lease_s)
-        for claim in claims:
-            run = self._runs[claim.lease] = JobRun(claim, self._store, self._pool, self._stopping)
+        jobs = self._store.leases.claim(self.holder, free, self._of_key, self._lease_s)
+        for job in jobs:
+            run = JobRun(job, self._store, self._pool, self._stopping)
+            self._runs.add(run)
             thread = threading.Thread(target=self._do, args=(run,), daemon=True)
             self._threads.add(thread)
             thread.start()
-        return bool(claims)
+        return bool(jobs)
 
     def _do(self, run: JobRun) -> None:
         try:
-            with about_job(run.lease.job_id):
-                if (outcome := run.work()) is not None:
-                    _LOG.info("job ended: %s", outcome.state)
-                    self._metrics.finished_job(outcome.state)
+            with about_job(run.job.id):
+                if (state := run.work()) is not None:
+                    _LOG.info("job ended: %s", state)
+                    self._metrics.finished_job(state)
         finally:
-            del self._runs[run.lease]
+            self._runs.discard(run)
             self._threads.discard(threading.current_thread())
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases; end what runs without one, and release a lease that nobody here knows of."""
-        runs = dict(self._runs)
-        held = self._store.leases.renew(self.holder, self._lease_s)
-        for lease in runs.keys() - held.keys():
-            runs[lease].lose()  # or it has just ended, and nothing is left to be lost
-        for lease in held.keys() - runs.keys():  # a claim that the store kept, but whose answer was lost on its way
-            self._store.leases.release(lease, "its worker did not hear that it has it")
+        """Renew the leases of what runs here, and end what has none; a claim that was not heard of here runs out."""
+        runs = list(self._runs)
+        held = self._store.leases.renew(self.holder, [run.job for run in runs], self._lease_s)
+        for run in runs:
+            if held.get(run.job.id) != run.job.lease:
+                run.lose()  # or it has just ended, and nothing is left to be lost
         return True
 
     def _cancel(self) -> bool:
         """End the jobs that are to be cancelled."""
         if self._runs:
             asked = self._store.leases.cancelled(self.holder)
-            for lease, run in list(self._runs.items()):
-                if lease.job_id in asked:
+            for run in list(self._runs):
+                if run.job.id in asked:
                     run.cancelled.set()
         return False
 

@@ -33,10 +33,10 @@ class Packed(TypeDecorator[bytes]):
     impl = LargeBinary
     cache_ok = True
 
-    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes:
-        """Compress a value, which is never none."""
-        return zlib.compress(value or b"", _LEVEL)
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
+        """Compress a value; None stays none."""
+        return None if value is None else zlib.compress(value, _LEVEL)
 
-    def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes:
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
         """Read a value."""
-        return zlib.decompress(value or b"")
+        return None if value is None else zlib.decompress(value)

@@ -36,9 +36,15 @@ def new_id() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job, without its request and its answer; the defaults are those of a new one.
+    """A job, from its submission to its end; the defaults are those of a new one.
 
     Times are seconds since 1970; `time_limit_s` counts from its start. It ended `late_s` too late.
+
+    idempotency_key: makes one job of equal submissions, with the id of the caller's key before it.
+    request_digest: tells whether they are equal.
+    lease_holder, lease: the worker that runs it, and how often it was claimed: an old claim can change nothing.
+    head, body: its request, where it is submitted or claimed.
+    answer: its best answer so far, where it is claimed.
     """
 
     problem_hash: str
@@ -63,25 +69,13 @@ class Job:
     plan_hash: str | None = None
     error: str | None = None
     late_s: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewJob(Job):
-    """A job that is submitted.
-
-    head, body: its request.
-    most: how many may wait or run at a time, of all.
-    most_of_key: the same of its key.
-    idempotency_key: makes one job of equal submissions of a key.
-    request_digest: tells whether they are equal.
-    """
-
-    head: str
-    body: bytes
-    most: int
-    most_of_key: int | None = None
     idempotency_key: str | None = None
     request_digest: str | None = None
+    lease_holder: str | None = None
+    lease: int = 0
+    head: str = ""
+    body: bytes = b""
+    answer: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -105,32 +99,3 @@ class WorkAnswer:
     def hash(self) -> str | None:
         """The hash of a plan's JSON."""
         return f"sha256:{sha256(self.content).hexdigest()}" if self.is_plan else None
-
-
-@dataclass(frozen=True)
-class Lease:
-    """The right of a worker to run a job: void once another has it. `number` counts the leases of a job."""
-
-    job_id: str
-    holder: str
-    number: int
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A job that a worker has taken: its request, and the bytes of its best answer so far."""
-
-    lease: Lease
-    job: Job
-    head: str
-    body: bytes
-    answer: bytes | None
-
-
-@dataclass(frozen=True)
-class JobOutcome:
-    """The end of a job."""
-
-    state: State
-    answer: WorkAnswer | None = None
-    error: str | None = None

@@ -14,7 +14,6 @@ from sqlalchemy import insert, inspect, select, text, update
 from memplan.api.store.database import CONNECTIONS, Database
 from memplan.api.store.errors import StoreError, UnreachableError
 from memplan.api.store.schema import METADATA, VERSION, versions
-from memplan.api.store.tables.arrivals import Arrivals
 from memplan.api.store.tables.events import Events
 from memplan.api.store.tables.jobs import Jobs
 from memplan.api.store.tables.keys import Keys
@@ -35,7 +34,6 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._threads = CapacityLimiter(CONNECTIONS)
-        self.arrivals = Arrivals(database)
         self.jobs = Jobs(database)
         self.leases = Leases(database)
         self.events = Events(database)

@@ -26,7 +26,7 @@ _CARRY_S, _GRACE_S = 4e-6, 0.25
 
 
 class Workers:
-    """The child processes of a server, for one event loop, at most so many at work: the places of its admission queue."""
+    """The child processes of a server, for one event loop, at most as many at work as its admission has places."""
 
     def __init__(self, pool: ChildPool, places: int) -> None:
         self.pool = pool

@@ -13,7 +13,7 @@ from memplan.api.http.job_requests import read_new_job
 from memplan.api.jobs.workers import JobWorkers
 from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
-from memplan.api.store.job import Job, NewJob, WorkAnswer
+from memplan.api.store.job import Job, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import Task, TaskControl
@@ -21,7 +21,6 @@ from memplan.capabilities.plan.answers import write_plan
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from tests.support.made_jobs import kept
 
 PROBLEM = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 10, "start": 0, "end": 3}, {"id": "b", "size": 20, "start": 2, "end": 5}]}
@@ -79,14 +78,14 @@ def job_workers(store: Store, pool: Pool, workers: int = 1, lease_s: float = PAT
 
 def submit(store: Store, deterministic: bool = False, **said: object) -> str:
     """Submit the problem; return the job's id."""
-    return kept(store, new_job(deterministic, **said)).id
+    return store.jobs.add(new_job(deterministic, **said), most=100).id
 
 
-def new_job(deterministic: bool = False, **said: object) -> NewJob:
+def new_job(deterministic: bool = False, **said: object) -> Job:
     """Return the problem as a job that is submitted."""
     query = f"time_limit_s=5&deterministic={str(deterministic).lower()}"
     body = write_problem(PROBLEM)
-    return replace(read_new_job("application/json", query, body, Settings(), {"most": 100}), **said)  # type: ignore[arg-type]
+    return replace(read_new_job("application/json", query, body, Settings(), {}), **said)  # type: ignore[arg-type]
 
 
 def job(store: Store, job_id: str) -> Job:

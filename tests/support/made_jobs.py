@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memplan.api.store.caller import ANY_CALLER, Caller
-from memplan.api.store.job import Claim, Job, NewJob, WorkAnswer
+from memplan.api.store.job import Job, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.jobs import JobQuery
 from memplan.solvers.search.result import Progress
@@ -16,19 +16,14 @@ REASON = "its worker stopped"
 PLAN = WorkAnswer(b"plan", "feasible", facts=FOUND)
 
 
-def new(**said: Any) -> NewJob:
+def new(**said: Any) -> Job:
     usual: dict[str, Any] = {"problem_hash": "sha256:0", "n_buffers": 2, "time_limit_s": 10.0}
-    sent = {"head": "application/json\t", "body": b"problem", "most": 1000}
-    return NewJob(**usual | sent | {"options": {"seed": 3}} | said)
+    sent = {"head": "application/json\t", "body": b"problem"}
+    return Job(**usual | sent | {"options": {"seed": 3}} | said)
 
 
-def add(store: Store, **said: Any) -> str:
-    return kept(store, new(**said)).id
-
-
-def kept(store: Store, job: NewJob) -> Job:
-    """Return what the store made of a job; raises what it says of it."""
-    return store.arrivals.add(job)
+def add(store: Store, most: int = 1000, most_of_key: int | None = None, **said: Any) -> str:
+    return store.jobs.add(new(**said), most, most_of_key).id
 
 
 def listed(store: Store, **wanted: Any) -> list[Job]:
@@ -38,7 +33,7 @@ def listed(store: Store, **wanted: Any) -> list[Job]:
     return store.jobs.page(JobQuery(**wanted), caller)
 
 
-def claim(store: Store, holder: str = "here", lease_s: float = 60.0) -> Claim:
+def claim(store: Store, holder: str = "here", lease_s: float = 60.0) -> Job:
     (claimed,) = store.leases.claim(holder, 1, 99, lease_s)
     return claimed
 

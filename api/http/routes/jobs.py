@@ -62,14 +62,10 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
     service, caller = Service.of(request), Caller.of(request)
     media, query = media_type(request), request.scope["query_string"].decode("latin-1")
     settings, body = service.settings, await read_body(request, most_bytes(media, service.settings))
-    said = {
-        "key_id": caller.key_id,
-        "idempotency_key": idempotency_key,
-        "most": settings.max_jobs,
-        "most_of_key": caller.max_jobs,
-    }
+    once = None if idempotency_key is None else f"{caller.key_id or ''} {idempotency_key}"
+    said = {"key_id": caller.key_id, "idempotency_key": once}
     new = await service.run(partial(read_new_job, media, query, body, settings, said), len(body))
-    job = await service.store.briefly(partial(service.store.arrivals.add, new))
+    job = await service.store.briefly(partial(service.store.jobs.add, new, settings.max_jobs, caller.max_jobs))
     response.headers["Location"] = f"{PATH}/{job.id}"
     return job_answer(job)
 

@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
+from memplan.api.store.job import ENDED, MEANINGS, State, WorkAnswer
 
 Kind = Literal["queued", "started", "better", "progress", "retried", "finished"]
 
@@ -54,3 +55,29 @@ def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapp
         for k, (kind, data) in enumerate(told)
     ]
     connection.execute(insert(schema.job_events), rows)
+
+
+def moved(
+    connection: Connection, after: State, which: ColumnElement[bool], reason: str | None = None, **values: Any
+) -> list[str]:
+    """Change the state of all jobs that `which` finds, each with its event."""
+    rows, is_end = schema.jobs.c, after in ENDED
+    if is_end:
+        values["finished_at"] = time.time()
+    change = update(schema.jobs).where(which).values(state=after, last_event=rows.last_event + 1, **values)
+    changed = connection.execute(change.returning(rows.id, rows.last_event)).all()
+    kind: Kind = "finished" if is_end else "retried"
+    told = end_of(after, error=values.get("error")) if is_end else {"state": after, "reason": reason}
+    for job_id, last in changed:
+        tell(connection, job_id, last, (kind, told))
+    return [job_id for job_id, _ in changed]
+
+
+def end_of(
+    state: State, answer: WorkAnswer | None = None, error: str | None = None, late_s: float | None = None
+) -> dict[str, Any]:
+    """Return what the last event of a job tells."""
+    told: dict[str, Any] = {"state": state, "meaning": MEANINGS[state]}
+    if answer is not None:
+        told |= {"plan_status": answer.status, **(answer.facts or {})}
+    return told | {name: said for name, said in (("error", error), ("late_s", late_s)) if said is not None}

@@ -1,28 +1,28 @@
-"""Jobs as their callers see them: looked at, listed, cancelled."""
+"""Jobs as their callers see them: submitted, each kept once, looked at, listed, cancelled."""
 
 from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
-from sqlalchemy import Select, Text, delete, func, select, type_coerce, update
+from sqlalchemy import ColumnElement, Connection, Text, delete, func, insert, select, type_coerce, update
 
+from memplan.api.refusals import FullError
 from memplan.api.store import schema
 from memplan.api.store.caller import Caller
 from memplan.api.store.database import Database
-from memplan.api.store.job import ENDED, MEANINGS, Job, State
-from memplan.api.store.tables.events import tell
+from memplan.api.store.errors import RepeatedKeyError
+from memplan.api.store.job import ENDED, OPEN, Job, State
+from memplan.api.store.tables.events import moved, tell
+from memplan.api.store.writing import insert_new
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import shown
 
-COLUMNS = [schema.jobs.c[name] for name in Job.__dataclass_fields__]
+COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_fields__]
 """The columns of a Job."""
-
 
 MOST_LISTED, NAME_CHARACTERS = 1000, 200
 """The most jobs of a page, and the characters of a problem's name that are kept as the job's."""
@@ -66,11 +66,29 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def add(self, new: Job, most: int, most_of_key: int | None = None) -> Job:
+        """Keep a new job, and return it, or the one that the same request made before.
+
+        Raises FullError where `most` wait or run, or `most_of_key` of its key, and RepeatedKeyError where another
+        request had its idempotency key.
+        """
+        with self._database.writing() as connection:
+            if (job := _made_before(connection, new)) is not None:
+                return job
+            _check_room(connection, new, most, most_of_key)
+            row = {column.name: getattr(new, column.name) for column in COLUMNS}
+            if not insert_new(connection, schema.jobs, [row], schema.jobs.c.id):
+                # Another server was a moment quicker with the same request.
+                return _made_before(connection, new) or new
+            sent = {"job_id": new.id, "head": new.head, "body": new.body}
+            connection.execute(insert(schema.submissions).values(sent))
+            tell(connection, new.id, 1, ("queued", {"state": "queued", "priority": new.priority}))
+            return new
+
     def find(self, job_id: str) -> Job | None:
         """Return a job."""
         with self._database.reading() as connection:
-            row = connection.execute(_job(job_id)).one_or_none()
-            return None if row is None else job_of(row._mapping)
+            return _found(connection, schema.jobs.c.id == job_id)
 
     def page(self, wanted: JobQuery, caller: Caller) -> list[Job]:
         """Return one page of the jobs of a caller that are wanted, newest first."""
@@ -91,7 +109,7 @@ class Jobs:
             query = query.where(rows.id < wanted.after)
         with self._database.reading() as connection:
             return [
-                job_of(row._mapping) for row in connection.execute(query.order_by(rows.id.desc()).limit(wanted.limit))
+                Job(**row._mapping) for row in connection.execute(query.order_by(rows.id.desc()).limit(wanted.limit))
             ]
 
     def request(self, job_id: str) -> tuple[str, bytes] | None:
@@ -121,19 +139,10 @@ class Jobs:
         """End a job that waits; ask the server of one that runs to end it. Return its new state."""
         rows = schema.jobs.c
         with self._database.writing() as connection:
-            end = update(schema.jobs).where(rows.id == job_id, rows.state == "queued")
-            ended = connection.execute(
-                end.values(
-                    state="cancelled", is_cancel_asked=True, finished_at=time.time(), last_event=rows.last_event + 1
-                ).returning(rows.last_event)
-            ).scalar_one_or_none()
-            if ended is not None:
-                tell(connection, job_id, ended, ("finished", {"state": "cancelled", "meaning": MEANINGS["cancelled"]}))
-            else:
+            if not moved(connection, "cancelled", (rows.id == job_id) & (rows.state == "queued"), is_cancel_asked=True):
                 ask = update(schema.jobs).where(rows.id == job_id, rows.state == "running")
                 connection.execute(ask.values(is_cancel_asked=True))
-            row = connection.execute(_job(job_id)).one_or_none()
-            return None if row is None else job_of(row._mapping)
+            return _found(connection, rows.id == job_id)
 
     def rename(self, job_id: str, name: str) -> None:
         """Give a job another name."""
@@ -154,10 +163,27 @@ class Jobs:
             return {state: int(count) for state, count in connection.execute(counted)}
 
 
-def job_of(columns: Mapping[Any, Any]) -> Job:
-    """Make a Job of its COLUMNS."""
-    return Job(**columns)
+def _found(connection: Connection, which: ColumnElement[bool]) -> Job | None:
+    row = connection.execute(select(*COLUMNS).where(which)).one_or_none()
+    return None if row is None else Job(**row._mapping)
 
 
-def _job(job_id: str) -> Select[Any]:
-    return select(*COLUMNS).where(schema.jobs.c.id == job_id)
+def _made_before(connection: Connection, new: Job) -> Job | None:
+    """Return the job that the same request made before; raises RepeatedKeyError where another request made it."""
+    if new.idempotency_key is None:
+        return None
+    job = _found(connection, schema.jobs.c.idempotency_key == new.idempotency_key)
+    if job is not None and job.request_digest != new.request_digest:
+        raise RepeatedKeyError(f"Idempotency-Key: must be new for a new request, this one made job {job.id}")
+    return job
+
+
+def _check_room(connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
+    """Raise FullError where as many jobs wait or run as may."""
+    is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
+    is_full = connection.execute(is_open).scalar_one() >= most
+    if not is_full and most_of_key is not None:
+        is_full = connection.execute(is_open.where(schema.jobs.c.key_id == new.key_id)).scalar_one() >= most_of_key
+    if is_full:
+        of_key = "" if most_of_key is None else f"{most_of_key} of one key, and "
+        raise FullError(f"jobs: at most {of_key}{most}{' of all,' if of_key else ''} may wait or run at a time")

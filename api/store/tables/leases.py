@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -23,9 +23,9 @@ from sqlalchemy import (
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
-from memplan.api.store.job import ENDED, MEANINGS, Claim, Job, JobOutcome, Lease, State, WorkAnswer
-from memplan.api.store.tables.events import Kind, tell
-from memplan.api.store.tables.jobs import COLUMNS, job_of
+from memplan.api.store.job import Job, State, WorkAnswer
+from memplan.api.store.tables.events import Kind, end_of, moved, tell
+from memplan.api.store.tables.jobs import COLUMNS
 from memplan.api.store.writing import put
 
 MOST_ATTEMPTS = 3
@@ -46,12 +46,12 @@ class Leases:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def claim(self, holder: str, most: int, of_key: int, lease_s: float) -> list[Claim]:
+    def claim(self, holder: str, most: int, of_key: int, lease_s: float) -> list[Job]:
         """Take up to `most` jobs that wait, the highest priority first, and then as they came.
 
         Of one key, an holder runs at most `of_key` at a time: the others are left to other keys.
         """
-        claims: list[Claim] = []
+        claims: list[Job] = []
         with self._database.writing() as connection:
             while len(claims) < most and (claim := _claimed(connection, holder, of_key, lease_s)) is not None:
                 claims.append(claim)
@@ -62,13 +62,12 @@ class Leases:
         with self._database.reading() as connection:
             return connection.execute(select(_JOBS.id).where(_JOBS.state == "queued").limit(1)).first() is not None
 
-    def renew(self, holder: str, lease_s: float) -> dict[Lease, bool]:
-        """Let the leases of an holder hold for longer; return them, True for each whose job is to be cancelled."""
-        holds = and_(_JOBS.lease_holder == holder, _JOBS.state == "running")
+    def renew(self, holder: str, jobs: Collection[Job], lease_s: float) -> dict[str, int]:
+        """Let the leases of an holder on these jobs hold for longer; return the numbers of those that hold, by job."""
+        holds = and_(_JOBS.lease_holder == holder, _JOBS.state == "running", _JOBS.id.in_([job.id for job in jobs]))
         with self._database.writing() as connection:
             longer = update(schema.jobs).where(holds).values(lease_until=_now(connection) + lease_s)
-            renewed = connection.execute(longer.returning(_JOBS.id, _JOBS.lease, _JOBS.is_cancel_asked))
-            return {Lease(row.id, holder, row.lease): row.is_cancel_asked for row in renewed}
+            return {row.id: row.lease for row in connection.execute(longer.returning(_JOBS.id, _JOBS.lease))}
 
     def cancelled(self, holder: str) -> set[str]:
         """Return the jobs of an holder that are to be cancelled."""
@@ -77,7 +76,7 @@ class Leases:
             return set(connection.execute(select(_JOBS.id).where(asked)).scalars())
 
     def report(
-        self, lease: Lease, progress: Sequence[tuple[Mapping[str, Any], float]], best: WorkAnswer | None = None
+        self, job: Job, progress: Sequence[tuple[Mapping[str, Any], float]], best: WorkAnswer | None = None
     ) -> bool:
         """Tell of better plans and bounds, and after how many seconds, the best last; False where the lease is void."""
         values = {"progress": progress[-1][0]} if progress else {}
@@ -86,41 +85,37 @@ class Leases:
             for facts, elapsed_s in progress
         ]
         with self._database.writing() as connection:
-            last = _written(connection, lease, values, best, events=len(told))
+            last = _written(connection, job, values, best, events=len(told))
             if last is not None and told:
-                tell(connection, lease.job_id, last, *told)
+                tell(connection, job.id, last, *told)
             return last is not None
 
-    def finish(self, lease: Lease, outcome: JobOutcome) -> bool:
+    def finish(self, job: Job, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> bool:
         """End a job; return False where the lease is void, or the job has ended."""
         now = time.time()
-        late = _JOBS.deadline_at
-        values: dict[str, Any] = {"state": outcome.state, "finished_at": now, "error": outcome.error}
-        if (answer := outcome.answer) is not None and answer.facts is not None:
+        values: dict[str, Any] = {"state": state, "finished_at": now, "error": error}
+        if answer is not None and answer.facts is not None:
             values["progress"] = answer.facts
+        if job.deadline_at is not None and now > job.deadline_at:
+            values["late_s"] = round(now - job.deadline_at, 3)
         with self._database.writing() as connection:
-            deadline = connection.execute(select(late).where(_JOBS.id == lease.job_id)).scalar_one_or_none()
-            if deadline is not None and now > deadline:
-                values["late_s"] = round(now - deadline, 3)
-            last = _written(connection, lease, values, answer)
-            if last is None:
-                return False
-            tell(connection, lease.job_id, last, ("finished", _end(outcome, values.get("late_s"))))
-            return True
+            last = _written(connection, job, values, answer)
+            if last is not None:
+                tell(connection, job.id, last, ("finished", end_of(state, answer, error, values.get("late_s"))))
+            return last is not None
 
-    def release(self, lease: Lease, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> bool:
+    def release(self, job: Job, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> bool:
         """Let a job wait again, with its best answer; unless it `counts`, it was no attempt. False: the lease is void.
 
         A job with a request to cancel it is cancelled.
         """
         values = {"state": "queued", "lease_holder": None, "attempts": _JOBS.attempts - int(not counts)}
         with self._database.writing() as connection:
-            last = _written(connection, lease, values, best)
-            if last is None:
-                return False
-            tell(connection, lease.job_id, last, ("retried", {"state": "queued", "reason": reason}))
-            _moved(connection, "queued", "cancelled", and_(_JOBS.id == lease.job_id, _JOBS.is_cancel_asked))
-            return True
+            last = _written(connection, job, values, best)
+            if last is not None:
+                tell(connection, job.id, last, ("retried", {"state": "queued", "reason": reason}))
+                moved(connection, "cancelled", and_(_JOBS.id == job.id, _JOBS.is_cancel_asked))
+            return last is not None
 
     def tend(self) -> tuple[list[str], list[str]]:
         """End the jobs whose deadline passed while they waited; let those whose lease is over wait again.
@@ -136,10 +131,10 @@ class Leases:
         error = f"its worker ended while it ran, {MOST_LAPSES + 1} times"
         with self._database.writing() as connection:
             late_s = _now(connection) - _JOBS.deadline_at
-            expired = _moved(connection, "queued", "expired", late, late_s=late_s)
-            cancelled = _moved(connection, "running", "cancelled", and_(is_over, _JOBS.is_cancel_asked))
-            failed = _moved(connection, "running", "failed", and_(is_over, too_often), error=error)
-            again = _moved(connection, "running", "queued", is_over, reason="its worker ended", lease_holder=None)
+            expired = moved(connection, "expired", late, late_s=late_s)
+            cancelled = moved(connection, "cancelled", and_(is_over, _JOBS.is_cancel_asked))
+            failed = moved(connection, "failed", and_(is_over, too_often), error=error)
+            again = moved(connection, "queued", is_over, reason="its worker ended", lease_holder=None)
             return expired, [*cancelled, *failed, *again]
 
     def remove_ended(self, before: float) -> int:
@@ -156,7 +151,7 @@ def _now(connection: Connection) -> ColumnElement[float]:
     return cast(extract("epoch", func.clock_timestamp()), Double)
 
 
-def _claimed(connection: Connection, holder: str, of_key: int, lease_s: float) -> Claim | None:
+def _claimed(connection: Connection, holder: str, of_key: int, lease_s: float) -> Job | None:
     """Take the next job in one statement; None where none waits that may be taken."""
     key = func.coalesce(_JOBS.key_id, "")
     held = select(key).where(_JOBS.lease_holder == holder, _JOBS.state == "running")
@@ -176,61 +171,30 @@ def _claimed(connection: Connection, holder: str, of_key: int, lease_s: float) -
         started_at=time.time(),
         last_event=_JOBS.last_event + 1,
     )
-    row = connection.execute(start.returning(*COLUMNS, _JOBS.lease)).one_or_none()
+    row = connection.execute(start.returning(*COLUMNS)).one_or_none()
     if row is None:
         return None
-    job = job_of({name: getattr(row, name) for name in Job.__dataclass_fields__})
-    tell(connection, job.id, job.last_event, ("started", {"state": "running", "attempt": job.attempts}))
+    tell(connection, row.id, row.last_event, ("started", {"state": "running", "attempt": row.attempts}))
     sent, best = schema.submissions.c, schema.answers.c
-    head, body = connection.execute(select(sent.head, sent.body).where(sent.job_id == job.id)).one()
-    answer = connection.execute(select(best.content).where(best.job_id == job.id)).scalar_one_or_none()
-    return Claim(Lease(job.id, holder, row.lease), job, head, body, answer)
+    request = select(sent.head, sent.body, best.content.label("answer")).where(sent.job_id == row.id)
+    request = request.outerjoin(schema.answers, best.job_id == sent.job_id)
+    return Job(**row._mapping, **connection.execute(request).one()._mapping)
 
 
 def _written(
-    connection: Connection, lease: Lease, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
+    connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
     """Change a running job if the lease holds; return the number of the last of its new events, None if it is void."""
     if answer is not None:
         values = {**values, "plan_status": answer.status, "plan_hash": answer.hash}
     holds = and_(
-        _JOBS.id == lease.job_id,
+        _JOBS.id == job.id,
         _JOBS.state == "running",
-        _JOBS.lease_holder == lease.holder,
-        _JOBS.lease == lease.number,
+        _JOBS.lease_holder == job.lease_holder,
+        _JOBS.lease == job.lease,
     )
     change = update(schema.jobs).where(holds).values(**values, last_event=_JOBS.last_event + events)
     last = connection.execute(change.returning(_JOBS.last_event)).scalar_one_or_none()
     if last is not None and answer is not None:
-        put(connection, schema.answers, {"job_id": lease.job_id, "content": answer.content})
+        put(connection, schema.answers, {"job_id": job.id, "content": answer.content})
     return last
-
-
-def _moved(
-    connection: Connection,
-    before: State,
-    after: State,
-    which: ColumnElement[bool],
-    reason: str | None = None,
-    **values: Any,
-) -> list[str]:
-    """Change the state of all jobs that `which` finds, each with its event."""
-    is_end = after in ENDED
-    if is_end:
-        values["finished_at"] = time.time()
-    change = update(schema.jobs).where(which).values(state=after, last_event=_JOBS.last_event + 1, **values)
-    rows = connection.execute(change.returning(_JOBS.id, _JOBS.last_event)).all()
-    kind: Kind = "finished" if is_end else "retried"
-    told = _end(JobOutcome(after, error=values.get("error"))) if is_end else {"state": after, "reason": reason}
-    for job_id, last in rows:
-        tell(connection, job_id, last, (kind, told))
-    return [job_id for job_id, _ in rows]
-
-
-def _end(outcome: JobOutcome, late_s: float | None = None) -> dict[str, Any]:
-    told: dict[str, Any] = {"state": outcome.state, "meaning": MEANINGS[outcome.state]}
-    if outcome.answer is not None:
-        told = {**told, "plan_status": outcome.answer.status, **(outcome.answer.facts or {})}
-    if outcome.error is not None:
-        told["error"] = outcome.error
-    return told if late_s is None else told | {"late_s": late_s}

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from memplan.api.jobs.event_feed import Following
-from memplan.api.store.job import JobOutcome
 from memplan.api.store.store import Store
 from tests.support.job_workers import submit
 
@@ -34,9 +33,9 @@ def test_a_follower_hears_what_another_server_writes(store: Store) -> None:
         listening = [asyncio.create_task(heard(following, job_id, after)) for after in (0, 0, 1)]
         await asyncio.sleep(0.1)
         (claim,) = store.leases.claim("another", 1, 1, 60.0)
-        store.leases.report(claim.lease, [BETTER, BETTER])
+        store.leases.report(claim, [BETTER, BETTER])
         await asyncio.sleep(0.6)
-        store.leases.finish(claim.lease, JobOutcome("succeeded"))
+        store.leases.finish(claim, "succeeded")
         everything = ["queued", "started", "better", "better", "finished"]
         assert await asyncio.gather(*listening) == [everything, everything, everything[1:]]
         await following.close()
@@ -60,8 +59,8 @@ def test_a_job_with_more_events_than_are_read_at_once_is_told_whole(store: Store
     async def run() -> None:
         following, job_id = Following(store), submit(store)
         (claim,) = store.leases.claim("here", 1, 1, 60.0)
-        store.leases.report(claim.lease, [BETTER] * 1200)
-        store.leases.finish(claim.lease, JobOutcome("succeeded"))
+        store.leases.report(claim, [BETTER] * 1200)
+        store.leases.finish(claim, "succeeded")
         assert len(await heard(following, job_id)) == 1203
 
     asyncio.run(run())
@@ -72,7 +71,7 @@ def test_a_job_that_is_removed_ends_its_stream(store: Store) -> None:
         following, job_id = Following(store), submit(store)
         following.open()
         (claim,) = store.leases.claim("here", 1, 1, 60.0)
-        store.leases.finish(claim.lease, JobOutcome("succeeded"))
+        store.leases.finish(claim, "succeeded")
         listening = asyncio.create_task(heard(following, job_id, after=3))
         await asyncio.sleep(0.1)
         store.leases.remove_ended(2e9)

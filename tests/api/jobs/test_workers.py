@@ -96,7 +96,7 @@ def test_a_job_of_a_worker_that_ended_is_taken_over_once(store: Store, ready: Po
         time.sleep(0.2)
         assert store.leases.tend() == ([], [job_id])
         assert ended(store, job_id).attempts == 2
-    assert not store.leases.release(claim.lease, "too late")
+    assert not store.leases.release(claim, "too late")
     assert kinds(store, job_id) == ["queued", "started", "retried", "started", "better", "finished"]
 
 
@@ -112,28 +112,16 @@ def test_a_lease_is_renewed_while_its_job_runs(store: Store) -> None:
 
 def test_a_worker_that_was_taken_for_dead_ends_its_search_and_writes_nothing(store: Store) -> None:
     job_id, pool = submit(store), Pool()
-    with job_workers(store, pool) as here:
+    with job_workers(store, pool):
         soon(lambda: pool.in_work == 1)
-        (lease,) = store.leases.renew(here.holder, lease_s=PATIENCE)
-        assert store.leases.release(lease, "as another worker would")
+        assert store.leases.release(job(store, job_id), "as another worker would")
         (claim,) = store.leases.claim("another", 1, 1, PATIENCE)
         soon(lambda: pool.in_work == 0)
     assert (job(store, job_id).state, job(store, job_id).attempts) == ("running", 1)
-    assert store.leases.release(claim.lease, "still its own")
+    assert store.leases.release(claim, "still its own")
 
 
 PATIENCE = 60.0
-
-
-def test_a_lease_without_a_run_is_released(store: Store) -> None:
-    first, pool = submit(store), Pool()
-    with job_workers(store, pool) as here:
-        soon(lambda: pool.in_work == 1)
-        job_id = submit(store, key_id="other", deadline_at=time.time() + PATIENCE)
-        soon(lambda: "started" in kinds(store, job_id))
-        store.leases.claim(here.holder, 1, 9, PATIENCE)
-        pool.may_run.set()
-        assert {ended(store, name).state for name in (first, job_id)} == {"succeeded"}
 
 
 @pytest.mark.parametrize(
@@ -167,7 +155,7 @@ def test_a_job_without_an_answer_waits_again_with_more_patience_before_it_fails(
 def test_a_deterministic_job_starts_anew(store: Store, ready: Pool) -> None:
     job_id = submit(store, deterministic=True)
     (claim,) = store.leases.claim("before", 1, 1, PATIENCE)
-    store.leases.release(claim.lease, "its worker stopped", LOOSE_ANSWER)
+    store.leases.release(claim, "its worker stopped", LOOSE_ANSWER)
     with job_workers(store, ready):
         assert ended(store, job_id).plan_status == "optimal"
     plan = plan_of(store, job_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from memplan.api.store.job import JobOutcome, WorkAnswer
+from memplan.api.store.job import WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_LAPSES
 from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
@@ -14,28 +14,28 @@ from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, sta
 def test_the_highest_priority_goes_first_and_then_the_oldest(store: Store) -> None:
     names = [add(store, priority=priority, id=f"job{i}") for i, priority in enumerate((0, -5, 9, 0, 9))]
     claimed = store.leases.claim("here", 10, 10, 60.0)
-    assert [one.job.id for one in claimed] == [names[i] for i in (2, 4, 0, 3, 1)]
+    assert [one.id for one in claimed] == [names[i] for i in (2, 4, 0, 3, 1)]
 
 
 def test_of_one_key_a_holder_runs_so_many_and_leaves_the_others_to_other_keys(store: Store) -> None:
     flood = [add(store, key_id="flood", priority=100) for _ in range(4)]
     nobodys = [add(store) for _ in range(3)]
     late = add(store, key_id="late", priority=-100)
-    claimed = [one.job.id for one in store.leases.claim("here", 9, 2, 60.0)]
+    claimed = [one.id for one in store.leases.claim("here", 9, 2, 60.0)]
     assert claimed == [*flood[:2], *nobodys[:2], late]
-    assert [one.job.id for one in store.leases.claim("there", 2, 1, 60.0)] == [flood[2], nobodys[2]]
+    assert [one.id for one in store.leases.claim("there", 2, 1, 60.0)] == [flood[2], nobodys[2]]
 
 
 def test_a_claim_brings_all_that_is_needed(store: Store) -> None:
     job_id = add(store, time_limit_s=2.5)
     claimed = claim(store)
-    assert (claimed.head, claimed.body, claimed.answer, claimed.job.time_limit_s) == (
+    assert (claimed.head, claimed.body, claimed.answer, claimed.time_limit_s) == (
         "application/json\t",
         b"problem",
         None,
         2.5,
     )
-    assert (claimed.job.state, claimed.job.attempts, claimed.lease.job_id) == ("running", 1, job_id)
+    assert (claimed.state, claimed.attempts, claimed.id) == ("running", 1, job_id)
     assert store.leases.claim("elsewhere", 1, 1, 60.0) == []
 
 
@@ -45,7 +45,7 @@ def test_workers_that_claim_at_once_never_get_the_same_job(store: Store) -> None
     def take(server: str) -> list[str]:
         taken = []
         while claimed := store.leases.claim(server, 3, 99, 60.0):
-            taken += [one.job.id for one in claimed]
+            taken += [one.id for one in claimed]
         return taken
 
     with ThreadPoolExecutor(4) as servers:
@@ -55,8 +55,8 @@ def test_workers_that_claim_at_once_never_get_the_same_job(store: Store) -> None
 
 def test_what_is_found_is_told_in_order_and_kept(store: Store) -> None:
     job_id = add(store)
-    lease = claim(store).lease
-    assert store.leases.report(lease, [(FOUND, 0.1), (BETTER, 0.25)], PLAN)
+    claimed = claim(store)
+    assert store.leases.report(claimed, [(FOUND, 0.1), (BETTER, 0.25)], PLAN)
     job = store.jobs.find(job_id)
     assert job is not None
     assert (job.progress, job.plan_status, store.jobs.answer(job_id)) == (BETTER, "feasible", b"plan")
@@ -65,18 +65,18 @@ def test_what_is_found_is_told_in_order_and_kept(store: Store) -> None:
         (3, "better", 30),
         (4, "better", 2**70),
     ]
-    assert store.leases.report(lease, [], WorkAnswer(b"another", "optimal"))
+    assert store.leases.report(claimed, [], WorkAnswer(b"another", "optimal"))
     assert store.jobs.answer(job_id) == b"another"
     assert told(store, job_id) == ["queued", "started", "better", "better"]
 
 
 def test_a_job_ends_once(store: Store) -> None:
     job_id = add(store)
-    lease = claim(store).lease
-    assert store.leases.finish(lease, JobOutcome("succeeded", PLAN))
-    assert not store.leases.finish(lease, JobOutcome("failed", error="no"))
-    assert not store.leases.report(lease, [(BETTER, 0.25)], WorkAnswer(b"late", "optimal"))
-    assert not store.leases.release(lease, REASON)
+    claimed = claim(store)
+    assert store.leases.finish(claimed, "succeeded", PLAN)
+    assert not store.leases.finish(claimed, "failed", error="no")
+    assert not store.leases.report(claimed, [(BETTER, 0.25)], WorkAnswer(b"late", "optimal"))
+    assert not store.leases.release(claimed, REASON)
     job = store.jobs.find(job_id)
     assert job is not None
     assert (job.state, job.progress, job.plan_status, job.late_s) == ("succeeded", FOUND, "feasible", None)
@@ -87,37 +87,37 @@ def test_a_job_ends_once(store: Store) -> None:
 
 def test_a_worker_that_lost_its_lease_changes_nothing(store: Store) -> None:
     job_id = add(store)
-    old = claim(store, lease_s=-1.0).lease
+    old = claim(store, lease_s=-1.0)
     assert store.leases.tend() == ([], [job_id])
-    new_one = claim(store).lease  # the same worker has it again, under another lease
-    assert not store.leases.finish(old, JobOutcome("succeeded", PLAN))
+    new_one = claim(store)  # the same worker has it again, under another claimed
+    assert not store.leases.finish(old, "succeeded", PLAN)
     assert not store.leases.report(old, [(FOUND, 0.1)], PLAN)
     assert store.jobs.answer(job_id) is None
-    assert store.leases.finish(new_one, JobOutcome("succeeded", PLAN))
+    assert store.leases.finish(new_one, "succeeded", PLAN)
     assert told(store, job_id) == ["queued", "started", "retried", "started", "finished"]
 
 
 def test_of_several_finishes_at_once_one_succeeds(store: Store) -> None:
     add(store)
-    lease = claim(store).lease
+    claimed = claim(store)
     with ThreadPoolExecutor(8) as threads:
-        ended = list(threads.map(lambda _: store.leases.finish(lease, JobOutcome("succeeded")), range(8)))
+        ended = list(threads.map(lambda _: store.leases.finish(claimed, "succeeded"), range(8)))
     assert ended.count(True) == 1
 
 
 def test_a_job_that_is_released_goes_on_from_its_plan(store: Store) -> None:
     job_id = add(store)
-    assert store.leases.release(claim(store).lease, REASON, PLAN)
+    assert store.leases.release(claim(store), REASON, PLAN)
     again = claim(store, "elsewhere")
-    assert (again.job.id, again.job.attempts, again.answer, again.job.plan_status) == (job_id, 1, b"plan", "feasible")
+    assert (again.id, again.attempts, again.answer, again.plan_status) == (job_id, 1, b"plan", "feasible")
     assert told(store, job_id) == ["queued", "started", "retried", "started"]
 
 
 def test_jobs_whose_lease_is_over_wait_again_and_others_go_on(store: Store) -> None:
     lost, kept = add(store), add(store)
     claim(store, "dead", lease_s=-1.0)
-    claim(store, "alive", lease_s=0.0)
-    assert list(store.leases.renew("alive", 60.0).values()) == [False]
+    here = claim(store, "alive", lease_s=0.0)
+    assert store.leases.renew("alive", [here], 60.0) == {kept: 1}
     assert store.leases.tend() == ([], [lost])
     assert (state(store, lost), state(store, kept)) == ("queued", "running")
 
@@ -148,20 +148,28 @@ def test_a_job_that_was_to_be_cancelled_is_when_its_worker_ends(store: Store) ->
 
 def test_a_job_that_was_to_be_cancelled_is_when_its_worker_stops(store: Store) -> None:
     job_id = add(store)
-    lease = claim(store).lease
+    claimed = claim(store)
     store.jobs.ask_to_cancel(job_id)
-    assert store.leases.release(lease, REASON, PLAN)
+    assert store.leases.release(claimed, REASON, PLAN)
     assert state(store, job_id) == "cancelled"
     assert told(store, job_id)[-1] == "finished"
 
 
 def test_a_worker_sees_what_is_asked_of_its_jobs(store: Store) -> None:
     names = [add(store), add(store)]
-    leases = [claim(store).lease, claim(store).lease]
+    jobs = [claim(store), claim(store)]
     store.jobs.ask_to_cancel(names[1])
-    assert store.leases.renew("here", 60.0) == {leases[0]: False, leases[1]: True}
+    assert store.leases.renew("here", jobs, 60.0) == dict.fromkeys(names, 1)
     assert (store.leases.cancelled("here"), store.leases.cancelled("elsewhere")) == ({names[1]}, set())
-    assert store.leases.renew("elsewhere", 60.0) == {}
+    assert store.leases.renew("elsewhere", jobs, 60.0) == {}
+
+
+def test_a_claim_that_its_worker_did_not_hear_of_runs_out(store: Store) -> None:
+    unheard = add(store)
+    claim(store, lease_s=-1.0)
+    heard = add(store)
+    assert store.leases.renew("here", [claim(store)], 60.0) == {heard: 1}
+    assert store.leases.tend() == ([], [unheard])
 
 
 def test_a_job_that_waits_is_cancelled_at_once_and_stays_so(store: Store) -> None:
@@ -176,7 +184,7 @@ def test_a_job_that_waits_is_cancelled_at_once_and_stays_so(store: Store) -> Non
 
 def test_cancelling_does_nothing_to_what_has_ended(store: Store) -> None:
     job_id = add(store)
-    store.leases.finish(claim(store).lease, JobOutcome("succeeded", PLAN))
+    store.leases.finish(claim(store), "succeeded", PLAN)
     job = store.jobs.ask_to_cancel(job_id)
     assert job is not None
     assert (job.state, job.is_cancel_asked) == ("succeeded", False)
@@ -195,7 +203,7 @@ def test_a_deadline_that_passes_in_the_line_ends_a_job(store: Store) -> None:
 
 def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
     job_id = add(store, deadline_at=time.time() - 2.0)
-    store.leases.finish(claim(store).lease, JobOutcome("succeeded", PLAN))
+    store.leases.finish(claim(store), "succeeded", PLAN)
     job = store.jobs.find(job_id)
     assert job is not None
     assert job.late_s is not None
@@ -205,7 +213,7 @@ def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
 
 def test_old_jobs_are_removed_with_all_that_is_theirs(store: Store) -> None:
     ended, waiting = add(store), add(store)
-    store.leases.finish(claim(store).lease, JobOutcome("succeeded", PLAN))
+    store.leases.finish(claim(store), "succeeded", PLAN)
     assert store.leases.remove_ended(time.time() - 100) == 0
     assert store.leases.remove_ended(time.time() + 1) == 1
     assert store.jobs.find(ended) is None
