@@ -8,6 +8,8 @@ VENV ?= .venv
 BIN = $(abspath $(VENV))/bin
 # Not compiled: of what is installed, little is imported.
 INSTALL = $(BIN)/pip install -qq --disable-pip-version-check --no-compile
+# What is compiled for the environment is not compiled again by tests of wheels.
+ONCE = $(if $(shell command -v c++),CXX="'$(BIN)/python' '$(CURDIR)/tests/support/compile_once.py' c++")
 BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/core capabilities/*/core -name '*.[ch]pp' -o -name 'build.py')
 
 .PHONY: demo serve test deep environment
@@ -42,7 +44,7 @@ $(VENV)/tests.ready: requirements-dev.lock $(BUILT_FROM) | $(BIN)/pip
 	@echo "installing memplan with all that tests need into $(VENV)"
 	@{ npm install --silent --no-save --prefix $(VENV)/node 'typescript@7.0.2' >/dev/null 2>&1 \
 	    || echo "could not install typescript"; } & typed=$$!; \
-	$(INSTALL) --no-deps --editable . & compiled=$$!; \
+	$(ONCE) $(INSTALL) --no-deps --editable . & compiled=$$!; \
 	$(INSTALL) --require-hashes --requirement requirements-dev.lock; installed=$$?; \
 	$(INSTALL) 'torch==2.13.0+cpu' 'executorch==1.5.1' 2>/dev/null || echo "could not install executorch"; \
 	$(INSTALL) 'onnxruntime==1.31.1' 'ai-edge-litert==2.3.0' 'tflite-micro==0.dev20261023182759' 2>/dev/null \

@@ -1,8 +1,9 @@
-"""Solvers and brute force on small random problems: `python -m lab.agreement 200000 [SEED] [--constraints|--prices]`.
+"""Solvers and brute force on random problems: `python -m lab.agreement 200000 [SEED] [--constraints|--prices|--pairs]`.
 
 The exact search and CP-SAT, or the solvers that `--solver` names, are asked for tight problems, each in a process of
 its own; all solvers, with `--constraints`, for what mixes all constraints, and with `--prices` costs of shared bytes as
-well. `test_agreement.py` runs a few.
+well. `--pairs` has any two features together, at all sizes, by all solvers and engines. `test_agreement.py` and
+`test_feature_pairs.py` run a few.
 """
 
 from __future__ import annotations
@@ -10,19 +11,25 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections import Counter
+from collections.abc import Iterator
 
+from lab.support.cases import run_cases
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.registry import BY_NAME
+from memplan.solvers.portfolio.registry import BY_NAME, SOLVERS
 from tests.support import oracle
 from tests.support.engine_batch import Job, ask
+from tests.support.feature_pairs import PAIRS, SMALL, THRESHOLDS, Case, complaints
 from tests.support.small_problems import small_problems
 from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, tight_problem
 
 BLOCK = 200
 """How many problems a solver's process is asked at a time."""
+SIZES = (*range(2, SMALL + 1), *(n + more for n in THRESHOLDS for more in (0, 1)))
+LIMIT_S = 0.2
 
 
 def draw(seed: int) -> Problem:
@@ -61,6 +68,21 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
     return lines
 
 
+def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
+    """Yield what is wrong with the plans of a case of two features by `auto`, and by another solver."""
+    warnings.simplefilter("error")  # a fault of a solver is one
+    # Sizes and pairs go around at paces without a common factor, so that in time each meets each.
+    case = Case(PAIRS[k % len(PAIRS)], SIZES[k * 7 // len(PAIRS) % len(SIZES)], k)
+    suited = [row for row in SOLVERS if row.is_installed and (row.at_most is None or case.n <= row.at_most)]
+    solver = suited[k % len(suited)]
+    for name, is_quick in (("auto", case.n > SMALL), (solver.name, not solver.is_isolated)):
+        tally[name] += 1
+        try:
+            yield from complaints(case, [name], LIMIT_S, is_quick=is_quick)
+        except Exception as error:  # noqa: BLE001 - the others of the cases are tried
+            yield f"{case}: {name}: {type(error).__name__}: {error}"
+
+
 def main() -> int:
     """Compare so many problems, from a first seed on; the exit status tells whether all agreed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -68,8 +90,11 @@ def main() -> int:
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("--constraints", action="store_true", help="mix all constraints")
     parser.add_argument("--prices", action="store_true", help="mix all constraints with the price of shared bytes")
+    parser.add_argument("--pairs", action="store_true", help="two features at a time, at all sizes")
     parser.add_argument("--solver", action="append", choices=BY_NAME)
     given = parser.parse_args()
+    if given.pairs:
+        return run_cases("agreement", faults_of_pairs, [str(given.count), str(given.seed)])
     one = priced_tied_problem if given.prices else tied_problem if given.constraints else draw
     solvers = given.solver or (["exact", "cp-sat"] if one is draw else list(BY_NAME))
     tally: Counter[str] = Counter()

@@ -25,7 +25,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "tests": ("pytest", "--numprocesses=logical", "--hypothesis-profile=explore", "-m", "hypothesis or drawn"),
     "agreement": ("lab.agreement", 200_000),
     "constraints": ("lab.agreement", 20_000, "--constraints"),
-    "pairs": ("lab.feature_pairs", 20_000),
+    "pairs": ("lab.agreement", 20_000, "--pairs"),
     "checkers": ("lab.checkers_agreement", 20_000),
     "orders": ("lab.order_agreement", 10_000),
     "liveness": ("lab.liveness_agreement", 10_000),

@@ -1,10 +1,10 @@
 """Put a server under load: `python -m lab.load [--rate 200] [--seconds 20] [--hits 0.5]`.
 
-A server of its own is started as `memplan serve` starts it, unless `--url` names one that runs. Problems are a real one
-with a tenth of its sizes drawn anew; a hit is one that was asked before the clock started. At a rate, requests come at
-their times whether or not earlier ones were answered, and a latency counts from when its request was due, so a server
-that stalls is not spared (no coordinated omission); without one, each connection asks again as soon as it is answered.
-The client takes CPU, too, which is told apart.
+A server of its own is started as `memplan serve` starts it. Problems are a real one with a tenth of its sizes drawn
+anew; a hit is one that was asked before the clock started. At a rate, requests come at their times whether or not
+earlier ones were answered, and a latency counts from when its request was due, so a server that stalls is not spared
+(no coordinated omission); without one, each connection asks again as soon as it is answered. The client takes CPU, too,
+which is told apart.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ import random
 import tempfile
 import time
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from lab.support.served import Served, served
 from memplan.planner.formats import FORMATS
@@ -33,29 +31,23 @@ _PROBLEM = Path(__file__).parents[1] / "examples/problems/executorch/bert_4l.csv
 def main() -> None:
     """Run the load that the command line asks for, and print what came of it as one line of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--url", help="a server that runs, instead of one of its own")
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second; 0: as many as are answered")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--hits", type=float, default=0.0, help="the part of the requests that were asked before")
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--problem", type=Path, default=_PROBLEM, help="of which a tenth of the sizes are drawn anew")
     parser.add_argument("--time-limit", type=float, default=2.0)
-    parser.add_argument("--key", help="a bearer key")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="memplan-load-"))
-        own = None if asked.url else stack.enter_context(served(Path(folder)))
+    with tempfile.TemporaryDirectory(prefix="memplan-load-") as folder, served(Path(folder)) as own:
         print(json.dumps(asyncio.run(_load(asked, own))))
 
 
-async def _load(asked: argparse.Namespace, own: Served | None) -> dict[str, object]:
+async def _load(asked: argparse.Namespace, own: Served) -> dict[str, object]:
     draw = random.Random(asked.seed)
-    url = urlsplit(asked.url or "")
-    where = (own.host, own.port) if own else (url.hostname or "127.0.0.1", url.port or 80)
-    requests = _Requests(asked, f"{where[0]}:{where[1]}", draw)
+    requests = _Requests(asked, f"{own.host}:{own.port}", draw)
     known = [requests.new() for _ in range(_WARM)]
-    line = _Line(where, asked.connections)
+    line = _Line((own.host, own.port), asked.connections)
     for _ in range(3):  # so that each of several server processes was asked
         await asyncio.gather(*(line.ask(request) for request in known))
     line.forget()
@@ -65,11 +57,11 @@ async def _load(asked: argparse.Namespace, own: Served | None) -> dict[str, obje
     bodies = [body or requests.new() for body in bodies[:count]]
     gc.collect()
     gc.freeze()  # a look at all of them stops the client for 40 ms
-    used = own.cpu_s() if own else 0.0
+    used = own.cpu_s()
     began, cpu = time.monotonic(), time.process_time()
     await (_at_times(line, bodies, asked.rate) if asked.rate else _as_answered(line, bodies, asked))
     took, cpu = time.monotonic() - began, time.process_time() - cpu
-    each = (own.cpu_s() - used) / len(line.latencies) if own else None
+    each = (own.cpu_s() - used) / len(line.latencies)
     mine, times = cpu / len(line.latencies), sorted(line.latencies)
     return {
         "requests": len(times),
@@ -79,8 +71,8 @@ async def _load(asked: argparse.Namespace, own: Served | None) -> dict[str, obje
         "max_ms": round(1e3 * times[-1], 1),
         "answers": dict(line.answers),
         "client_cpu_ms_each": round(1e3 * mine, 3),
-        "server_cpu_ms_each": None if each is None else round(1e3 * each, 3),
-        "per_s_by_cpu": None if each is None else round((os.cpu_count() or 1) / (each + mine)),
+        "server_cpu_ms_each": round(1e3 * each, 3),
+        "per_s_by_cpu": round((os.cpu_count() or 1) / (each + mine)),
     }
 
 
@@ -115,7 +107,6 @@ class _Requests:
         )
         self._asked, self._draw = asked, draw
         self._head = f"POST /v1/plan HTTP/1.1\r\nHost: {netloc}\r\nContent-Type: application/json\r\n"
-        self._head += f"Authorization: Bearer {asked.key}\r\n" if asked.key else ""
 
     def new(self) -> bytes:
         """Return a request."""

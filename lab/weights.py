@@ -1,4 +1,4 @@
-"""Choices of weights for fast memory beside all sets of them, on drawn programs: `python -m lab.weights [1000]`.
+"""Choices of weights for fast memory beside all sets of them, on drawn programs: `python -m lab.weights [1000 [SEED]]`.
 
 What counts are the bytes read from slow memory.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
 from typing import Any
 
+from lab.support.cases import run_cases
 from memplan.capabilities.adapting import ProblemOptions, adapted
 from memplan.planner.liveness import problem_of
 from memplan.planner.liveness.weights import Weight, weights_of
@@ -68,32 +70,19 @@ def least_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> in
     return min(found, default=None)
 
 
-def differs(seed: int) -> str | None:
-    """Say how the choice of one drawn program differs from the best of all sets of weights; None where it does not."""
+def faults(seed: int, _: Counter[str]) -> Iterator[str]:
+    """Yield how the choice of a drawn program differs from the best of all sets of weights."""
     operations, size = drawn(seed)
     given = problem_of(operations)
     least = least_slow_traffic(given, weights_of(operations), size)
     options = ProblemOptions(capacity=(f"ram={size}", "flash=unlimited"), weights="choose")
     problem = adapted(given, operations, options)
     plan = solve(problem, time_limit_s=20)
-    if least is None:
-        return None if plan.status == "infeasible" else f"{seed}: {plan.status}, and nothing fits"
-    if plan.status == "optimal" and plan.cost == least and not verify(problem, plan):
-        return None
-    return f"{seed}: {plan.status} with {plan.cost} bytes, and {least} are the fewest"
-
-
-def exact(count: int) -> int:
-    """Print the drawn programs whose choice is not the best; return how many there are."""
-    wrong = [found for seed in range(count) if (found := differs(seed)) is not None]
-    print(f"{count - len(wrong)} of {count} exact", *wrong, sep="\n")
-    return len(wrong)
-
-
-def main(arguments: list[str]) -> int:
-    """Run so many drawn programs; return the exit status."""
-    return min(1, exact(int(arguments[0]) if arguments else 1_000))
+    if least is None and plan.status != "infeasible":
+        yield f"{plan.status}, and nothing fits"
+    elif least is not None and (plan.status != "optimal" or plan.cost != least or verify(problem, plan)):
+        yield f"{plan.status} with {plan.cost} bytes, and {least} are the fewest"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_cases("weights", faults))

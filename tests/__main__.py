@@ -44,16 +44,18 @@ FAST_LANE = (
 
 
 def main() -> int:
-    """Run the checks until one fails; return its exit status."""
+    """Run the checks side by side, and then the tests; return the exit status of the first that fails."""
     # Tests start hundreds of processes: each would compile all that it imports.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     told = [argument for argument in sys.argv[1:] if argument != "--fast"]
     fast = ["-m", "not slow and not hypothesis", "-k", "not postgresql", *FAST_LANE] if "--fast" in sys.argv[1:] else []
-    for name, (program, *options) in CHECKS:
-        started = _begun(name)
-        if status := _run(str(BIN / program), *options):
-            return _failed(name, status)
-        print(f"== {name}: ok, {time.monotonic() - started:.0f} s", flush=True)
+    started = _begun("checks")
+    for name, check in [(name, _started(program, *options)) for name, (program, *options) in CHECKS]:
+        found, _ = check.communicate()
+        print(found, end="")
+        if check.returncode:
+            return _failed(name, check.returncode)
+    print(f"== checks: ok, {time.monotonic() - started:.0f} s", flush=True)
     types = subprocess.Popen(TYPES, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     _begun("tests")
     status = _tested([*fast, *told])
@@ -73,6 +75,11 @@ def _tested(told: list[str]) -> int:
         return status
     _begun("what failed, alone")
     return _run(*pytest, *ALONE, *told)
+
+
+def _started(program: str, *options: str) -> subprocess.Popen[str]:
+    command = (str(BIN / program), *options)
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def _run(*command: str) -> int:

@@ -20,10 +20,12 @@ import pytest
 from memplan import Problem, solve
 from memplan.api.cli.main import main
 from memplan.planner import __version__
+from memplan.solvers.core.amalgamation import SOURCES
 from memplan.systems.reading import read_model
 from memplan.systems.tflite.model import OFFLINE_PLAN
 from memplan.systems.tflite.model import read_model as read_tensors
 from memplan.systems.tflite.tflm import with_metadata
+from tests.support.compile_once import ONCE
 from tests.support.depth import seeds
 
 ROOT = Path(__file__).parents[2]
@@ -99,9 +101,19 @@ def test_a_program_in_rust_links_it(linked: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_cmake_finds_it_installed_as_sources_and_fetched(tmp_path: Path) -> None:
+def test_cmake_optimises_where_no_kind_of_build_is_named(tmp_path: Path) -> None:
+    run("cmake", "-S", CORE, "-B", tmp_path, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    assert (tmp_path / "compile_commands.json").read_text().count(" -O2 ") == len(SOURCES)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+def test_cmake_finds_it_installed_as_sources_and_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prefix = tmp_path / "prefix"
-    run("cmake", "-S", CORE, "-B", tmp_path / "lib", f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib")
+    # Hardly optimised, and each text once: the time goes to compiling.
+    monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", ";".join(ONCE))
+    places = f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib"
+    kind = "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1"
+    run("cmake", "-S", CORE, "-B", tmp_path / "lib", *places, *kind)
     run("cmake", "--build", tmp_path / "lib")
     run("cmake", "--install", tmp_path / "lib")
     fetched = f"include(FetchContent)\nFetchContent_Declare(memplan SOURCE_DIR {ROOT} SOURCE_SUBDIR solvers/core)\n"
@@ -118,8 +130,7 @@ def test_cmake_finds_it_installed_as_sources_and_fetched(tmp_path: Path) -> None
             f"cmake_minimum_required(VERSION 3.20)\nproject(main {languages})\n{found}\n"
             "add_executable(main main.c)\ntarget_link_libraries(main PRIVATE memplan::memplan)\n"
         )
-        # Without optimisation: the time goes to compiling.
-        run("cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Debug", *options)
+        run("cmake", "-S", folder, "-B", folder / "build", *kind, *options)
         run("cmake", "--build", folder / "build", "--target", "main")
         assert TWO in run(folder / "build" / "main")
     if shutil.which("pkg-config") is not None:

@@ -17,6 +17,7 @@ import pytest
 
 from memplan.planner import __version__
 from memplan.solvers.core.build import SUFFIX, compiler_command, folders, library_of
+from tests.support.compile_once import ONCE
 
 pytestmark = pytest.mark.slow
 
@@ -25,23 +26,10 @@ LINKED = [path.name for path in (ROOT / "memplan").iterdir() if path.is_symlink(
 ABOUT = f"memplan-{__version__}.dist-info"
 
 
-ONCE = """#!/bin/sh
-case " $* " in *" -c "*) ;; *) exec {compiler} "$@" ;; esac
-for made; do :; done
-{compiler} "$@" -E -P || exit
-object="$0.$(sha256sum < "$made" | cut -c1-64)"
-if [ -e "$object" ]; then cp "$object" "$made"; else {compiler} "$@" && cp "$made" "$object"; fi
-"""
-"""A compiler that compiles a text once, wherever its file lies: each wheel would take 14 s of CPU."""
-
-
 @pytest.fixture(scope="module", autouse=True)
-def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    program = tmp_path_factory.mktemp("compiler") / "once"
-    program.write_text(ONCE.format(compiler=shlex.join(compiler_command())))
-    program.chmod(0o755)
+def _compiled_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CXX", str(program))
+        patch.setenv("CXX", shlex.join((*ONCE, *compiler_command())))
         yield
 
 

@@ -92,17 +92,6 @@ def test_a_plan_without_one_of_the_buffers_is_not_handed_over() -> None:
         Source(url).plan(PROBLEM)
 
 
-@pytest.mark.parametrize("body", [b"<html>welcome</html>", b"{}]", b'{"placements": 3}'])
-def test_an_answer_that_is_no_plan_is_an_error(body: bytes) -> None:
-    with answering(200, body) as url, pytest.raises(WrongAnswerError):
-        Source(url).plan(PROBLEM)
-
-
-def test_an_answer_of_another_service_is_an_error() -> None:
-    with answering(404, b"not found") as url, pytest.raises(RefusedError, match="answered with 404"):
-        Source(url).plan(PROBLEM)
-
-
 def test_that_nothing_fits_is_said_with_the_reason() -> None:
     small = PROBLEM.model_copy(update={"pools": (Pool(name="default", size=10),)})
     with pytest.raises(NothingFitsError, match="2 bytes"):

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from memplan.api.settings import Settings
 from memplan.capabilities.plan.plan import CAPABILITY, PlanOptions, plan
 from memplan.planner.model.problem import Problem
-from tests.support.server import Running, running
+from tests.support.server import Running
 
 TIGHT: dict[str, Any] = {
     "name": "tight",
@@ -23,12 +19,6 @@ TIGHT: dict[str, Any] = {
     ],
     "pools": [{"name": "sram", "size": 100}],
 }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running(Settings()) as found:
-        yield found
 
 
 def test_an_answer_that_nothing_fits_links_to_its_explanation(server: Running) -> None:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from memplan.systems.reading import read_model
-from tests.support.server import Running, running
+from tests.support.server import Running
 
 MODEL = (Path(__file__).parents[2] / "models" / "view.tflite").read_bytes()
 BYTES = {"Content-Type": "application/octet-stream"}
 CSV = {"Content-Type": "text/csv"}
 TABLE = "id,lower,upper,size\na,0,3,64\nb,2,5,48\n"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running() as found:
-        yield found
 
 
 def post(server: Running, path: str, status: int = 200, **sent: Any) -> Any:

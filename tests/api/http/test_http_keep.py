@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from memplan.api.settings import Settings
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from tests.support.server import Running, running
+from tests.support.server import Running
 
 OLD: dict[str, Any] = {
     "buffers": [
@@ -22,12 +20,6 @@ OLD: dict[str, Any] = {
     ]
 }
 NEW: dict[str, Any] = {"buffers": [*OLD["buffers"], {"id": "d", "size": 4, "start": 0, "end": 2}]}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running(Settings()) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

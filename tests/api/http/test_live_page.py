@@ -434,15 +434,6 @@ def test_what_is_wrong_is_shown_as_text(opened: Tab, name: str, content: bytes, 
     assert opened.page.locator("img").count() == 0
 
 
-def test_a_capacity_that_is_too_small_is_told_with_its_reason(opened: Tab) -> None:
-    give(opened, "small.json", json.dumps(SMALL).encode())
-    said(opened, "planned in")
-    opened.page.fill("label:has-text('capacity') input", "100 B")
-    opened.page.click(".service button.primary")
-    said(opened, "does not fit")
-    assert "112" in alarm(opened) or "sram" in alarm(opened)
-
-
 def test_a_search_is_stopped_and_keeps_its_plan(opened: Tab) -> None:
     hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
     give(opened, "first.json", json.dumps(SMALL).encode())

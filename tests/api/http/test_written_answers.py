@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import httpx
-import pytest
 
 from memplan.api.service.cache.written_plans import WrittenPlans
-from tests.support.server import Running, running
+from tests.support.server import Running
 
 _ROWS = [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": ',"wall_time_s":1', "size": 4, "start": 1, "end": 3}]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running() as found:
-        yield found
 
 
 def ask(server: Running, body: object, **headers: str) -> httpx.Response:

@@ -1,6 +1,6 @@
 """Any two features together, on both sides of every size at which something else packs or searches.
 
-`python -m lab.feature_pairs` goes through all sizes, solvers and engines.
+`python -m lab.agreement --pairs` goes through all sizes, solvers and engines.
 """
 
 from __future__ import annotations
