@@ -77,7 +77,7 @@ class Certificate {
     if (!proof.begin(instance, capacity, asked_.options.seed, stop_))
       return arena.has_failed = arena.has_failed || proof.has_failed(), false;
     const i64 outcome = proof.run(std::max<i64>(1, asked_.options.work), stop_);
-    bool is_proved = !proof.has_failed() && outcome == lemmas::kExhausted;
+    bool is_proved = !proof.has_failed() && outcome == kExhausted;
     asked_.result.nodes = proof.nodes;
     if (is_proved && proof.write(lines, 0, 0, stop_) == 0) asked_.result.nodes = 0;
     is_proved = is_proved && !stop_.is_over();

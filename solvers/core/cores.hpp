@@ -39,18 +39,18 @@ class CoreRounds {
   // component takes at least, or FOUND with its offsets.
   template <class IsOver>
   RunResult round(i64 capacity, i64 most, i64 &spent, IsOver &&is_over) {
-    RunResult result{exact::kStopped, 0, nullptr};
+    RunResult result;
     if (is_given_up_ && !begin_core(is_over)) return result;
     const i64 before = inner_.rounds().nodes(), left = limit() - before;
     result = search(capacity, std::max<i64>(1, std::min(most, left)), is_over);
     spent = inner_.rounds().nodes() - before;
     nodes_ += spent;
     if (inner_.has_failed() || is_over()) return result;
-    if (result.outcome == exact::kFound && core_.size < rounds_.size()) {
+    if (result.outcome == kFound && core_.size < rounds_.size()) {
       grow(result.offset, capacity);
-      result.outcome = exact::kStopped;
+      result.outcome = kStopped;
       is_given_up_ = !set_core(is_over);
-    } else if (result.outcome == exact::kFound || result.outcome == exact::kExhausted || inner_.rounds().nodes() >= limit()) {
+    } else if (result.outcome == kFound || result.outcome == kExhausted || inner_.rounds().nodes() >= limit()) {
       is_given_up_ = true;  // its offsets are read before the next one
     }
     return result;
@@ -86,9 +86,9 @@ class CoreRounds {
   template <class IsOver>
   RunResult search(i64 capacity, i64 most, IsOver &&is_over) {
     Rounds &inner = inner_.rounds();
-    RunResult result{exact::kStopped, 0, nullptr};
+    RunResult result;
     const i64 end = inner.nodes() + most;
-    const auto is_done = [&] { return result.outcome == exact::kFound || result.outcome == exact::kExhausted; };
+    const auto is_done = [&] { return result.outcome == kFound || result.outcome == kExhausted; };
     while (!is_done() && inner.nodes() < end && !is_over() && !inner.has_failed()) {
       const i64 longest = inner.begin_round(kAbove);
       for (int order = 0; order < kOrders && !is_done(); ++order)

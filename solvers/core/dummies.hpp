@@ -120,8 +120,8 @@ class DummyRounds {
   // Search in each order, for at most so many nodes; FOUND with the offsets of the component's buffers.
   template <class IsOver>
   RunResult round(i64 most, i64 &spent, IsOver &&is_over) {
-    if (!has_guess_ && !guess(is_over)) return {exact::kStopped, 0, nullptr};
-    RunResult result{exact::kStopped, 0, nullptr};
+    if (!has_guess_ && !guess(is_over)) return {};
+    RunResult result;
     const i64 limit = filled_.rounds().begin_round(kAtBound), before = filled_.rounds().nodes();
     bool is_done = false;
     for (int order = 0; order < kOrders && !is_done && !is_over(); ++order) {
@@ -129,7 +129,7 @@ class DummyRounds {
       if (left <= 0) break;
       result = filled_.rounds().run(kAtBound, order, capacity_, std::min(limit, left), is_over);
       // A guess that is refuted says nothing of the problem; the next one may be right.
-      is_done = result.outcome == exact::kFound || result.outcome == exact::kExhausted || filled_.rounds().has_failed();
+      is_done = result.outcome == kFound || result.outcome == kExhausted || filled_.rounds().has_failed();
     }
     filled_.rounds().end_round(kAtBound);
     spent = filled_.rounds().nodes() - before;
@@ -160,7 +160,7 @@ class DummyRounds {
   template <class IsOver>
   bool has_simple_slack(IsOver &&is_over) {
     // A search of one node leaves it.
-    if (rounds_.run(kAtBound, 0, capacity_, 1, is_over).outcome == exact::kExhausted) return false;
+    if (rounds_.run(kAtBound, 0, capacity_, 1, is_over).outcome == kExhausted) return false;
     i64 rises = 0;
     for (i64 s = 0; s < slack_.size; ++s) {
       slack_[s] = rounds_.slack(s) / rounds_.sections().granule;

@@ -20,11 +20,23 @@
 
 namespace memplan::exact {
 
-inline constexpr i64 kFar = i64{1} << 62;      // the low of a placed buffer; also a capacity that nothing needs
 inline constexpr i64 kNowhere = i64{1} << 61;  // the low of a buffer that has no legal offset left
 inline constexpr i64 kSkip = -1;               // the option that nothing of the section starts at its floor
 
-// See `State` in exact.py.
+// What a move has changed and cannot recompute: of a buffer its low; of section ~at its floor, ready count and slack.
+struct Change {
+  i64 at, low, ready, slack;
+};
+
+// What a node of the search tree keeps.
+struct Frame {
+  i64 section, floor, next, end, need, left, right;
+  u64 key_a, key_b;
+  i64 move, mark, touched_left, touched_right;
+};
+
+// Of each buffer the least offset that it may still have, FAR once it is placed; of each section the least low of what
+// is left in it, how many have that, the sum of what is left, and the room above; and scratch.
 struct State {
   Array<i64> low;
   Array<i64> floor;
@@ -40,9 +52,8 @@ struct State {
   Array<i64> queue;
   Array<bool> is_queued;
   Array<i64> logged;
-  Array<i64> unplaced;
-  Rows<i64> log;
-  Rows<i64> frame;
+  Array<Change> log;
+  Array<Frame> frame;
   Array<i64> option;
   Array<i64> raised;
   Array<i64> change;
@@ -55,29 +66,26 @@ struct ExactRun {
   Array<double> weight;
   i64 capacity;
   double skip_weight;
-  i64 from_right;
+  bool from_right;
   i64 node_limit;
-  i64 is_thorough;
-  Array<i64> flag;
+  bool is_thorough;
   Array<i64> offset;
-  Array<i64> answer;
 };
 
-enum Outcome : i64 { kFound = 1, kExhausted = 0, kStopped = -1, kFull = -2 };
-enum Answer : i64 { kNodes = 0, kLeast = 1 };
+// FOUND: `offset` holds a placement. EXHAUSTED: there is none, nor under any capacity below `need`. STOPPED: by the
+// limit, or because it is over. FULL: the state has too little room.
+struct RunResult {
+  i64 outcome = kStopped;
+  i64 need = 0;
+  const i64 *offset = nullptr;
+  i64 nodes = 0;
+  i64 unplaced = 0;
+};
 
 inline i64 slot_of(const Rows<u64> &nogoods, u64 key) {
   // The upper bits are the random ones where all lows are even numbers.
   return static_cast<i64>((key ^ (key >> 32)) & static_cast<u64>(nogoods.size - 1));
 }
-
-// A row of `frame`: what a node of the search tree keeps.
-struct Frame {
-  i64 section, floor, next, end, need, left, right;
-  u64 key_a, key_b;
-  i64 move, mark, touched_left, touched_right;
-};
-inline constexpr i64 kFrameColumns = sizeof(Frame) / sizeof(i64);
 
 // Where every buffer has one lifetime and no conflict by name, no obstacle and no block, less is read.
 template <bool kIsPlain>
@@ -86,26 +94,23 @@ class Search {
   Search(const Sections &sections, const State &state, const ExactRun &run)
       : sections_(sections), state_(state), run_(run), n_(sections.size.size), k_(sections.spare.size) {}
 
-  // FOUND: `offset` holds a placement. EXHAUSTED: there is none, nor under any capacity below `answer[kLeast]`.
-  // STOPPED: by the limit or the flag. FULL: `state` has too little room. O(sections + lifetimes and sections of the
-  // buffers that move) a node.
+  // O(sections + lifetimes and sections of the buffers that move) a node.
   template <class IsOver>
-  i64 search(IsOver &&is_over) {
+  RunResult search(IsOver &&is_over) {
     // Less work between two questions than a tenth of a millisecond is worth.
     const i64 poll_every = std::clamp<i64>(kPollWork / (n_ + k_ + 1), 1, 256);
     const i64 capacity = run_.capacity;
+    i64 depth = 0, nodes = 0, until_poll = poll_every;
+    const auto ended = [&](i64 outcome, i64 need = 0) {
+      return RunResult{outcome, need, run_.offset.data, nodes, unplaced_};
+    };
     begin();
-    run_.answer[kNodes] = run_.answer[kLeast] = 0;
 
     // 1. The root: what does not fit before any move never will.
     i64 need = update_sections();
     for (i64 i = 0; i < n_; ++i)
       if (state_.low[i] + sections_.size[i] > capacity) need = std::max(need, state_.low[i] + sections_.size[i]);
-    if (need > 0) {
-      run_.answer[kLeast] = need;
-      return kExhausted;
-    }
-    i64 depth = 0, nodes = 0, until_poll = poll_every;
+    if (need > 0) return ended(kExhausted, need);
     bool is_new = true;
     Span touched{0, k_};
 
@@ -115,24 +120,24 @@ class Search {
       need = 0;
       if (is_new) {
         is_new = false;
-        run_.answer[kNodes] = ++nodes;
-        if (unplaced_ == 0) return kFound;
-        if (nodes >= run_.node_limit) return kStopped;
+        ++nodes;
+        if (unplaced_ == 0) return ended(kFound);
+        if (nodes >= run_.node_limit) return ended(kStopped);
         if (--until_poll == 0) {
           until_poll = poll_every;
-          if (is_over()) return kStopped;
+          if (is_over()) return ended(kStopped);
         }
         need = known_failure(touched, failed);
         if (need == 0) {
-          const i64 first = depth > 0 ? frame(depth - 1).end : 0;
-          if (depth == state_.frame.size || first + n_ + 1 > state_.option.size) return kFull;
-          open_frame(frame(depth), first);
+          const i64 first = depth > 0 ? state_.frame[depth - 1].end : 0;
+          if (depth == state_.frame.size || first + n_ + 1 > state_.option.size) return ended(kFull);
+          open_frame(state_.frame[depth], first);
         }
       }
 
       // 3. No option is left: the component has no placement. Remember that.
-      if (need == 0 && frame(depth).next == frame(depth).end) {
-        const Frame &last = frame(depth);
+      if (need == 0 && state_.frame[depth].next == state_.frame[depth].end) {
+        const Frame &last = state_.frame[depth];
         failed = {last.left, last.right}, need = last.need;
         remember(last);
       }
@@ -140,21 +145,18 @@ class Search {
       // 4. Step back over all moves that did not touch the component: no other option of theirs can help it.
       if (need > 0) {
         while (true) {
-          if (--depth < 0) {
-            run_.answer[kLeast] = need;
-            return kExhausted;
-          }
-          const Frame &last = frame(depth);
+          if (--depth < 0) return ended(kExhausted, need);
+          const Frame &last = state_.frame[depth];
           take_back(last);
           if (failed.left < last.touched_right && failed.right > last.touched_left) break;
         }
-        frame(depth).need = std::min(frame(depth).need, need);
+        state_.frame[depth].need = std::min(state_.frame[depth].need, need);
         continue;
       }
 
       // 5. Try the next option.
-      if (n_logged_ + n_ + k_ > state_.log.size) return kFull;
-      Frame &now = frame(depth);
+      if (n_logged_ + n_ + k_ > state_.log.size) return ended(kFull);
+      Frame &now = state_.frame[depth];
       const i64 move = state_.option[now.next++];
       now.move = move, now.mark = n_logged_;
       ++moves_;
@@ -186,8 +188,6 @@ class Search {
     }
   }
 
-  i64 unplaced() const { return unplaced_; }
-
  private:
   static constexpr i64 kPollWork = 16'384;
   struct Span {
@@ -199,7 +199,6 @@ class Search {
   const i64 n_, k_;
   i64 unplaced_ = 0, n_logged_ = 0, n_queued_ = 0, moves_ = 0, n_overfull_ = 0, n_lost_ = 0;
 
-  Frame &frame(i64 depth) const { return *reinterpret_cast<Frame *>(state_.frame[depth]); }
   i64 first_life(i64 i) const { return kIsPlain ? i : sections_.first[i]; }
   i64 last_life(i64 i) const { return kIsPlain ? i + 1 : sections_.first[i + 1]; }
   i64 leftmost(i64 i) const { return kIsPlain ? sections_.start[i] : sections_.leftmost[i]; }
@@ -210,17 +209,16 @@ class Search {
     const i64 stride = sections_.step[buffer], residue = sections_.residue[buffer];
     if (stride > 1) at += floor_mod(residue - at, stride);
     if constexpr (!kIsPlain) {
-      for (i64 r = sections_.obstacle_first[buffer]; r < sections_.obstacle_first[buffer + 1]; ++r) {
-        const i64 *range = sections_.obstacle[r];
-        if (range[0] < at + sections_.size[buffer] && at < range[1])
-          at = range[1] + floor_mod(residue - range[1], stride);
-      }
+      const Range *end = sections_.obstacle.data + sections_.obstacle_first[buffer + 1];
+      const Range *range = sections_.obstacle.data + sections_.obstacle_first[buffer];
+      range = std::partition_point(range, end, [at](const Range &other) { return other.high <= at; });
+      for (; range != end && range->low < at + sections_.size[buffer]; ++range)
+        if (at < range->high) at = range->high + floor_mod(residue - range->high, stride);
     }
     return at;
   }
 
-  // ---- What a move changes and cannot recompute is written to a log, which `undo` reads backwards: (buffer, low) or
-  // (~section, floor, ready, slack).
+  // ---- What a move changes is written to a log, which `undo` reads backwards.
   void enqueue(i64 section) {
     if (state_.is_queued[section]) return;
     state_.is_queued[section] = true;
@@ -230,8 +228,7 @@ class Search {
   void log_section(i64 section) {
     if (state_.logged[section] == moves_) return;
     state_.logged[section] = moves_;
-    i64 *row = state_.log[n_logged_++];
-    row[0] = ~section, row[1] = state_.floor[section], row[2] = state_.ready[section], row[3] = state_.slack[section];
+    state_.log[n_logged_++] = {~section, state_.floor[section], state_.ready[section], state_.slack[section]};
   }
 
   // Add times * code + change * another code to both keys of a buffer's first section; they wrap around.
@@ -268,8 +265,8 @@ class Search {
   // is inside is counted anew by the caller.
   void lift(i64 buffer, i64 offset, i64 left, i64 right) {
     const i64 old = state_.low[buffer];
-    i64 *row = state_.log[n_logged_++];
-    row[0] = buffer, row[1] = old;
+    Change &change = state_.log[n_logged_++];
+    change.at = buffer, change.low = old;
     state_.low[buffer] = offset;
     if (offset >= kNowhere) ++n_lost_;
     rekey(buffer, 0, offset - old);
@@ -392,8 +389,8 @@ class Search {
       i64 slack = top - state_.floor[s] - state_.left[s];
       if constexpr (!kIsPlain)
         for (i64 r = sections_.block_first[s]; r < sections_.block_first[s + 1]; ++r) {
-          const i64 *block = sections_.block[r];
-          slack -= std::max<i64>(0, std::min(top, block[1]) - std::max(state_.floor[s], block[0]));
+          const Range &block = sections_.block[r];
+          slack -= std::max<i64>(0, std::min(top, block.high) - std::max(state_.floor[s], block.low));
         }
       state_.slack[s] = slack;
       if (slack < 0) {
@@ -407,13 +404,12 @@ class Search {
 
   void undo(i64 mark) {
     while (n_logged_ > mark) {
-      const i64 *row = state_.log[--n_logged_];
-      const i64 at = row[0];
+      const auto &[at, low, ready, slack] = state_.log[--n_logged_];
       if (at >= 0) {
-        rekey(at, 0, row[1] - state_.low[at]);
-        state_.low[at] = row[1];
+        rekey(at, 0, low - state_.low[at]);
+        state_.low[at] = low;
       } else {
-        state_.floor[~at] = row[1], state_.ready[~at] = row[2], state_.slack[~at] = row[3];
+        state_.floor[~at] = low, state_.ready[~at] = ready, state_.slack[~at] = slack;
       }
     }
   }
@@ -577,17 +573,9 @@ inline bool is_bare(const Sections &sections) {
 }
 
 template <class IsOver>
-i64 search(const Sections &sections, const State &state, const ExactRun &run, IsOver &&is_over) {
-  if (is_bare(sections)) {
-    Search<true> bare(sections, state, run);
-    const i64 outcome = bare.search(is_over);
-    state.unplaced[0] = bare.unplaced();
-    return outcome;
-  }
-  Search<false> whole(sections, state, run);
-  const i64 outcome = whole.search(is_over);
-  state.unplaced[0] = whole.unplaced();
-  return outcome;
+RunResult search(const Sections &sections, const State &state, const ExactRun &run, IsOver &&is_over) {
+  if (is_bare(sections)) return Search<true>(sections, state, run).search(is_over);
+  return Search<false>(sections, state, run).search(is_over);
 }
 
 }  // namespace memplan::exact

@@ -4,6 +4,7 @@
 
 #include "components.hpp"
 #include "exact.hpp"
+#include "stack.hpp"
 
 namespace memplan {
 
@@ -114,28 +115,17 @@ class Layout {
   i64 base_ = 0;
   Array<i64> position_{nullptr, 0};
 
-  struct Range {
-    i64 low, high;
-  };
-
   void list_links(exact::Sections &sections) {
-    i64 count = 0;
-    for (int pass = 0; pass < 2; ++pass) {
-      if (pass == 1) sections.link = arena_.array<i64>(count);
-      if (arena_.has_failed) return;
-      count = 0;
-      for (i64 x = 0; x < component_.n; ++x) {
+    Growing<i64> links(arena_);
+    for (i64 x = 0; x < n_; ++x) {
+      if (x < component_.n) {
         const i64 i = component_.buffers[x];
-        for (i64 y = instance_.pair_first[i]; y < instance_.pair_first[i + 1]; ++y) {
-          const i64 other = position_[instance_.pair[y]];
-          if (other == kAbsent) continue;
-          if (pass == 1) sections.link[count] = other;
-          ++count;
-        }
-        sections.link_first[x + 1] = count;
+        for (i64 y = instance_.pair_first[i]; y < instance_.pair_first[i + 1]; ++y)
+          if (const i64 other = position_[instance_.pair[y]]; other != kAbsent) links.push(other);
       }
-      for (i64 x = component_.n; x < n_; ++x) sections.link_first[x + 1] = count;
+      sections.link_first[x + 1] = links.size;
     }
+    sections.link = links.array();
   }
 
   // Meetings of lifetimes, and links; more than that are no neighbours.
@@ -150,57 +140,20 @@ class Layout {
     return std::min(most, n_ * (n_ - 1));
   }
 
-  // Sort ranges, and make one of those that overlap; returns how many are left. Borders of pages, (at, at), stay where
-  // nothing else holds them.
-  static i64 merge(Range *ranges, i64 count) {
-    std::sort(ranges, ranges + count,
-              [](const Range &a, const Range &b) { return a.low < b.low || (a.low == b.low && a.high < b.high); });
-    i64 kept = 0;
-    for (i64 x = 0; x < count; ++x) {
-      const bool overlaps = kept > 0 && ranges[x].low < ranges[kept - 1].high;
-      if (overlaps)
-        ranges[kept - 1].high = std::max(ranges[kept - 1].high, ranges[x].high);
-      else
-        ranges[kept++] = ranges[x];
-    }
-    return kept;
-  }
-
   // Where each buffer may not lie: reserved ranges, pinned buffers that conflict with it, what is below its lowest
   // offset and above its limit, and the borders of its pages, that it must not cross.
   void list_obstacles(exact::Sections &sections) {
-    i64 total = 0;
-    for (int pass = 0; pass < 2; ++pass) {
-      if (pass == 1) sections.obstacle = arena_.rows<i64>(total, 2);
-      Array<Range> ranges = arena_.uncleared<Range>(pass == 0 ? 0 : total);
-      if (arena_.has_failed) return;
-      total = 0;
-      for (i64 x = 0; x < n_; ++x) {
-        const i64 i = x < component_.n ? component_.buffers[x] : kAbsent;
-        i64 count = 0;
-        const auto add = [&](i64 low, i64 high) {
-          if (pass == 1) ranges[count] = {low, high};
-          ++count;
-        };
-        for (i64 row = 0; row < instance_.reserved.size; ++row)
-          add(instance_.reserved[row][0], instance_.reserved[row][1]);
-        if (!instance_.is_plain)
-          for (i64 j = 0; j < instance_.n; ++j)
-            if (instance_.pin[j] != kAbsent && (i == kAbsent ? meets(dummies_[x - component_.n], j) : instance_.conflict(i, j)))
-              add(instance_.pin[j], instance_.pin[j] + instance_.size[j]);
-        if (i != kAbsent) add_rules(i, add);
-        if (pass == 1) {
-          count = merge(ranges.data, count);
-          for (i64 row = 0; row < count; ++row) {
-            sections.obstacle[total + row][0] = ranges[row].low;
-            sections.obstacle[total + row][1] = ranges[row].high;
-          }
-        }
-        total += count;
-        sections.obstacle_first[x + 1] = total;
-      }
+    Growing<Range> obstacles(arena_);
+    for (i64 x = 0; x < n_; ++x) {
+      const i64 i = x < component_.n ? component_.buffers[x] : kAbsent, from = obstacles.size;
+      add_in_the_way(obstacles, [&](i64 j) {
+        return i == kAbsent ? meets(dummies_[x - component_.n], j) : instance_.conflict(i, j);
+      });
+      if (i != kAbsent) add_rules(i, obstacles);
+      merge(obstacles, from);
+      sections.obstacle_first[x + 1] = obstacles.size;
     }
-    sections.obstacle.size = total;
+    sections.obstacle = obstacles.array();
   }
 
   // For each section, the cells of the reserved ranges and of the pinned buffers alive in it. Below `low` a buffer may
@@ -208,42 +161,33 @@ class Layout {
   void list_blocks(exact::Sections &sections) {
     const i64 k = sections.spare.size, granule = sections.granule, shift = floor_mod(sections.residue[0], granule);
     const auto up = [=](i64 at) { return at + floor_mod(shift - at, granule); };
-    i64 total = 0;
     if (instance_.is_plain) return;
-    for (int pass = 0; pass < 2; ++pass) {
-      if (pass == 1) sections.block = arena_.rows<i64>(total, 2);
-      Array<Range> ranges = arena_.uncleared<Range>(pass == 0 ? 0 : total);
-      if (arena_.has_failed) return;
-      total = 0;
-      for (i64 s = 0; s < k; ++s) {
-        i64 count = 0;
-        const auto add = [&](i64 low, i64 high) {
-          if (pass == 1) ranges[count] = {up(low), up(high)};
-          ++count;
-        };
-        for (i64 row = 0; row < instance_.reserved.size; ++row)
-          add(instance_.reserved[row][0], instance_.reserved[row][1]);
-        for (i64 j = 0; j < instance_.n; ++j)
-          if (instance_.pin[j] != kAbsent && is_alive(j, base_ + s))
-            add(instance_.pin[j], instance_.pin[j] + instance_.size[j]);
-        if (pass == 1) {
-          count = merge(ranges.data, count);
-          for (i64 row = 0; row < count; ++row)
-            sections.block[total + row][0] = ranges[row].low, sections.block[total + row][1] = ranges[row].high;
-        }
-        total += count;
-        sections.block_first[s + 1] = total;
-      }
+    Growing<Range> blocks(arena_);
+    for (i64 s = 0; s < k; ++s) {
+      const i64 from = blocks.size;
+      add_in_the_way(blocks, [&](i64 j) { return is_alive(j, base_ + s); });
+      for (Range *block = blocks.begin() + from; block != blocks.end(); ++block) *block = {up(block->low), up(block->high)};
+      merge(blocks, from);
+      sections.block_first[s + 1] = blocks.size;
     }
-    sections.block.size = total;
+    sections.block = blocks.array();
   }
 
-  template <class Add>
-  void add_rules(i64 i, Add &&add) const {
-    if (instance_.lowest[i] > 0) add(0, instance_.lowest[i]);
-    if (instance_.limit[i] != kMost) add(instance_.limit[i], exact::kNowhere);
+  // Reserved ranges, and some of the pinned buffers.
+  template <class Is>
+  void add_in_the_way(Growing<Range> &ranges, Is &&is_in_the_way) const {
+    for (i64 row = 0; row < instance_.reserved.size; ++row)
+      ranges.push({instance_.reserved[row][0], instance_.reserved[row][1]});
+    for (i64 j = 0; j < instance_.n && !instance_.is_plain; ++j)
+      if (instance_.pin[j] != kAbsent && is_in_the_way(j))
+        ranges.push({instance_.pin[j], instance_.pin[j] + instance_.size[j]});
+  }
+
+  void add_rules(i64 i, Growing<Range> &ranges) const {
+    if (instance_.lowest[i] > 0) ranges.push({0, instance_.lowest[i]});
+    if (instance_.limit[i] != kMost) ranges.push({instance_.limit[i], exact::kNowhere});
     if (const i64 page = instance_.page[i]; page > 0)
-      for (i64 at = floor_mod(-instance_.page_shift[i], page); at <= ceiling_; at += page) add(at, at);
+      for (i64 at = floor_mod(-instance_.page_shift[i], page); at <= ceiling_; at += page) ranges.push({at, at});
   }
 
   bool meets(const Dummy &dummy, i64 pinned) const {
@@ -259,10 +203,10 @@ class Layout {
   }
 
   static bool has_equal_obstacles(const exact::Sections &sections, i64 x, i64 y) {
-    const i64 first = sections.obstacle_first[x], count = sections.obstacle_first[x + 1] - first;
-    const i64 other = sections.obstacle_first[y];
-    if (count != sections.obstacle_first[y + 1] - other) return false;
-    return count == 0 || std::equal(sections.obstacle[first], sections.obstacle[first] + 2 * count, sections.obstacle[other]);
+    const Range *mine = sections.obstacle.data, *first = mine + sections.obstacle_first[x];
+    return std::equal(first, mine + sections.obstacle_first[x + 1], mine + sections.obstacle_first[y],
+                      mine + sections.obstacle_first[y + 1],
+                      [](const Range &a, const Range &b) { return a.low == b.low && a.high == b.high; });
   }
 
   // About when a section begins, at half the way from one live set to the next; cliques take no time.

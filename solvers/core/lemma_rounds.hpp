@@ -73,7 +73,7 @@ class LemmaRounds {
     const i64 end = run_.capacity[q], section = t * problem.pools + q;
     i64 free = end;
     for (i64 r = problem.block_first[section]; r < problem.block_first[section + 1]; ++r)
-      free -= std::min(problem.block[r][1], end) - std::min(problem.block[r][0], end);
+      free -= std::min(problem.block[r].high, end) - std::min(problem.block[r].low, end);
     return free;
   }
 
@@ -107,7 +107,7 @@ class LemmaRounds {
     // Both ways to pull requirements back in turn; which makes shorter logs differs.
     run_.is_slim = rounds_ / 2 % 2 == 0;
     run_.node_limit = limit, run_.nodes = 0;
-    const i64 found = Search(problem, state_, store_, run_).prove(is_over);
+    const i64 found = Search(problem, state_, store_, run_, is_over).prove();
     nodes += run_.nodes;
     return found;
   }

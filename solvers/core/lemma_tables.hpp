@@ -39,10 +39,6 @@ struct LemmaInstance {
   Rows<i64> reserved;
 };
 
-struct Range {
-  i64 low, high;
-};
-
 // The tables for the kept buffers of an instance that are not pinned; all that are pinned are in their way.
 class LemmaTables {
  public:
@@ -303,7 +299,7 @@ class LemmaTables {
     for (i64 t = 0; t < k && !pace(4 * (problem.member_first[t + 1] - problem.member_first[t])); ++t)
       for (i64 a = problem.member_first[t]; a < problem.member_first[t + 1]; ++a)
         problem.set_of[next[member.begin()[a]]++] = t;
-    problem.member = member.array(), problem.block = rows_of(blocks);
+    problem.member = member.array(), problem.block = blocks.array();
   }
 
   template <class IsOver>
@@ -322,10 +318,8 @@ class LemmaTables {
         problem.obstacle_first[x * p + q + 1] = obstacles.size;
       }
     }
-    problem.obstacle = rows_of(obstacles);
+    problem.obstacle = obstacles.array();
   }
-
-  static Rows<i64> rows_of(const Growing<Range> &ranges) { return {reinterpret_cast<i64 *>(ranges.begin()), ranges.size, 2}; }
 
   // Add the reserved ranges of a pool and the extents of the pinned ones among some buffers, disjoint and ascending.
   void list_in_the_way(i64 q, const i64 *begin, const i64 *end, Growing<Range> &ranges) {
@@ -335,15 +329,7 @@ class LemmaTables {
     for (const i64 *i = begin; i != end; ++i)
       if (given_.pin[*i] != kAbsent && given_.allowed[q * given_.size.size + *i])
         ranges.push({given_.pin[*i], given_.pin[*i] + given_.size[*i]});
-    if (ranges.size - from < 2) return;
-    Range *first = ranges.begin() + from, *last = first;
-    std::sort(first, ranges.end(), [](const Range &a, const Range &b) { return a.low < b.low; });
-    for (const Range *next = first + 1; next != ranges.end(); ++next)
-      if (next->low <= last->high)
-        last->high = std::max(last->high, next->high);
-      else
-        *++last = *next;
-    ranges.size = last + 1 - ranges.begin();
+    merge(ranges, from);
   }
 
   // ---- Granules: what divides all alignments, and the commonest of these; the first is 1

@@ -15,7 +15,6 @@
 
 namespace memplan::lemmas {
 
-inline constexpr i64 kFar = i64{1} << 62;
 inline constexpr i64 kGone = -1;
 
 // The buffers, none of them pinned, all lengths in units: n buffers, p pools, k sets of buffers that conflict.
@@ -30,7 +29,7 @@ struct LemmaProblem {
   Array<i64> page;
   Array<i64> page_shift;
   Array<i64> obstacle_first;  // (n * p + 1,)
-  Rows<i64> obstacle;         // disjoint ascending (low, high)
+  Array<Range> obstacle;      // disjoint, ascending
   Array<i64> near_first;      // (n + 1,): the buffers that conflict with it
   Array<i64> near;
   Array<i64> set_first;       // (n + 1,): the sets that it is in
@@ -38,7 +37,7 @@ struct LemmaProblem {
   Array<i64> member_first;    // (k + 1,)
   Array<i64> member;
   Array<i64> block_first;     // (k * p + 1,): what no buffer of a set may use in a pool
-  Rows<i64> block;
+  Array<Range> block;
   Array<i64> granule;         // (g,): the first is 1
   Array<i64> remainder;       // (g * p,)
   Array<bool> fits;           // (g * n * p,): whether all offsets of an entry are on the granule's grid
@@ -96,7 +95,6 @@ struct LemmaRun {
   i64 root;
 };
 
-enum Outcome : i64 { kFound = 1, kExhausted = 0, kStopped = -1, kFull = -2 };
 // References: nothing can lift the buffer; a buffer has no offset left. Those below are live sets, see leaf_ref.
 enum Reference : i64 { kNothing = -1, kAlone = -2 };
 // The columns of a frame: the entry it is about, the branch it is in, the log before, what refutes each branch.
@@ -104,32 +102,32 @@ enum Column : i64 { kEntry = 0, kPhase = 1, kMark = 2, kFirstRef = 3 };
 // The branches of a frame; from kPools on, the pools of a buffer with a choice.
 enum Phase : i64 { kRest = 0, kLifted = 1, kPools = 2 };
 
+template <class IsOver>
 class Search {
  public:
-  Search(const LemmaProblem &problem, const LemmaState &state, LemmaStore &store, LemmaRun &run)
+  Search(const LemmaProblem &problem, const LemmaState &state, LemmaStore &store, LemmaRun &run, IsOver &is_over)
       : problem_(problem),
         state_(state),
         store_(store),
         run_(run),
+        pace_(is_over),
         n_(problem.size.size),
         p_(problem.pools),
         sets_(state.stamp.size) {}
 
   // FOUND: `offset` holds a placement. EXHAUSTED: there is none, and `root` refers to why. STOPPED: by the limit
   // or the flag; the lemmas are kept. FULL: there is too little room. O(n p + lemmas that name what moved) a node.
-  template <class IsOver>
-  i64 prove(IsOver &&is_over) {
-    Pace pace(is_over);
+  i64 prove() {
     i64 nodes = 0, depth = 0;
     begin();
-    i64 ref = failure(true, pace);
+    i64 ref = failure(true);
     while (true) {
-      if (pace(kLeastWork + 4 * (n_ * p_ + sets_))) return kStopped;
+      if (pace_(kLeastWork + 4 * (n_ * p_ + sets_))) return kStopped;
       // 1. A new node: look for a lemma, then branch.
       if (ref == kNothing) {
         run_.nodes = ++nodes;
         if (nodes > run_.node_limit) return kStopped;
-        ref = known(pace);
+        ref = known();
       }
       if (ref == kNothing) {
         if (unplaced_ == 0) return kFound;
@@ -139,13 +137,13 @@ class Search {
           std::fill(state_.kept[depth], state_.kept[depth] + n_ * p_, kGone);
           to_next_pool(depth);
         } else {
-          const i64 entry = chosen(pace);
-          if (pace.is_over()) return kStopped;
+          const i64 entry = chosen();
+          if (pace_.is_over()) return kStopped;
           open_frame(depth, entry, kRest);
           rest(entry);
         }
         ++depth;
-        ref = failure(false, pace);
+        ref = failure(false);
         continue;
       }
 
@@ -171,7 +169,7 @@ class Search {
           frame[kPhase] = kLifted;
           n_changed_ = 0;
           raise_low(frame[kEntry], raised);
-          ref = failure(false, pace);
+          ref = failure(false);
           continue;
         }
         state_.need.fill(kGone);
@@ -185,7 +183,7 @@ class Search {
         frame[kFirstRef + q] = ref;
         gather(depth - 1, q);
         if (to_next_pool(depth - 1)) {
-          ref = failure(false, pace);
+          ref = failure(false);
           continue;
         }
         std::copy(state_.kept[depth - 1], state_.kept[depth - 1] + n_ * p_, state_.need.begin());
@@ -204,6 +202,7 @@ class Search {
   const LemmaState &state_;
   LemmaStore &store_;
   LemmaRun &run_;
+  Pace<IsOver> pace_;
   const i64 n_, p_, sets_;
   // Buffers left, rows of the log, changed entries, checks, buffers with a choice of pools.
   i64 unplaced_ = 0, n_logged_ = 0, n_changed_ = 0, n_checks_ = 0, n_open_ = 0;
@@ -226,8 +225,8 @@ class Search {
       is_moved = false;
       at += floor_mod(residue - at, stride);
       for (i64 r = problem_.obstacle_first[entry]; r < problem_.obstacle_first[entry + 1]; ++r) {
-        const i64 *range = problem_.obstacle[r];
-        if (range[0] < at + size && at < range[1]) at = range[1] + floor_mod(residue - range[1], stride);
+        const Range &range = problem_.obstacle[r];
+        if (range.low < at + size && at < range.high) at = range.high + floor_mod(residue - range.high, stride);
       }
       if (page > 0) {
         const i64 over = floor_mod(at + problem_.page_shift[entry], page);
@@ -285,6 +284,7 @@ class Search {
       n_open_ += state_.only[i] < 0;
     }
     for (i64 r = problem_.set_first[i]; r < problem_.set_first[i + 1]; ++r) state_.is_dirty[problem_.set_of[r]] = true;
+    pace_(problem_.set_first[i + 1] - problem_.set_first[i]);
   }
 
   void raise_low(i64 entry, i64 low) {
@@ -375,12 +375,11 @@ class Search {
   }
 
   // The entry to branch on: of the set with the fewest options for its failures, at its floor; -1: none.
-  template <class IsOver>
-  i64 chosen(Pace<IsOver> &pace) {
+  i64 chosen() {
     i64 best = kAbsent;
     double least = std::numeric_limits<double>::infinity();
     for (i64 t = 0; t < sets_; ++t) {
-      if (state_.is_dirty[t]) measure(t), pace(problem_.member_first[t + 1] - problem_.member_first[t]);
+      if (state_.is_dirty[t]) measure(t), pace_(problem_.member_first[t + 1] - problem_.member_first[t]);
       for (i64 q = 0; q < p_; ++q) {
         const i64 u = t * p_ + q;
         if (state_.left[u] == 0) continue;
@@ -435,8 +434,7 @@ class Search {
 
   // ---- Failures that need no branch: sets that are too long, known lemmas, buffers without a place.
   // Why the state fails after the last move, and what that needs; NOTHING where no reason is seen, or it is over.
-  template <class IsOver>
-  i64 failure(bool is_root, Pace<IsOver> &pace) {
+  i64 failure(bool is_root) {
     for (i64 c = 0; c < n_changed_; ++c) {
       const i64 i = buffer_of(state_.changed[c]);
       if (!is_without_place(i)) continue;
@@ -446,8 +444,8 @@ class Search {
     }
     Length best{kAbsent, n_ + 1, 0, 0, 0};
     const i64 suspects = list_suspects(is_root);
-    for (i64 s = 0; s < suspects; ++s) longest(state_.suspect[s], best, pace);
-    if (pace.is_over()) return kNothing;
+    for (i64 s = 0; s < suspects; ++s) longest(state_.suspect[s], best);
+    if (pace_.is_over()) return kNothing;
     if (best.set >= 0) {
       run_.weight[best.set] += 1.0;
       write_need(best);
@@ -482,16 +480,16 @@ class Search {
         state_.stamp[t] = n_checks_;
         state_.suspect[count++] = t;
       }
+      pace_(problem_.set_first[i + 1] - problem_.set_first[i]);
     }
     return count;
   }
 
   // The members of a set by their lows, the highest first; those with a choice of pools, or placed, last.
-  template <class IsOver>
-  void sort_members(i64 t, Pace<IsOver> &pace) const {
+  void sort_members(i64 t) {
     const auto low_of = [this](i64 i) { return state_.only[i] < 0 ? kGone : state_.low[i * p_ + state_.only[i]]; };
     const i64 first = problem_.member_first[t];
-    for (i64 a = first + 1, b = a; a < problem_.member_first[t + 1] && !pace(a - b + 1); ++a) {
+    for (i64 a = first + 1, b = a; a < problem_.member_first[t + 1] && !pace_(a - b + 1); ++a) {
       const i64 i = state_.member[a], low = low_of(i);
       b = a;
       for (; b > first; --b) {
@@ -512,7 +510,7 @@ class Search {
   i64 reach(i64 t, i64 g, i64 q, i64 at, i64 amount) const {
     const i64 section = t * p_ + q;
     for (i64 r = problem_.block_first[section]; r < problem_.block_first[section + 1]; ++r) {
-      const i64 low = rounded(g, q, problem_.block[r][0]), high = rounded(g, q, problem_.block[r][1]);
+      const i64 low = rounded(g, q, problem_.block[r].low), high = rounded(g, q, problem_.block[r].high);
       if (high <= at) continue;
       if (low > at) {
         if (amount <= low - at) return at + amount;
@@ -528,7 +526,7 @@ class Search {
     const i64 section = t * p_ + q;
     --amount;
     for (i64 r = problem_.block_first[section + 1] - 1; r >= problem_.block_first[section]; --r) {
-      const i64 low = rounded(g, q, problem_.block[r][0]), high = rounded(g, q, problem_.block[r][1]);
+      const i64 low = rounded(g, q, problem_.block[r].low), high = rounded(g, q, problem_.block[r].high);
       if (low >= end) continue;
       if (high < end) {
         if (amount <= end - high) return std::max<i64>(0, end - amount);
@@ -545,10 +543,9 @@ class Search {
   };
 
   // Look for a better reason than the last. A slim run wants few, others much.
-  template <class IsOver>
-  void longest(i64 t, Length &best, Pace<IsOver> &pace) const {
-    sort_members(t, pace);
-    if (pace((problem_.member_first[t + 1] - problem_.member_first[t]) * problem_.granule.size * p_)) return;
+  void longest(i64 t, Length &best) {
+    sort_members(t);
+    if (pace_((problem_.member_first[t + 1] - problem_.member_first[t]) * problem_.granule.size * p_)) return;
     for (i64 q = 0; q < p_; ++q)
       for (i64 g = 0; g < problem_.granule.size; ++g) {
         const i64 grain = problem_.granule[g];
@@ -631,12 +628,11 @@ class Search {
 
   // ---- Lemmas
   // A lemma that refutes the state because of what the last move raised, and what it needs.
-  template <class IsOver>
-  i64 known(Pace<IsOver> &pace) const {
+  i64 known() {
     for (i64 c = 0; c < n_changed_; ++c) {
       const i64 changed = state_.changed[c];
       i64 last = kAbsent;
-      for (i64 k = store_.head[changed], following; k >= 0 && !pace(4); k = following) {
+      for (i64 k = store_.head[changed], following; k >= 0 && !pace_(4); k = following) {
         following = store_.next[k];
         if (store_.excess[k] > state_.low[changed]) {
           last = k;

@@ -24,10 +24,6 @@ struct Walk {
   i64 row, stop, distance, size;
 };
 
-struct Span {
-  i64 low, high;
-};
-
 // The least k >= 0 with low <= k * stride % modulus <= high, for 0 < low <= high; ABSENT if none is, or if k * stride
 // passes 2^63 - 1. O(log modulus), as in Euclid's algorithm, see `rigid_bodies.py`; `levels` keeps (stride, modulus,
 // low) of each level.
@@ -95,7 +91,7 @@ struct Lists {
   const Rows<i64> &items;
   const Rows<i64> &runs;
   Walk *walks;
-  const Span *alive;
+  const Range *alive;
   i64 n_items;
   i64 count;
 };

@@ -87,7 +87,7 @@ class Packer {
         covers_(reinterpret_cast<Node *>(workspace.covers.data)),
         above_(reinterpret_cast<Node *>(workspace.above.data)),
         walks_(reinterpret_cast<Walk *>(workspace.walks.data)),
-        alive_(reinterpret_cast<Span *>(workspace.alive.data)),
+        alive_(reinterpret_cast<Range *>(workspace.alive.data)),
         pages_(reinterpret_cast<Page *>(workspace.pages.data)) {}
 
   // Place the buffers of the order, each once; DONE, or FULL: to be called again with more rows for runs.
@@ -128,7 +128,7 @@ class Packer {
   File *files_;
   Node *covers_, *above_;
   Walk *walks_;
-  Span *alive_;
+  Range *alive_;
   Page *pages_;
   const i64 *members_ = nullptr, *members_end_ = nullptr;
   i64 n_files_ = 0, n_covers_ = 0, n_above_ = 0, n_walks_ = 0;
@@ -223,7 +223,7 @@ class Packer {
 
   // ---- Rules of pairs
   // The addresses that row `k` of pairs keeps a buffer out of, where the other one lies at low:high.
-  Span kept_out(i64 low, i64 high, i64 k) const {
+  Range kept_out(i64 low, i64 high, i64 k) const {
     const i64 clearance = rules_.clearance[k], length = rules_.grid[k], shift = rules_.bank_shift;
     low -= clearance, high += std::min(clearance, kMost - high);
     if (length == 1) return {low, high};
@@ -239,7 +239,7 @@ class Packer {
     for (i64 k = rules_.pair_first[i]; k < rules_.pair_first[i + 1]; ++k) {
       const i64 j = rules_.pair[k], low = work_.placed_at[j];
       if (low == kAbsent) continue;
-      const Span kept = kept_out(low, low + rules_.size[j], k);
+      const Range kept = kept_out(low, low + rules_.size[j], k);
       work_.lows[count] = kept.low, work_.highs[count] = kept.high;
       ++count;
     }
@@ -279,7 +279,7 @@ class Packer {
       for (i64 k = rules_.pair_first[i]; k < rules_.pair_first[i + 1]; ++k) {
         const i64 j = rules_.pair[k], other = work_.placed_at[j];
         if (other == kAbsent) continue;
-        const Span kept = kept_out(other, other + rules_.size[j], k);
+        const Range kept = kept_out(other, other + rules_.size[j], k);
         if (kept.low < high && low < kept.high) return false;
       }
     }
@@ -319,7 +319,7 @@ class Packer {
   }
 
   // Insert an item into a list, which has space and stays sorted by its lower end.
-  void file_item(i64 *list, Span extent, const File &where) {
+  void file_item(i64 *list, Range extent, const File &where) {
     i64 row = list[0] + list[1]++;
     for (; row > list[0] && work_.items[row - 1][0] > extent.low; --row)
       std::copy(work_.items[row - 1], work_.items[row - 1] + 4, work_.items[row]);
@@ -333,7 +333,7 @@ class Packer {
   i64 space_to_move(i64 list) const { return 4 * (work_.node_lists[list][2] + 1); }
 
   // Merge an extent into a list of runs, which stay sorted and apart. A full one moves, to twice the space.
-  void merge_run(i64 *list, Span extent) {
+  void merge_run(i64 *list, Range extent) {
     const Rows<i64> &runs = work_.runs;
     if (list[1] == list[2]) {
       const i64 space = std::max<i64>(2, 2 * list[1]), top = work_.stands[kTop];

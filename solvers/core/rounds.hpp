@@ -13,6 +13,8 @@
 
 namespace memplan {
 
+using exact::RunResult;
+
 enum Kind : int { kAtBound, kAbove, kAboveWide, kDive, kShakenDive, kDiveAbove, kLearntDive, kKinds };
 inline constexpr Kind kDives[] = {kLearntDive, kShakenDive, kLearntDive, kDive, kDiveAbove};
 inline constexpr double kSkipWeights[kKinds] = {1.0, 1.0, 3.0, 0.3, 1.0, 1.0, 0.3};
@@ -29,12 +31,6 @@ inline i64 luby(i64 k) {
     k -= power - 1;
   }
 }
-
-struct RunResult {
-  i64 outcome;
-  i64 need;
-  const i64 *offset;
-};
 
 class Rounds {
  public:
@@ -53,14 +49,13 @@ class Rounds {
   bool begin(const LaidOut &laid_out, IsOver &&is_over) {
     laid_out_ = laid_out;
     n_ = laid_out.sections.size.size, k_ = laid_out_.sections.spare.size;
-    for (Array<i64> *column : {&rank_, &no_guide_, &offset_, &guide_, &answer_, &flag_}) *column = kept_.array<i64>(std::max<i64>(n_, 2));
+    for (Array<i64> *column : {&rank_, &no_guide_, &offset_, &guide_}) *column = kept_.array<i64>(n_);
     for (Array<i64> &order : orders_) order = kept_.uncleared<i64>(n_);
     for (Array<double> &weight : weights_) weight = kept_.uncleared<double>(k_);
     noisy_ = kept_.uncleared<double>(n_);
     sorted_ = kept_.uncleared<u32>(n_);
     if (kept_.has_failed || !make_state() || !make_table(1, is_over)) return false;
     no_guide_.fill(kAbsent);
-    no_guide_.size = guide_.size = rank_.size = offset_.size = n_;
     for (const Array<double> &weight : weights_) weight.fill(1.0);
     for (int order = 0; order < kOrders && !is_over(); ++order) sort_by_measures(order);
     return true;
@@ -127,7 +122,7 @@ class Rounds {
   RunResult run(Kind kind, int order, i64 capacity, i64 limit, IsOver &&is_over) {
     i64 rows = 1;
     while (rows < most_rows_ && rows <= 4 * (nodes_ + limit)) rows *= 2;
-    if (rows > table_.size && !make_table(rows, is_over)) return {exact::kStopped, 0, nullptr};
+    if (rows > table_.size && !make_table(rows, is_over)) return {};
     bool from_right = rounds_[kind] % 2 == 1;  // a search that is long one way may be short the other way
     if (kind == kLearntDive) order = drawn(learnt_orders_, kOrders), from_right = drawn(learnt_ends_, 2) == 1;
     if (kind >= kDive) {
@@ -139,19 +134,19 @@ class Rounds {
     const bool is_guided = (kind == kAbove || kind == kAboveWide) && !is_proving && has_guide_;
     const exact::ExactRun run{
         table_, is_clean ? orders_[order] : rank_, is_guided ? guide_ : no_guide_, weights_[kind], capacity,
-        kSkipWeights[kind], from_right, limit, rounds_[kind] >= 2 && kind < kDive, flag_, offset_, answer_};
-    const i64 outcome = exact::search(laid_out_.sections, state_, run, is_over);
-    nodes_ += answer_[exact::kNodes];
-    if (kind >= kDive) dive_nodes_ += answer_[exact::kNodes];
-    if (kind == kLearntDive && outcome != exact::kFull) {
-      const double left = static_cast<double>(state_.unplaced[0]) / static_cast<double>(n_);
+        kSkipWeights[kind], from_right, limit, rounds_[kind] >= 2 && kind < kDive, offset_};
+    const RunResult result = exact::search(laid_out_.sections, state_, run, is_over);
+    nodes_ += result.nodes;
+    if (kind >= kDive) dive_nodes_ += result.nodes;
+    if (kind == kLearntDive && result.outcome != kFull) {
+      const double left = static_cast<double>(result.unplaced) / static_cast<double>(n_);
       for (Learnt *learnt : {&learnt_orders_[order], &learnt_ends_[from_right]}) learnt->times += 1, learnt->left += left;
     }
-    if (outcome == exact::kFull) {
+    if (result.outcome == kFull) {
       scale_ *= 2;
       make_state();
     }
-    return {outcome, answer_[exact::kLeast], offset_.data};
+    return result;
   }
 
   bool is_proving = false;  // since a run was exhausted, and not at once: better placements are few
@@ -175,7 +170,7 @@ class Rounds {
   double fraction_ = 1.0;
   i64 rounds_[kKinds] = {}, since_found_[kKinds] = {};
   Learnt learnt_orders_[kOrders] = {}, learnt_ends_[2] = {};
-  Array<i64> orders_[kOrders], rank_, no_guide_, guide_, offset_, answer_, flag_;
+  Array<i64> orders_[kOrders], rank_, no_guide_, guide_, offset_;
   Array<double> weights_[kKinds], noisy_;
   Array<u32> sorted_;
 
@@ -237,14 +232,11 @@ class Rounds {
     state_.member_end = memory.array<u32>(k_);
     for (Array<i64> *column : {&state_.member_slot, &state_.seat}) *column = memory.uncleared<i64>(sections.member.size);
     state_.is_queued = memory.array<bool>(k_);
-    state_.unplaced = memory.array<i64>(1);
     // Not cleared: what was not written is not read.
-    const Array<i64> log = memory.uncleared<i64>(4 * scale_ * 64 * (n_ + k_));
-    const Array<i64> frame = memory.uncleared<i64>(exact::kFrameColumns * (scale_ * 4 * n_ + 1));
+    state_.log = memory.uncleared<exact::Change>(scale_ * 64 * (n_ + k_));
+    state_.frame = memory.uncleared<exact::Frame>(scale_ * 4 * n_ + 1);
     state_.option = memory.uncleared<i64>(scale_ * 16 * n_ + 1);
     if (memory.has_failed) return false;
-    state_.log = {log.data, log.size / 4, 4};
-    state_.frame = {frame.data, frame.size / exact::kFrameColumns, exact::kFrameColumns};
     std::copy(sections.member.begin(), sections.member.end(), state_.member.data);
     std::copy(sections.member_slot.begin(), sections.member_slot.end(), state_.member_slot.data);
     for (i64 x = 0; x < sections.member.size; ++x) state_.seat[sections.member_slot[x]] = x;

@@ -153,14 +153,14 @@ class ExactSearch {
         const RunResult found = work.dummies.round(end - nodes, spent, is_over);
         nodes += spent;
         if (work.dummies.has_failed()) return TurnOutcome::kFailed;
-        return found.outcome == exact::kFound ? take(c, found.offset) : TurnOutcome::kPaused;
+        return found.outcome == kFound ? take(c, found.offset) : TurnOutcome::kPaused;
       }
       if (work.cores.is_due()) {
         const RunResult found = work.cores.round(standings_[c].peak - 1, end - nodes, spent, is_over);
         nodes += spent;
         if (work.cores.has_failed()) return TurnOutcome::kFailed;
-        if (found.outcome == exact::kExhausted) return rule_out(found.need);
-        return found.outcome == exact::kFound ? take(c, found.offset) : TurnOutcome::kPaused;
+        if (found.outcome == kExhausted) return rule_out(found.need);
+        return found.outcome == kFound ? take(c, found.offset) : TurnOutcome::kPaused;
       }
       work.kind = rounds.next_kind(), work.limit = rounds.begin_round(work.kind);
       work.order = 0, work.is_in_round = true;
@@ -170,15 +170,15 @@ class ExactSearch {
     nodes += rounds.nodes() - before;
     if (rounds.has_failed()) return TurnOutcome::kFailed;
     TurnOutcome outcome = TurnOutcome::kPaused;
-    if (found.outcome == exact::kExhausted) {
+    if (found.outcome == kExhausted) {
       // Ruled out at the cost of more nodes than buffers: no accident of one order, so proofs are what is left to do.
       is_proving = is_proving || rounds.nodes() - before > rounds.size();
       outcome = rule_out(found.need);
-    } else if (found.outcome == exact::kFound) {
+    } else if (found.outcome == kFound) {
       outcome = take(c, found.offset);
       rounds.follow(work.kind, found.offset, peak_of(c, found.offset));
     }
-    if (found.outcome == exact::kFound || ++work.order == kOrders || standings_[c].peak <= bound) {
+    if (found.outcome == kFound || ++work.order == kOrders || standings_[c].peak <= bound) {
       work.is_in_round = false;
       rounds.end_round(work.kind);
     }

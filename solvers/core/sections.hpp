@@ -1,6 +1,6 @@
 // The buffers of one pool as the exact search reads them: sections, neighbours, obstacles, twins.
 #pragma once
-#include "tables.hpp"
+#include "pace.hpp"
 
 namespace memplan::exact {
 
@@ -26,19 +26,19 @@ struct Sections {
   Array<u32> neighbour;
   Array<i64> link_first;       // (n + 1,): the conflicts by name among them
   Array<i64> link;
-  Array<i64> obstacle_first;   // (n + 1,): disjoint ascending (low, high) rows that a buffer must keep clear of
-  Rows<i64> obstacle;
+  Array<i64> obstacle_first;   // (n + 1,): disjoint ascending ranges that a buffer must keep clear of
+  Array<Range> obstacle;
   Array<u32> member_first;     // (k + 1,)
   Array<u32> member;
   Array<i64> member_slot;      // the slot of each member: slots count sections of lifetimes, lifetime by lifetime
   Array<i64> slot_first;       // the first slot of each lifetime
-  Array<i64> block_first;      // (k + 1,): disjoint ascending (low, high) rows that no buffer of a section may use
-  Rows<i64> block;
+  Array<i64> block_first;      // (k + 1,): disjoint ascending ranges that no buffer of a section may use
+  Array<Range> block;
   Array<i64> spare;            // (k,): the most that a buffer's extent exceeds its size
   Array<i64> twin;
   Rows<u64> code;              // (n, 4): random numbers, for the keys of nogoods
   i64 granule;
-  i64 is_plain;                // whether every buffer has one lifetime and no conflict by name
+  bool is_plain;               // whether every buffer has one lifetime and no conflict by name
 };
 
 // What else is found on the way; all 0 before, but the first.
@@ -129,11 +129,9 @@ i64 lay_out(const Sections &sections, const SectionFacts &facts, IsOver &&is_ove
 
   // 4. Neighbours, and twins among them.
   i64 count = 0;
-  for (i64 i = 0, work = 0; i < n; ++i) {
-    if ((work += m) > (1 << 18)) {
-      work = 0;
-      if (is_over()) return kAbsent;
-    }
+  Pace pace(is_over);
+  for (i64 i = 0; i < n; ++i) {
+    if (pace(m)) return kAbsent;
     count = list_neighbours(sections, facts, i, count);
     sections.neighbour_first[i + 1] = count;
     for (i64 at = sections.neighbour_first[i]; at < count && sections.neighbour[at] < i; ++at)

@@ -62,4 +62,19 @@ class Growing {
   Array<T> room_{nullptr, 0};
 };
 
+// Sort the ranges from one on, and make one of those that overlap. Borders, (at, at), stay where nothing holds them.
+inline void merge(Growing<Range> &ranges, i64 from) {
+  Range *first = ranges.begin() + from;
+  if (ranges.size - from < 2) return;
+  std::sort(first, ranges.end(),
+            [](const Range &a, const Range &b) { return a.low < b.low || (a.low == b.low && a.high < b.high); });
+  Range *last = first;
+  for (const Range *next = first + 1; next != ranges.end(); ++next)
+    if (next->low < last->high)
+      last->high = std::max(last->high, next->high);
+    else
+      *++last = *next;
+  ranges.size = last + 1 - ranges.begin();
+}
+
 }  // namespace memplan

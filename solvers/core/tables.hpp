@@ -22,6 +22,14 @@ using u32 = std::uint32_t;
 
 inline constexpr i64 kMost = INT64_MAX;
 inline constexpr i64 kAbsent = -1;
+inline constexpr i64 kFar = i64{1} << 62;  // above all offsets, and a capacity that nothing needs
+
+// How a search ends: with a placement; with a proof that there is none; before either; for want of room.
+enum Outcome : i64 { kFound = 1, kExhausted = 0, kStopped = -1, kFull = -2 };
+
+struct Range {
+  i64 low, high;
+};
 
 // With MEMPLAN_CHECKED, an index out of bounds ends the process and says so; else nothing is asked.
 inline void check_index([[maybe_unused]] i64 at, [[maybe_unused]] i64 size) {

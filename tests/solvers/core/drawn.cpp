@@ -72,6 +72,7 @@ bool is_right(std::uint64_t seed) {
   if (account.blocks != 0) return std::printf("seed %" PRIu64 ": memory was not given back\n", seed), false;
   if (proof.status == MEMPLAN_OPTIMAL && c.is_tiny && result.peak > 0 && can_fit(c, result.peak - 1))
     return std::printf("seed %" PRIu64 ": certified, and it fits below\n", seed), false;
+  if (c.is_huge && result.rule == MEMPLAN_TOO_LARGE) return proof.rule == MEMPLAN_TOO_LARGE;
   if (result.status == MEMPLAN_INVALID) return std::printf("seed %" PRIu64 ": rule %d\n", seed, result.rule), false;
   if (result.status == MEMPLAN_OUT_OF_MEMORY) return account.left < 0;
   if (result.peak >= 0) {

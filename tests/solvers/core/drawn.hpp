@@ -1,5 +1,6 @@
 // Drawn problems of every kind.
 #pragma once
+#include <array>
 #include <vector>
 
 #include "memplan.h"
@@ -21,7 +22,19 @@ struct Case {
   std::vector<std::size_t> memory_of;
   memplan_problem problem{};
   bool is_tiny = false;
+  bool is_huge = false;
 };
+
+// Make some numbers of a few buffers as large as 2^62: a problem that may be refused for its sums.
+inline void enlarge(Draw &d, Case &c) {
+  c.is_huge = true, c.is_tiny = false;
+  for (std::int64_t left = 1 + d.below(3); left > 0; --left) {
+    memplan_buffer &b = c.buffers[static_cast<std::size_t>(d.below(static_cast<std::int64_t>(c.buffers.size())))];
+    const std::int64_t number = (std::int64_t{1} << (50 + d.below(13))) - d.below(2);
+    const std::int64_t field = d.below(6);
+    *std::array{&b.size, &b.alignment, &b.pin, &b.lowest, &b.limit, &b.no_cross}[static_cast<std::size_t>(field)] = number;
+  }
+}
 
 // Sizes up to 2^shift times a few; tiny ones are small enough to try all offsets.
 inline void draw(Draw &d, Case &c) {
@@ -53,6 +66,7 @@ inline void draw(Draw &d, Case &c) {
       if (d.one_in(3) && c.buffers[i].size > 0 && c.buffers[0].size > 0) c.joins.push_back({i, 0, unit * d.below(6)});
   if (!is_plain && d.one_in(4)) c.reserved.push_back({unit * d.below(4), unit * (4 + d.below(3))});
   if (!is_plain && d.one_in(9)) c.problem.base = unit * d.below(9);
+  if (d.one_in(16)) enlarge(d, c);
   if (d.one_in(4)) {
     for (std::int64_t left = 1 + d.below(3); left > 0; --left) {
       const bool is_reserved = !c.reserved.empty() && d.one_in(2);
