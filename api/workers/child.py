@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,19 +25,12 @@ from memplan.api.workers.template import fork_always
 from memplan.planner.errors import InputError, MemplanError
 from memplan.solvers.processes.harden import take_at_most
 from memplan.solvers.processes.parent import Parent
+from memplan.solvers.search.control import Deadline
 
 LOG_FORMAT = "MEMPLAN_LOG_FORMAT"
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 _NICENESS = 10
 """A server beside its workers stays quick."""
-
-
-class _Received(NamedTuple):
-    """A task that came, its event to end early, and the memory that the pool gives."""
-
-    task: Task
-    cancelled: threading.Event
-    most_bytes: int
 
 
 class _Reporter:
@@ -84,7 +77,7 @@ class _Child:
 
     def __init__(self, parent: Parent) -> None:
         self._parent, self._sending = parent, threading.Lock()
-        self._tasks: SimpleQueue[_Received] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int]] = SimpleQueue()
 
     def listen(self) -> None:
         """Take tasks, until the parent is gone; then this process ends, with all that it started."""
@@ -94,8 +87,9 @@ class _Child:
                 if (received := self._parent.next_task()) is None:
                     cancelled.set()
                 else:
+                    task, due, most_bytes = received
                     cancelled = threading.Event()
-                    self._tasks.put(_Received(received[0], cancelled, received[1]))
+                    self._tasks.put((task, due, cancelled, most_bytes))
         except (EOFError, pickle.UnpicklingError):
             if sys.platform == "win32":
                 os._exit(1)
@@ -106,11 +100,11 @@ class _Child:
         while True:
             self._do(*self._tasks.get())
 
-    def _do(self, task: Task, cancelled: threading.Event, most_bytes: int) -> None:
+    def _do(self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int) -> None:
         take_at_most(most_bytes)
         reporter = _Reporter(self._send)
         control = TaskControl(
-            task.deadline,
+            due,
             cancelled,
             reporter.report,
             note=lambda found: self._send("noted", found),

@@ -7,7 +7,6 @@ import pickle
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from memplan.api.refusals import NotInTimeError, UnavailableError
@@ -143,7 +142,7 @@ class _Call:
     def outcome(self, most_bytes: int) -> Any:
         """Give the task to the child, and return its answer, or the error that it says; raises where it is gone."""
         self._child.limit(self._is_over, most_bytes)
-        self._child.give((replace(self._task, deadline=self._due), most_bytes))
+        self._child.give((self._task, self._due, most_bytes))
         self._is_given = True
         try:
             while True:
