@@ -81,7 +81,7 @@ class ShapesOptions(SymbolicOptions):
     """Options of plans for all values."""
 
     most: Annotated[int, Field(ge=1, le=16)] = Field(
-        4, description="The most programs, of which the least peak counts."
+        5, description="The most programs, of which the least peak counts."
     )
     limits: bool = Field(
         False, description="Say how far one symbol may grow, or two: the others have the values of `at`."

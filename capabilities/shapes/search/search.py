@@ -193,7 +193,7 @@ class _Search:
         return found
 
     def _chosen(self) -> list[Order]:
-        """Return the fewest orders whose worst ratio on the sample is within 0.02 % of the best, at most `most`.
+        """Return the fewest orders that are optimal on the sample, else within 0.02 % of the best; at most `most`.
 
         Of their peaks closed forms are known, where there are such orders: of others nothing could be proved.
         """
@@ -215,8 +215,7 @@ class _Search:
         ratios = np.array([self.orders[order] for order in rows])
         covers = [_cover(ratios, count) for count in range(1, self.most + 1)]
         worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
-        count = next(i for i, each in enumerate(worst) if each <= min(worst) + 0.0002)
-        return [rows[i] for i in covers[count]]
+        return [rows[i] for i in covers[fewest(worst)]]
 
     # Proofs
 
@@ -281,6 +280,12 @@ class _Search:
             tuple(self.loads),
             proof,
         )
+
+
+def fewest(worst: Sequence[float]) -> int:
+    """Return the index of the first ratio that is optimal, if one is, else that is within 0.02 % of the least."""
+    enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
+    return next(i for i, ratio in enumerate(worst) if ratio <= enough)
 
 
 def _cover(ratios: NDArray[np.float64], count: int) -> list[int]:

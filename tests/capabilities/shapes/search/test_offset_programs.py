@@ -13,6 +13,7 @@ import pytest
 
 from lab.shapes import faults_of_plans
 from memplan.capabilities.shapes.offset_programs import OffsetPrograms
+from memplan.capabilities.shapes.search.search import fewest
 from memplan.capabilities.shapes.search.stacking import order_for_any_sizes
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.verify_programs import verify_programs
@@ -80,3 +81,11 @@ def _is_optimal(lives: list[tuple[int, int]], order: tuple[int, ...]) -> bool:
         return all(low < high and chains(b, low, high) for b, low, high in spans)
 
     return all(chains(a, *lives[a]) for a in range(len(lives)))
+
+
+@pytest.mark.parametrize(
+    ("worst", "index"),
+    [([1.01, 1.000002, 1.0], 2), ([1.01, 1.0003, 1.00015], 1), ([1.0, 1.0], 0), ([1.2], 0)],
+)
+def test_one_more_program_is_kept_where_it_is_optimal_or_clearly_better(worst: list[float], index: int) -> None:
+    assert fewest(worst) == index
