@@ -37,6 +37,7 @@ struct Problem {
     reserved: Rows,
     memories: Rows,
     memory_of: *const usize,
+    prices: Rows,
 }
 
 #[repr(C)]
@@ -48,6 +49,8 @@ struct Outcome {
     other: usize,
     peak: i64,
     bound: i64,
+    cost: i64,
+    cost_bound: i64,
     nodes: i64,
     orders: i32,
     order: i32,
@@ -74,6 +77,7 @@ fn main() {
         reserved: none,
         memories: none,
         memory_of: std::ptr::null(),
+        prices: none,
     };
     let mut offsets = [0i64; 2];
     let outcome = unsafe { memplan_plan(&problem, std::ptr::null(), offsets.as_mut_ptr()) };

@@ -41,7 +41,7 @@ struct Asked {
   memplan_result result{};
 
   Asked(const memplan_problem *problem, const memplan_options *given, bool has_null) {
-    result.status = MEMPLAN_INVALID, result.order = -1, result.peak = -1;
+    result.status = MEMPLAN_INVALID, result.order = -1, result.peak = result.cost = -1;
     result.buffer = result.other = MEMPLAN_NONE;
     options.work = kDefaultWork;
     if (given != nullptr) options = *given;
@@ -53,6 +53,10 @@ struct Asked {
     if (result.rule == MEMPLAN_FINE && !is_right()) result.rule = MEMPLAN_OPTION_WRONG;
     if (result.rule == MEMPLAN_FINE) result.status = MEMPLAN_OUT_OF_MEMORY;
     if (result.rule == MEMPLAN_FINE || result.rule == MEMPLAN_OPTION_WRONG) result.buffer = MEMPLAN_NONE;
+  }
+
+  void refuse(memplan_rule rule) {
+    if ((result.rule = rule) != MEMPLAN_FINE) result.status = MEMPLAN_INVALID;
   }
 
   Allocator allocator() const {

@@ -12,14 +12,14 @@ class Check {
   Check(const memplan_problem &problem, const i64 *offsets) : problem_(problem), offsets_(offsets) {}
 
   memplan_result result() {
-    found_.status = MEMPLAN_INVALID, found_.order = -1, found_.peak = -1, found_.other = MEMPLAN_NONE;
+    found_.status = MEMPLAN_INVALID, found_.order = -1, found_.peak = found_.cost = -1, found_.other = MEMPLAN_NONE;
     found_.rule = memplan::Door(problem_).fault(found_.buffer);
     if (found_.rule == MEMPLAN_FINE && offsets_ == nullptr && problem_.count > 0) found_.rule = MEMPLAN_NULL_POINTER;
     if (found_.rule != MEMPLAN_FINE) return found_;
     for (std::size_t i = 0; i < problem_.count; ++i)
       if ((found_.rule = fault_of(i)) != MEMPLAN_FINE) return found_.buffer = i, found_;
     if ((found_.rule = fault_of_two()) != MEMPLAN_FINE) return found_;
-    found_.status = MEMPLAN_FEASIBLE, found_.peak = peak();
+    found_.status = MEMPLAN_FEASIBLE, found_.peak = peak(), found_.cost = cost();
     return found_;
   }
 
@@ -41,6 +41,14 @@ class Check {
           end = std::max(end, offsets_[j] + problem_.buffers[j].size);
       sum += end;
     }
+    return sum;
+  }
+
+  // What pairs cost, of which those that are alive together have no byte in common by now.
+  i64 cost() const {
+    i64 sum = 0;
+    for (std::size_t row = 0; row < problem_.price_count; ++row)
+      if (overlap(problem_.prices[row].first, problem_.prices[row].second)) sum += problem_.prices[row].price;
     return sum;
   }
 
@@ -127,7 +135,7 @@ constexpr const char *kRuleTexts[] = {
     "fine",
     "a pointer is NULL",
     "too many buffers or rows",
-    "sums of sizes may pass 2^60",
+    "sums of sizes or prices may pass 2^60",
     "the capacity must not be negative",
     "the base must not be negative",
     "the size must not be negative",
@@ -142,6 +150,9 @@ constexpr const char *kRuleTexts[] = {
     "a gap must lie inside a lifetime, rows ascending",
     "a join must name two buffers with a size, rows ascending by the upper one",
     "a reserved range must not be empty, rows ascending",
+    "a price must be of two buffers, and not negative",
+    "prices must add up to less than 2^33 of their largest common divisor",
+    "prices must be without several memories, joins and no_cross",
     "an option is wrong",
     "the offset is negative",
     "the address is not a multiple of the alignment",
@@ -159,7 +170,7 @@ constexpr const char *kRuleTexts[] = {
 extern "C" memplan_result memplan_check(const memplan_problem *problem, const int64_t *offsets) {
   if (problem != nullptr) return Check(*problem, offsets).result();
   memplan_result result{};
-  result.status = MEMPLAN_INVALID, result.rule = MEMPLAN_NULL_POINTER, result.order = -1, result.peak = -1;
+  result.status = MEMPLAN_INVALID, result.rule = MEMPLAN_NULL_POINTER, result.order = -1, result.peak = result.cost = -1;
   result.buffer = result.other = MEMPLAN_NONE;
   return result;
 }

@@ -27,10 +27,11 @@ class Door {
     const memplan_problem &p = problem_;
     if ((p.buffers == nullptr && p.count > 0) || (p.pairs == nullptr && p.pair_count > 0) ||
         (p.gaps == nullptr && p.gap_count > 0) || (p.joins == nullptr && p.join_count > 0) ||
+        (p.prices == nullptr && p.price_count > 0) ||
         (p.memory_count > 0 && (p.memories == nullptr || (p.memory_of == nullptr && p.count > 0))))
       return MEMPLAN_NULL_POINTER;
     if (p.count > kMostBuffers || p.memory_count > kMostBuffers || p.pair_count > kMostRows ||
-        p.gap_count > kMostRows || p.join_count > kMostRows)
+        p.gap_count > kMostRows || p.join_count > kMostRows || p.price_count > kMostRows)
       return MEMPLAN_TOO_MANY;
     i64 highest = 0;
     if (const memplan_rule rule = fault_of_memories(at, highest); rule != MEMPLAN_FINE) return rule;
@@ -96,9 +97,13 @@ class Door {
 
   memplan_rule fault_of_rows(std::size_t &at) {
     const memplan_problem &p = problem_;
-    for (at = 0; at < p.pair_count; ++at) {
-      const memplan_pair &pair = p.pairs[at];
-      if (pair.first >= p.count || pair.second >= p.count || pair.first == pair.second) return MEMPLAN_PAIR_WRONG;
+    const auto are_two = [&p](std::size_t a, std::size_t b) { return a < p.count && b < p.count && a != b; };
+    for (at = 0; at < p.pair_count; ++at)
+      if (!are_two(p.pairs[at].first, p.pairs[at].second)) return MEMPLAN_PAIR_WRONG;
+    for (at = 0; at < p.price_count; ++at) {
+      const memplan_price &row = p.prices[at];
+      if (!are_two(row.first, row.second) || row.price < 0) return MEMPLAN_PRICE_WRONG;
+      if (!add(row.price)) return MEMPLAN_TOO_LARGE;
     }
     for (at = 0; at < p.gap_count; ++at) {
       const memplan_gap &gap = p.gaps[at];
@@ -111,8 +116,7 @@ class Door {
     }
     for (at = 0; at < p.join_count; ++at) {
       const memplan_join &join = p.joins[at];
-      if (join.upper >= p.count || join.lower >= p.count || join.upper == join.lower || join.distance < 0)
-        return MEMPLAN_JOIN_WRONG;
+      if (!are_two(join.upper, join.lower) || join.distance < 0) return MEMPLAN_JOIN_WRONG;
       if (p.buffers[join.upper].size == 0 || p.buffers[join.lower].size == 0) return MEMPLAN_JOIN_WRONG;
       if ((at > 0 && p.joins[at - 1].upper >= join.upper) || is_upper(join.lower)) return MEMPLAN_JOIN_WRONG;
       if (!is_in_one(p, join.upper, join.lower)) return MEMPLAN_JOIN_WRONG;

@@ -124,7 +124,7 @@ class LeastPriceSearch {
     }
     i64 *end = std::copy(piece_.lowest.begin(), piece_.lowest.end(), borders_.data);
     for (i64 r = 0; r < piece_.reserved.size; ++r) *end++ = piece_.reserved[r][1];
-    std::sort(borders_.data, end);
+    std::sort(borders_.data, end, [](i64 a, i64 b) { return a < b; });
     end = std::unique(borders_.data, end);
     keep(borders_.data, end, top);
     for (i64 v = 0; v < n_; ++v) {  // each once at the most

@@ -4,6 +4,7 @@
 #include "bounds.hpp"
 #include "compile.hpp"
 #include "memories.hpp"
+#include "prices.hpp"
 #include "quick_orders.hpp"
 #include "search.hpp"
 
@@ -23,6 +24,8 @@ struct Best {
   Array<i64> offset{nullptr, 0};
   i64 peak = kMost;
   i64 bound = 0;
+  i64 goal = 0;  // a peak that will do
+  i64 cost = 0;  // that is proved
   bool is_infeasible = false;
   bool is_searched = false;  // whether the bound is that of a search
   bool has_failed = false;   // memory
@@ -56,7 +59,10 @@ class Plan {
     stop_();
     const LiveBound live = bounds.bound();
     best_.bound = live.end, best_.is_infeasible = !live.fits();
+    best_.goal = problem_.price_count > 0 ? ceiling_of(instance) : best_.bound;
     if (!best_.is_infeasible && instance.n > 0) find_plan(arena, instance);
+    if (problem_.price_count > 0 && !best_.is_infeasible && options_.work > 0 && instance.n > 0)
+      pay_less(instance, offsets);
     tell(instance, offsets);
   }
 
@@ -77,7 +83,7 @@ class Plan {
     const bool is_exact = options_.work > 0 && !instance.has_joins && borders <= kMostBorders && slots <= kMostSlots &&
                           lifetimes <= (instance.is_plain ? kMostLifetimes : kMostWithRules);
     pack_in_orders(arena, instance, packer, is_exact);
-    if (best_.peak <= best_.bound || stop_.is_over() || arena.has_failed) return;
+    if (best_.peak <= best_.goal || stop_.is_over() || arena.has_failed) return;
     if (is_exact) search_exactly(instance);
   }
 
@@ -94,7 +100,7 @@ class Plan {
         end[i] = has_life ? instance.end[instance.first[i + 1] - 1] : n_sets;
       }
     }
-    const quick::OrderTask task{instance.size, start, end, instance.step, n_sets, instance.capacity, best_.bound,
+    const quick::OrderTask task{instance.size, start, end, instance.step, n_sets, instance.capacity, best_.goal,
                                 is_exact_next ? kFirst : kMost, kNear, best_.offset, tried};
     quick::QuickOrders orders(arena, task);
     if (arena.has_failed) return;
@@ -104,7 +110,7 @@ class Plan {
     result_.order = static_cast<int32_t>(instance.is_plain ? orders.pack(stop_) : orders.pack_by(stop_, fit));
     result_.orders = static_cast<int32_t>(tried[0]);
     best_.peak = orders.peak();
-    if (!is_exact_next && !instance.is_plain && options_.work > 0 && best_.peak > best_.bound)
+    if (!is_exact_next && !instance.is_plain && options_.work > 0 && best_.peak > best_.goal)
       pack_at_random(arena, instance, packer);
   }
 
@@ -115,7 +121,7 @@ class Plan {
     Array<i64> offset = arena.array<i64>(instance.n);
     if (arena.has_failed) return;
     i64 left = std::min(kRandomOrders, options_.work / instance.n + 1);
-    for (; left > 0 && best_.peak > best_.bound && !stop_(); --left) {
+    for (; left > 0 && best_.peak > best_.goal && !stop_(); --left) {
       for (i64 i = 0; i < instance.n; ++i) {
         order[i] = static_cast<u32>(i);
         key[i] = static_cast<double>(instance.size[i]) * random.uniform();
@@ -137,21 +143,46 @@ class Plan {
     stop_();
     if (best_.has_failed) return;
     if (best_.peak != kMost) search.look(best_.offset.data);
-    search.bound = best_.bound;
+    search.bound = best_.goal;
+    const i64 work = problem_.price_count > 0 ? options_.work / 2 + 1 : options_.work;
     while (true) {
-      const TurnOutcome outcome = search.turn(options_.work, options_.work, stop_);
+      const TurnOutcome outcome = search.turn(work, work, stop_);
       best_.has_failed = outcome == TurnOutcome::kFailed;
       best_.is_searched |= outcome == TurnOutcome::kRaised || outcome == TurnOutcome::kInfeasible;
       best_.is_infeasible = outcome == TurnOutcome::kInfeasible && parts.ceiling() < kLargest;
       if (outcome != TurnOutcome::kPaused && outcome != TurnOutcome::kBetter && outcome != TurnOutcome::kRaised) break;
     }
-    best_.bound = search.bound, result_.nodes = search.nodes;
+    best_.bound = problem_.price_count > 0 ? best_.bound : search.bound, result_.nodes = search.nodes;
     Arena arena(allocator_);
     Array<i64> whole = arena.array<i64>(instance.n);
     const i64 peak = arena.has_failed ? kAbsent : search.collect(whole.data);
     if (peak == kAbsent || peak >= best_.peak) return;
     best_.peak = peak, result_.order = -1;
     std::copy(whole.begin(), whole.end(), best_.offset.data);
+  }
+
+  // Search on from the plan that there is, if any, for one that costs less.
+  void pay_less(const OnePool &instance, i64 *offsets) {
+    const i64 step = price_step(problem_);
+    i64 cost = PriceSearch::kNone;
+    if (best_.peak != kMost) {
+      write(instance, offsets);
+      cost = cost_of(problem_, offsets) / step;
+    }
+    PriceSearch search(allocator_, problem_, instance, options_.seed, stop_);
+    if (search.run(options_.work - result_.nodes, cost, best_.offset.data)) {
+      best_.peak = 0, result_.order = -1;
+      for (i64 i = 0; i < instance.n; ++i) best_.peak = std::max(best_.peak, best_.offset[i] + instance.size[i]);
+    }
+    best_.cost = search.bound() * step, best_.is_infeasible = search.is_infeasible;
+    best_.has_failed = best_.has_failed || search.has_failed;
+    result_.nodes += search.spent;
+  }
+
+  void write(const OnePool &instance, i64 *offsets) const {
+    for (std::size_t row = 0; row < problem_.count; ++row)
+      offsets[row] = problem_.buffers[row].pin == MEMPLAN_FREE ? 0 : problem_.buffers[row].pin;
+    for (i64 i = 0; i < instance.n; ++i) offsets[instance.source[i]] = best_.offset[i] * instance.unit;
   }
 
   void tell(const OnePool &instance, i64 *offsets) {
@@ -163,12 +194,13 @@ class Plan {
     } else if (best_.peak == kMost) {
       result_.status = MEMPLAN_UNKNOWN;
     } else {
-      result_.status = best_.peak <= best_.bound ? MEMPLAN_OPTIMAL : MEMPLAN_FEASIBLE;
       result_.peak = best_.peak * instance.unit;
-      for (std::size_t row = 0; row < problem_.count; ++row)
-        offsets[row] = problem_.buffers[row].pin == MEMPLAN_FREE ? 0 : problem_.buffers[row].pin;
-      for (i64 i = 0; i < instance.n; ++i) offsets[instance.source[i]] = best_.offset[i] * instance.unit;
+      write(instance, offsets);
+      result_.cost = cost_of(problem_, offsets);
+      const bool is_best = problem_.price_count > 0 ? result_.cost <= best_.cost : best_.peak <= best_.bound;
+      result_.status = is_best ? MEMPLAN_OPTIMAL : MEMPLAN_FEASIBLE;
     }
+    result_.cost_bound = best_.cost;
   }
 };
 
@@ -197,7 +229,7 @@ void plan_memories(const memplan_problem &problem, const memplan_options &given,
       whole.status = std::max(whole.status, part.status);
   }
   if (whole.status > MEMPLAN_FEASIBLE) return;
-  whole.peak = peak;
+  whole.peak = peak, whole.cost = 0;
   for (i64 k = 0; k < offset.size; ++k) offsets[memories.rows()[k]] = offset[k];
 }
 
@@ -207,6 +239,7 @@ void plan_memories(const memplan_problem &problem, const memplan_options &given,
 extern "C" memplan_result memplan_plan(const memplan_problem *problem, const memplan_options *options,
                                        int64_t *offsets) {
   memplan::Asked asked(problem, options, offsets == nullptr && problem != nullptr && problem->count > 0);
+  if (asked.result.rule == MEMPLAN_FINE && problem->price_count > 0) asked.refuse(memplan::fault_of_prices(*problem));
   if (asked.result.rule != MEMPLAN_FINE) return asked.result;
   memplan::Allocator allocator = asked.allocator();
   memplan::Stop stop(asked.options);

@@ -66,6 +66,13 @@ typedef struct memplan_join {
   int64_t distance;
 } memplan_join;
 
+/* Two buffers that cost `price` where they share bytes, one after the other; of rows of the same two, the sum. */
+typedef struct memplan_price {
+  size_t first;
+  size_t second;
+  int64_t price;
+} memplan_price;
+
 /* Bytes that no buffer may use, from `begin` up to, and without, `end`. Rows ascend, and do not overlap. */
 typedef struct memplan_range {
   int64_t begin;
@@ -97,10 +104,14 @@ typedef struct memplan_problem {
   const memplan_memory *memories; /* where there are some, `capacity`, `base` and `reserved` are not read */
   size_t memory_count;
   const size_t *memory_of; /* the memory of each buffer; all of a group are in one */
+  const memplan_price *prices; /* where there are some, the least cost within the capacity is searched for, whatever the
+                                  peak; not with several memories, joins or no_cross; above 2,000 buffers, or 256
+                                  reserved ranges, it is counted, and not searched for */
+  size_t price_count;
 } memplan_problem;
 
 typedef enum memplan_status {
-  MEMPLAN_OPTIMAL,       /* offsets given, and no plan has a lower peak */
+  MEMPLAN_OPTIMAL,       /* offsets given, and no plan has a lower peak; with prices, a lower cost */
   MEMPLAN_FEASIBLE,      /* offsets given */
   MEMPLAN_INFEASIBLE,    /* proved: nothing fits; `bound` bytes are needed at least, where that is the reason, in the
                             memory `other` where several are listed */
@@ -110,12 +121,12 @@ typedef enum memplan_status {
 } memplan_status;
 
 /* The rule that a problem breaks, or an offset. Where it is not about a buffer, `buffer` is the row of the pair, gap,
- * join or range, or, of several memories, of the memory; or MEMPLAN_NONE. */
+ * join, price or range, or, of several memories, of the memory; or MEMPLAN_NONE. */
 typedef enum memplan_rule {
   MEMPLAN_FINE,
   MEMPLAN_NULL_POINTER,       /* a pointer is NULL where the count is not 0 */
   MEMPLAN_TOO_MANY,           /* more than 2^31 - 1 buffers, or 2^40 rows */
-  MEMPLAN_TOO_LARGE,          /* sums of sizes, alignments, ranges may pass 2^60 */
+  MEMPLAN_TOO_LARGE,          /* sums of sizes, alignments, ranges, prices may pass 2^60 */
   MEMPLAN_CAPACITY_NEGATIVE,
   MEMPLAN_BASE_NEGATIVE,
   MEMPLAN_SIZE_NEGATIVE,
@@ -130,6 +141,9 @@ typedef enum memplan_rule {
   MEMPLAN_GAP_WRONG,          /* empty, not inside a lifetime, or out of order */
   MEMPLAN_JOIN_WRONG,         /* a distance below 0, a buffer of size 0 or not there, two memories, or out of order */
   MEMPLAN_RANGE_WRONG,        /* empty, below 0, or out of order */
+  MEMPLAN_PRICE_WRONG,        /* of a buffer with itself, or one that is not there, or below 0 */
+  MEMPLAN_PRICES_TOO_LARGE,   /* they add up to 2^33 of their largest common divisor, or more */
+  MEMPLAN_PRICES_BESIDE,      /* several memories, joins or no_cross: such problems are checked, and not searched */
   MEMPLAN_OPTION_WRONG,       /* work below 0, seconds below 0 or not a number, half an allocator */
   MEMPLAN_OFFSET_NEGATIVE,    /* from here on: of offsets, by memplan_check */
   MEMPLAN_MISALIGNED,
@@ -168,7 +182,9 @@ typedef struct memplan_result {
   size_t other;
   int64_t peak;    /* the largest end, of several memories their sum; -1 without a plan */
   int64_t bound;   /* no plan has a lower peak */
-  int64_t nodes;   /* of the exact search */
+  int64_t cost;    /* what pairs cost that share bytes at a price; -1 without a plan */
+  int64_t cost_bound; /* no plan costs less */
+  int64_t nodes;   /* of the exact search; with prices, the work of their search, too */
   int32_t orders;  /* quick orders tried */
   int32_t order;   /* the one that gave the plan, -1 where the search did or there is none */
   size_t memory;   /* the most bytes that were taken from the allocator at once */

@@ -24,12 +24,14 @@ struct Problem {
   std::span<const memplan_range> reserved = {};
   std::span<const memplan_memory> memories = {};
   std::span<const std::size_t> memory_of = {};  // as many as buffers, where there are memories
+  std::span<const memplan_price> prices = {};
 
   memplan_problem in_c() const {
     return {buffers.data(),  buffers.size(),  capacity,     base,         only_pairs,
             pairs.data(),    pairs.size(),    gaps.data(),  gaps.size(),  joins.data(),
             joins.size(),    reserved.data(), reserved.size(), memories.data(), memories.size(),
-            memory_of.size() < buffers.size() ? nullptr : memory_of.data()};
+            memory_of.size() < buffers.size() ? nullptr : memory_of.data(),
+            prices.data(),   prices.size()};
   }
 };
 
@@ -61,7 +63,7 @@ inline memplan_result check(const Problem &problem, std::span<const std::int64_t
   const memplan_problem asked = problem.in_c();
   if (offsets.size() == problem.buffers.size()) return memplan_check(&asked, offsets.data());
   memplan_result refused{};
-  refused.status = MEMPLAN_INVALID, refused.rule = MEMPLAN_NULL_POINTER, refused.order = -1, refused.peak = -1;
+  refused.status = MEMPLAN_INVALID, refused.rule = MEMPLAN_NULL_POINTER, refused.order = -1, refused.peak = refused.cost = -1;
   refused.buffer = refused.other = MEMPLAN_NONE;
   return refused;
 }

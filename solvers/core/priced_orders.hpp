@@ -41,7 +41,7 @@ class OrderSearch {
     n_pairs_ = piece.other.size / 2;
     pairs_ = arena.array<Pair>(n_pairs_);
     width_ = 2 * n_ + n_pairs_;
-    states_ = arena.rows<i64>(n_pairs_ + 2, std::max<i64>(width_, 1));
+    states_ = arena.rows<i64>(n_pairs_ + 2, std::max<i64>(width_, 1), false);
     is_even_ = true;
     for (i64 v = 0; v < n_; ++v)
       is_even_ = is_even_ && piece.step[v] == piece.step[0] && (piece.lowest[v] - piece.lowest[0]) % piece.step[0] == 0;

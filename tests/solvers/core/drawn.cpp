@@ -28,8 +28,8 @@ void give_back(void *arena, void *block, std::size_t) {
   std::free(block);
 }
 
-// Whether some offsets whose peak is at most `limit` pass the check: by trying all.
-bool can_fit(Case &c, std::int64_t limit) {
+// Whether some offsets with a peak of at most `limit` and a cost of at most `cost` pass the check: by trying all.
+bool can_fit(Case &c, std::int64_t limit, std::int64_t cost = INT64_MAX) {
   const std::size_t n = c.buffers.size();
   std::vector<std::int64_t> at(n, 0);
   const memplan_problem problem = c.problem;
@@ -45,8 +45,12 @@ bool can_fit(Case &c, std::int64_t limit) {
     for (const memplan_pair &pair : c.pairs)
       if (pair.first < count && pair.second < count) pairs.push_back(pair);
     part.pairs = pairs.data(), part.pair_count = pairs.size();
+    std::vector<memplan_price> prices;
+    for (const memplan_price &row : c.prices)
+      if (row.first < count && row.second < count) prices.push_back(row);
+    part.prices = prices.data(), part.price_count = prices.size();
     const memplan_result check = memplan_check(&part, at.data());
-    if (check.status != MEMPLAN_FEASIBLE || check.peak > limit) return false;
+    if (check.status != MEMPLAN_FEASIBLE || check.peak > limit || check.cost > cost) return false;
     if (count == n) return true;
     for (at[count] = 0; at[count] + c.buffers[count].size <= capacity_of(count); ++at[count])
       if (self(self, count + 1)) return true;
@@ -77,6 +81,8 @@ bool is_right(std::uint64_t seed) {
   if (result.status == MEMPLAN_OUT_OF_MEMORY) return account.left < 0;
   if (result.peak >= 0) {
     const memplan_result check = memplan_check(&c.problem, offsets.data());
+    if (check.cost != result.cost || result.cost_bound > result.cost)
+      return std::printf("seed %" PRIu64 ": costs %" PRId64 ", not %" PRId64 "\n", seed, check.cost, result.cost), false;
     if (check.status != MEMPLAN_FEASIBLE || check.peak != result.peak || result.bound > result.peak)
       return std::printf("seed %" PRIu64 ": %s of %zu and %zu, peak %" PRId64 ", bound %" PRId64 "\n", seed,
                          memplan_rule_text(check.rule), check.buffer, check.other, result.peak, result.bound),
@@ -86,6 +92,8 @@ bool is_right(std::uint64_t seed) {
     return std::printf("seed %" PRIu64 ": infeasible, and it fits\n", seed), false;
   if (c.is_tiny && result.peak > 0 && result.bound > 0 && can_fit(c, result.bound - 1))
     return std::printf("seed %" PRIu64 ": bound %" PRId64 ", and it fits below\n", seed, result.bound), false;
+  if (c.is_tiny && result.cost_bound > 0 && can_fit(c, 40, result.cost_bound - 1))
+    return std::printf("seed %" PRIu64 ": a cost of %" PRId64 ", and it costs less\n", seed, result.cost_bound), false;
   if (account.left < 1'000'000) return true;
   account.left = INT64_MAX;
   const memplan_result twice = memplan_plan(&c.problem, &options, again.data());

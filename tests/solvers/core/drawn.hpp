@@ -20,6 +20,7 @@ struct Case {
   std::vector<memplan_range> reserved;
   std::vector<memplan_memory> memories;
   std::vector<std::size_t> memory_of;
+  std::vector<memplan_price> prices;
   memplan_problem problem{};
   bool is_tiny = false;
   bool is_huge = false;
@@ -67,7 +68,14 @@ inline void draw(Draw &d, Case &c) {
   if (!is_plain && d.one_in(4)) c.reserved.push_back({unit * d.below(4), unit * (4 + d.below(3))});
   if (!is_plain && d.one_in(9)) c.problem.base = unit * d.below(9);
   if (d.one_in(16)) enlarge(d, c);
-  if (d.one_in(4)) {
+  const bool is_priced = d.one_in(4);
+  for (int i = 0; i < n && is_priced; ++i) {
+    for (int j = 0; j < i; ++j)
+      if (!d.one_in(3)) c.prices.push_back({static_cast<std::size_t>(j), static_cast<std::size_t>(i), d.below(6)});
+    c.buffers[static_cast<std::size_t>(i)].no_cross = 0;
+  }
+  if (!c.prices.empty()) c.joins.clear();
+  if (c.prices.empty() && d.one_in(4)) {
     for (std::int64_t left = 1 + d.below(3); left > 0; --left) {
       const bool is_reserved = !c.reserved.empty() && d.one_in(2);
       c.memories.push_back({d.one_in(2) ? MEMPLAN_UNLIMITED : unit * d.below(30), is_plain ? 0 : unit * d.below(3),
@@ -81,8 +89,10 @@ inline void draw(Draw &d, Case &c) {
   }
   c.problem.buffers = c.buffers.data(), c.problem.count = c.buffers.size();
   c.problem.capacity = d.one_in(2) ? MEMPLAN_UNLIMITED : unit * d.below(30);
+  if (!c.prices.empty() && (c.is_tiny || !d.one_in(4))) c.problem.capacity = unit * (c.is_tiny ? 5 + d.below(5) : 8 + d.below(24));
   c.problem.pairs = c.pairs.data(), c.problem.pair_count = c.pairs.size();
   c.problem.gaps = c.gaps.data(), c.problem.gap_count = c.gaps.size();
   c.problem.joins = c.joins.data(), c.problem.join_count = c.joins.size();
   c.problem.reserved = c.reserved.data(), c.problem.reserved_count = c.reserved.size();
+  c.problem.prices = c.prices.data(), c.problem.price_count = c.prices.size();
 }

@@ -41,7 +41,7 @@ bool is_sound(const memplan_problem &problem) {
   const memplan_result result = memplan_plan(one_in(99) ? nullptr : &problem, one_in(9) ? nullptr : &options,
                                              one_in(99) ? nullptr : offsets);
   if ((result.status == MEMPLAN_INVALID) != (result.rule != MEMPLAN_FINE)) return false;
-  if (result.rule >= MEMPLAN_SIZE_NEGATIVE && result.rule <= MEMPLAN_RANGE_WRONG && result.buffer == MEMPLAN_NONE)
+  if (result.rule >= MEMPLAN_SIZE_NEGATIVE && result.rule <= MEMPLAN_PRICE_WRONG && result.buffer == MEMPLAN_NONE)
     return false;
   if (result.peak >= 0 && memplan_check(&problem, offsets).status != MEMPLAN_FEASIBLE) return false;
   static char text[512];
@@ -72,6 +72,7 @@ int main(int count, char **words) {
     static memplan_range ranges[8];
     static memplan_memory memories[4];
     static std::size_t memory_of[16];
+    static memplan_price prices[8];
     problem.count = next() % 12;
     const bool is_mild = !one_in(4);
     for (std::size_t i = 0; i < problem.count && is_mild; ++i) {
@@ -84,6 +85,7 @@ int main(int count, char **words) {
     for (memplan_gap &gap : gaps) gap = {row(problem.count), number(), number()};
     for (memplan_join &join : joins) join = {row(problem.count), row(problem.count), number()};
     for (memplan_range &range : ranges) range = {number(), number()};
+    for (memplan_price &price : prices) price = {row(problem.count), row(problem.count), number()};
     for (memplan_memory &memory : memories)
       memory = {one_in(3) ? MEMPLAN_UNLIMITED : number(), one_in(4) ? number() : 0, one_in(9) ? nullptr : ranges,
                 one_in(4) ? next() % 8 : 0};
@@ -101,6 +103,12 @@ int main(int count, char **words) {
     problem.reserved = one_in(9) ? nullptr : ranges, problem.reserved_count = one_in(4) ? next() % 8 : 0;
     if (one_in(99)) problem.pairs = nullptr, problem.pair_count = SIZE_MAX;
     if (one_in(99)) problem.count = SIZE_MAX;
+    problem.prices = one_in(30) ? nullptr : prices, problem.price_count = one_in(3) ? next() % 8 : 0;
+    if (is_mild && one_in(2)) {  // such that prices are searched for
+      problem.memory_count = problem.join_count = 0;
+      for (std::size_t i = 0; i < problem.count && i < 12; ++i) buffers[i].no_cross = 0;
+      for (memplan_price &price : prices) price = {0, 1 + next() % 3, static_cast<std::int64_t>(next() % 9)};
+    }
     if (one_in(99)) problem.memories = nullptr, problem.memory_count = SIZE_MAX;
     if (!is_sound(problem)) return std::printf("seed %" PRIu64 "\n", first + k), 1;
   }

@@ -9,6 +9,7 @@ static memplan_pair pairs[1];
 static memplan_gap gaps[1];
 static memplan_join joins[1];
 static memplan_range ranges[1];
+static memplan_price prices[1];
 static memplan_memory memories[2];
 static size_t memory_of[3];
 static memplan_problem problem;
@@ -21,7 +22,7 @@ static void set_up(void) {
     rows[k] = row;
     offsets[k] = 8 * (k % 2);
   }
-  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL};
+  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0};
   problem = whole;
 }
 
@@ -116,6 +117,10 @@ int main(void) {
   REFUSED(ROWS(pair, pair, 0, 3) problem.pairs = pairs; problem.pair_count = 1, MEMPLAN_PAIR_WRONG, 0)
   REFUSED(ROWS(gap, gap, 0, 0, 5) problem.gaps = gaps; problem.gap_count = 1, MEMPLAN_GAP_WRONG, 0)
   REFUSED(ROWS(join, join, 1, 0, -8) problem.joins = joins; problem.join_count = 1, MEMPLAN_JOIN_WRONG, 0)
+  REFUSED(ROWS(price, price, 1, 1, 3) problem.prices = prices; problem.price_count = 1, MEMPLAN_PRICE_WRONG, 0)
+  REFUSED(ROWS(price, price, 1, 3, 3) problem.prices = prices; problem.price_count = 1, MEMPLAN_PRICE_WRONG, 0)
+  REFUSED(ROWS(price, price, 1, 2, -1) problem.prices = prices; problem.price_count = 1, MEMPLAN_PRICE_WRONG, 0)
+  REFUSED(problem.price_count = 1, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
   REFUSED(ROWS(range, range, 8, 8) problem.reserved = ranges; problem.reserved_count = 1, MEMPLAN_RANGE_WRONG, 0)
 
   WRONG(offsets[1] = -1, MEMPLAN_OFFSET_NEGATIVE, 1)

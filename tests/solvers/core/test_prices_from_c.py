@@ -1,0 +1,103 @@
+"""Prices of sharing behind the header in C: the answers of Python's search, and of brute force."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan import Problem, solve
+from memplan.solvers.core.build import HERE, library_of
+from tests.support import oracle
+from tests.support.depth import DEPTH
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc")]
+PROGRAM = Path(__file__).parent / "prices.c"
+LIBRARY = library_of(HERE)
+
+
+@pytest.fixture(scope="module")
+def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("prices") / "prices"
+    command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{HERE}", PROGRAM, LIBRARY]
+    subprocess.run([*map(str, command), f"-Wl,-rpath,{LIBRARY.parent}", "-o", str(made)], check=True)
+    return made
+
+
+def drawn(seed: int, least: int, most: int) -> Problem:
+    """Return a problem of one pool that is nearly too small, with prices; and some alignments, pins and conflicts."""
+    rng = random.Random(seed)
+    n, length = rng.randint(least, most), rng.choice((4, 8, 12))
+    size = rng.randint(1, 5) if rng.random() < 0.2 else None
+    rows: list[dict[str, Any]] = []
+    for k in range(n):
+        start = rng.randrange(length)
+        row = {"id": k, "size": size or rng.randint(1, 5), "start": start, "end": start + rng.randint(1, 3)}
+        rows.append(row | ({"alignment": rng.choice((2, 3, 4))} if seed % 3 == 0 and rng.random() < 0.5 else {}))
+    if seed % 4 == 1:
+        rows[0] |= {"offset": rng.randint(0, 4), "alignment": 1}
+    load = max(sum(row["size"] for row in rows if row["start"] <= t < row["end"]) for t in range(length + 3))
+    pairs = [[a, b] for b in range(n) for a in range(b) if rng.random() < 0.7]
+    cut = rng.randint(0, len(pairs))
+    shares = ((pairs[:cut], 2), (pairs[cut:], rng.choice((3, 6))))
+    return Problem.model_validate(
+        {
+            "buffers": rows,
+            "reuse": [{"pairs": some, "cost": cost} for some, cost in shares if some],
+            "conflicts": [rng.sample(range(n), 2)] if seed % 5 == 2 else [],
+            "pools": [{"name": "near", "size": load + rng.choice((0, 1, 2, 4, 6))}],
+            "objective": "cost",
+        }
+    )
+
+
+def lines_of(problem: Problem) -> Iterable[str]:
+    """Yield a problem as the program reads it."""
+    prices = [(*pair, row.cost) for row in problem.reuse for pair in row.pairs]
+    rows: list[Iterable[object]] = [(len(problem.buffers), len(problem.conflicts), len(prices), problem.pools[0].size)]
+    for row in problem.buffers:
+        (life,) = row.intervals
+        rows.append((row.size, *life, row.alignment, -1 if row.offset is None else row.offset))
+    for each in (*rows, *problem.conflicts, *prices):
+        yield " ".join(map(str, each))
+
+
+def planned(planner: Path, problems: list[Problem], work: int) -> list[tuple[str, int, int, int]]:
+    """Return (status, cost, its bound, questions of `cancel`) of each problem."""
+    text = "\n".join(line for problem in problems for line in lines_of(problem))
+    done = subprocess.run([str(planner), str(work)], input=text, capture_output=True, text=True, check=True)
+    rows = (line.split(";") for line in done.stdout.splitlines())
+    return [(status, int(cost), int(bound), int(asked)) for status, cost, bound, _, asked in rows]
+
+
+def test_small_problems_cost_what_brute_force_and_python_say(planner: Path) -> None:
+    problems = [drawn(seed, 2, 5) for seed in range(80 * DEPTH)]
+    found = planned(planner, problems, 100_000)
+    for problem, (status, cost, _, _) in zip(problems, found, strict=True):
+        best, plan = oracle.best_score(problem), solve(problem, time_limit_s=5)
+        if best is None:
+            assert (status, plan.status) == ("infeasible, proved", "infeasible")
+        else:
+            assert (status, plan.status) == ("optimal", "optimal")
+            assert cost == best[0] == plan.cost
+    assert sum(cost > 0 for _, cost, _, _ in found) > len(found) / 4
+
+
+def test_larger_problems_are_proved_at_the_price_that_python_proves(planner: Path) -> None:
+    problems = [drawn(1000 + seed, 12, 30) for seed in range(20 * DEPTH)]
+    found = planned(planner, problems, 200_000)
+    proved = 0
+    for problem, (status, cost, bound, _) in zip(problems, found, strict=True):
+        plan = solve(problem, time_limit_s=3)
+        if plan.status == "infeasible":
+            assert status in {"infeasible, proved", "unknown"}
+            continue
+        assert bound <= plan.cost
+        assert plan.status != "optimal" or status != "optimal" or cost == plan.cost
+        proved += status == "optimal"
+    assert proved > len(problems) / 3
