@@ -85,7 +85,7 @@ class ParsedRequest:
             return False
         problem = self.fields.get("problem")
         is_of_objects = isinstance(problem, dict) and problem.get("kind") == "objects"
-        one_plan = {"heap_limit": None, "plans": 1}
+        one_plan = {"heap_limit": None, "several": (1, 1)}
         return not is_of_objects and all(
             getattr(self.options, name, value) == value for name, value in one_plan.items()
         )

@@ -46,16 +46,16 @@ class ProblemOptions(WireValue):
         description="So many copies of a buffer, alive all the time, so that one is filled while another is used:"
         " input=2; a number alone is for all inputs and outputs of a model.",
     )
-    edge: Texts = Field(
+    order: Texts = Field(
         (),
         description="The program keeps A,B: A is done with before B begins. Given any, two buffers (of reuse, where the"
-        " file has that) share bytes only if edges that are given, one after the other, keep them in order.",
+        " file has that) share bytes only if the pairs that are given, one after the other, keep them in order.",
     )
 
     @property
     def adapts(self) -> bool:
         """True if more than sizes of pools is changed."""
-        return self.weights is not None or bool(self.pin or self.reserve or self.copies or self.edge)
+        return self.weights is not None or bool(self.pin or self.reserve or self.copies or self.order)
 
 
 def adapted(problem: Problem, operations: Operations | None, options: ProblemOptions) -> Problem:
@@ -68,8 +68,8 @@ def adapted(problem: Problem, operations: Operations | None, options: ProblemOpt
         problem = _with_copies(problem, operations, options.copies)
     if options.reserve:
         problem = _with_reserved(problem, options.reserve)
-    if options.edge:
-        problem = _within_order(problem, options.edge)
+    if options.order:
+        problem = _within_order(problem, options.order)
     return _with_pins(problem, options.pin) if options.pin else problem
 
 
@@ -176,7 +176,7 @@ def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
         commas = [k for k, letter in enumerate(text) if letter == ","]
         ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)
         if ends is None or ends[0] == ends[1]:
-            raise OptionError(f"edge: must be A,B with the ids of two buffers, got {shown(text)}")
+            raise OptionError(f"order: must be A,B with the ids of two buffers, got {shown(text)}")
         after[position[ends[0]]] |= 1 << position[ends[1]]
     for k in range(len(after)):
         after = [row | (after[k] if row >> k & 1 else 0) for row in after]

@@ -24,7 +24,6 @@ QUIET = flag("quiet", bool, False, "--quiet", "-q", help="Say nothing but errors
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
 
-REORDER = flag("reorder", bool, False, "--reorder", help="Plan operations in the order that needs the fewest bytes.")
 SERVER = flag(
     *("server", str | None, None),
     metavar="URL",

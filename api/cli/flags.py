@@ -26,10 +26,11 @@ _METAVARS = {
     "budgets": "[NAME=]SIZE",
     "capacity": "[NAME=]SIZE[@ADDRESS]",
     "copies": "[NAME=]NUMBER",
-    "edge": "A,B",
+    "order": "A,B",
     "dims": "NAME=SIZE[,SIZE...]",
     "extra_cost": "PERCENT%",
     "macs": "+PERCENT%",
+    "plans": "NUMBER[@PAIRS]",
     "profile": "speed|balanced[+PERCENT%]|size|POOL=WEIGHT,...",
     "objectives": "peak,macs[,traffic]",
     "pin": "NAME=[POOL:]OFFSET",
@@ -45,10 +46,10 @@ _METAVARS = {
 
 
 PANELS = {
-    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "edge", "inclusive"),
+    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "order", "inclusive"),
     "Search": (
         *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile"),
-        *("keep", "least", "reorder", "heap_limit", "plans", "distance"),
+        *("keep", "least", "plans"),
     ),
     "Output": (*("output", "outputs", "display", "save_plan", "save_baseline", "quiet"),),
     "Models": ("dims", "views", "scratch"),

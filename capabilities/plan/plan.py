@@ -2,40 +2,94 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, overload
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.inputs import PLAN, read_plan_field
 from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.capabilities.plan.planning import planned
+from memplan.capabilities.sizes import parse_size
 from memplan.capabilities.texts import gap_text
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.objects import ObjectsProblem
-from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.portfolio.options import PROFILE_SCHEMAS, ProfileChoice, SolveOptions, profile_or_none
 from memplan.solvers.search.control import silent
+
+_HEAPS = "heaps:"
+_PLANS = r"^([1-9][0-9]{0,2}|1000)(@([1-9][0-9]{0,5}|1000000))?$"
+
+
+def _plan_profile(value: object) -> ProfileChoice | None:
+    """Return what several pools are for, or the heaps to plan in, whose limit becomes a number of bytes."""
+    if not (isinstance(value, str) and value.startswith(_HEAPS)):
+        return profile_or_none(value)
+    try:
+        limit = parse_size(value.removeprefix(_HEAPS))
+    except ValueError as error:
+        raise PydanticCustomError("rule", "of heaps {rule}", {"rule": str(error)}) from None
+    if limit == 0:
+        raise PydanticCustomError("rule", "of heaps must be at least 1 byte, got 0", {})
+    return f"{_HEAPS}{limit}"
+
+
+def _plans(value: object) -> str:
+    """Return a number of plans, alone or with a distance, as its text."""
+    text = value if isinstance(value, str) else str(value) if type(value) is int else ""
+    if not re.fullmatch(_PLANS, text):
+        rule = "must be a number of plans from 1 to 1000, or with the pairs in which they differ, 5@2; got {shown}"
+        raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+    return text
+
+
+PlanProfile = Annotated[
+    ProfileChoice | None,
+    PlainValidator(_plan_profile),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": f"^{_HEAPS}"}, *PROFILE_SCHEMAS]}),
+]
+Plans = Annotated[
+    str,
+    PlainValidator(_plans),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 1000}, {"type": "string", "pattern": _PLANS}]}
+    ),
+]
 
 
 class PlanOptions(SearchOptions, SolveOptions):
     """Options of a plan: those of the solve; with an old plan, `accept` is how far above the best peak it may be."""
 
+    profile: PlanProfile = Field(
+        None,
+        description=f"{SolveOptions.model_fields['profile'].description} Of one pool, heaps:128MiB plans heaps of at"
+        " most so many bytes each: the fewest, then few bytes in all.",
+    )
     least: Literal["buffers", "bytes"] = Field("buffers", description="With keep, what is to be small of what moves.")
-    heap_limit: Annotated[int, Field(ge=1, le=MAX_BYTES)] | None = Field(
-        None, description="Plan one pool in heaps of at most so many bytes each: the fewest, then few bytes in all."
+    plans: Plans = Field(
+        "1",
+        description="So many plans, where pairs of buffers cost something: the cheapest that differ; 5@2, each in at"
+        " least so many pairs that pay from all before it.",
     )
-    plans: Annotated[int, Field(ge=1, le=1000)] = Field(
-        1, description="So many plans, where pairs of buffers cost something: the cheapest that differ."
-    )
-    distance: Annotated[int, Field(ge=1, le=10**6)] = Field(
-        1, description="With plans, in how many pairs that pay each plan must differ from all before it."
-    )
+
+    @property
+    def heap_limit(self) -> int | None:
+        """The most bytes of a heap, where heaps are planned."""
+        is_of_heaps = isinstance(self.profile, str) and self.profile.startswith(_HEAPS)
+        return int(str(self.profile).removeprefix(_HEAPS)) if is_of_heaps else None
+
+    @property
+    def several(self) -> tuple[int, int]:
+        """The number of plans, and in how many pairs that pay they differ."""
+        count, _, distance = self.plans.partition("@")
+        return int(count), int(distance or 1)
 
 
 @overload
@@ -80,7 +134,8 @@ def plan(
         return _kept(problem, keep, options, control)
 
     report = None if running.report is silent else lambda progress: running.report(progress.facts())
-    if options.plans == 1:
+    count, distance = options.several
+    if count == 1:
         return planned(problem, options, running, start=start, report=report)
     from memplan.capabilities.plan.differing import FIRST_SHARE, refuse_unless_priced, with_others
 
@@ -88,7 +143,7 @@ def plan(
     first = planned(problem, options, running, share=FIRST_SHARE, start=start, report=report)
     if not first.placements:
         return first
-    return with_others(problem, first, options.plans, options.distance, running)
+    return with_others(problem, first, count, distance, running)
 
 
 def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -> Plan:
@@ -112,13 +167,13 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -
 
 
 def _check_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
-    """Raise OptionError where several plans are asked for beside what has one, or a distance without them."""
-    if options.plans == 1 and options.distance > 1:
-        raise OptionError(f"distance: must be given with plans, which is 1, got {options.distance}")
-    others = {"keep": keep, "heap_limit": options.heap_limit, "profile": options.profile}
+    """Raise OptionError where several plans are asked for beside what has one."""
+    if options.several[0] == 1:
+        return
+    others = {"keep": keep, "profile": options.profile}
     given = [name for name, value in others.items() if value is not None]
     given += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
-    if options.plans > 1 and given:
+    if given:
         raise OptionError(f"plans: must be 1 with {given[0]}, got {options.plans}")
 
 

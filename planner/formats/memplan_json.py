@@ -197,7 +197,7 @@ def _kind(value: Mapping[str, Any]) -> str | None:
     if "functions" in value:
         return "operations, which `memplan liveness FILE` and `memplan plan FILE` read"
     if "ops" in value:
-        return "a graph of operations, which `memplan order FILE` and `memplan plan FILE --reorder` read"
+        return "a graph of operations, which `memplan order FILE` and `memplan plan FILE --order best` read"
     if "problem" in value:
         return "a request to the service, whose problem is in the field problem"
     return None

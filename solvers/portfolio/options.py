@@ -82,27 +82,21 @@ def profile_choice(value: object) -> ProfileChoice:
     raise OptionError(f"profile: {rule}, got {shown(value)}{hint}")
 
 
-def _profile(value: object) -> ProfileChoice | None:
+def profile_or_none(value: object) -> ProfileChoice | None:
+    """Return a profile, or None for none, as a field of a model is validated."""
     try:
         return None if value is None else profile_choice(value)
     except OptionError as error:
         raise PydanticCustomError("rule", "{rule}", {"rule": str(error).removeprefix("profile: ")}) from None
 
 
-Profiled = Annotated[
-    ProfileChoice | None,
-    PlainValidator(_profile),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "enum": [*_PROFILES]},
-                {"type": "string", "pattern": f"^{_SLOWER.pattern}$"},
-                {"type": "object", "additionalProperties": {"type": "number", "exclusiveMinimum": 0}},
-                {"type": "null"},
-            ]
-        }
-    ),
+PROFILE_SCHEMAS: list[dict[str, Any]] = [
+    {"type": "string", "enum": [*_PROFILES]},
+    {"type": "string", "pattern": f"^{_SLOWER.pattern}$"},
+    {"type": "object", "additionalProperties": {"type": "number", "exclusiveMinimum": 0}},
+    {"type": "null"},
 ]
+Profiled = Annotated[ProfileChoice | None, PlainValidator(profile_or_none), WithJsonSchema({"anyOf": PROFILE_SCHEMAS})]
 
 
 class _NamesOfSolvers:

@@ -163,7 +163,7 @@ def test_bytes_are_shared_in_an_order_that_edges_keep(
     reuse = [{"pairs": [["a", "b"], ["a", "c"], ["b", "c"]], "cost": 1}]
     for priced in ({"reuse": reuse, "objective": "cost"}, {}):
         data = {"buffers": rows, "pools": [{"name": "ub", "size": 8}], "conflicts": conflicts, **priced}
-        plan = memplan.solve(memplan.read_problem(json.dumps(data).encode(), edge=edges))
+        plan = memplan.solve(memplan.read_problem(json.dumps(data).encode(), order=edges))
         assert plan.status == ("infeasible" if pairs is None else "optimal")
         if pairs is not None and priced:
             assert [(row.first, row.then) for row in plan.reused] == pairs
@@ -171,5 +171,5 @@ def test_bytes_are_shared_in_an_order_that_edges_keep(
 
 @pytest.mark.parametrize("edge", ["a", "a,x", "a,a", ","])
 def test_an_edge_of_no_two_buffers_is_refused(edge: str) -> None:
-    with pytest.raises(OptionError, match="edge: must be A,B with the ids of two buffers"):
-        memplan.read_problem(CSV, edge=[edge])
+    with pytest.raises(OptionError, match="order: must be A,B with the ids of two buffers"):
+        memplan.read_problem(CSV, order=[edge])

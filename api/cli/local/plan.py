@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memplan.api.cli.arguments import BROWSER, REORDER, TABLE
+from memplan.api.cli.arguments import BROWSER, TABLE
 from memplan.api.cli.flags import argument, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import certified_plan, open_page, plan_page, plan_picture
@@ -28,7 +28,7 @@ from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.capabilities.plan.plan import CAPABILITY, read_kept
 from memplan.capabilities.plan.planning import is_own_planner
-from memplan.capabilities.reading import Reader, joined, refuse_files
+from memplan.capabilities.reading import Reader, ReadOptions, joined, refuse_files
 from memplan.planner.errors import FileError, OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
@@ -37,19 +37,25 @@ from memplan.planner.objects import ObjectsProblem
 if TYPE_CHECKING:
     from memplan.capabilities.capability import Control
 
+_BEST = "best"
+_ORDER = (
+    "best: plan operations in the order that needs the fewest bytes. A,B:"
+    f" {str(ReadOptions.model_fields['order'].description).replace('keeps A,B', 'keeps this order')}"
+)
 _TOGETHER = "Of several files, models that may run together, by their names: asr,kws; or none of them."
 
 
 def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Read no problem where operations pose it only once they are in order; read several as one."""
     together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
+    is_reordered = _BEST in (given["order"] or ())
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
     if together or len(paths) > 1:
         refuse_files(paths, together)
     if given["more"]:
-        if given["reorder"]:
-            raise OptionError("reorder: must not be given with several files: order each, and plan what that writes")
+        if is_reordered:
+            raise OptionError("order: best must not be given with several files: order each, and plan what that writes")
         read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - at once
         reader.imported = None
         reader.application = joined(read, together)
@@ -57,11 +63,12 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
         if (keep := given["keep"]) is not None:
             question["keep"] = read_as(keep, lambda data: read_kept(data, keep))
         return question
-    if given["reorder"]:
+    if is_reordered:
         # Imported here, and below: few plans are of another order.
         from memplan.api.cli.local.reordering import check
 
         check(given)
+        reader.options = reader.options.model_copy(update={"order": ()})
         reader.name = given["problem"]
         reader.data = read_as(given["problem"], lambda data: data)
         return {}
@@ -69,7 +76,7 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
 
 
 def _begin(call: Invocation, control: Control) -> None:
-    if call.flags["reorder"]:
+    if _BEST in (call.flags["order"] or ()):
         from memplan.api.cli.local.reordering import reordered
 
         call.question = reordered(call, control)
@@ -79,8 +86,8 @@ def _prepare(call: Invocation) -> None:
     solver = call.flags["solver"]
     if isinstance(call.question.get("problem"), ObjectsProblem) and call.has_output(PAGE, PICTURE, CERTIFICATE, FOLDER):
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
-    if call.has_output(FOLDER) and call.reader.application is None and not call.flags["reorder"]:
-        raise OptionError("output: must be a folder for several files, or with reorder")
+    if call.has_output(FOLDER) and call.reader.application is None and call.flags["order"] != [_BEST]:
+        raise OptionError("output: must be a folder for several files, or with order best")
     if call.flags["server"] is not None and is_own_planner(solver):
         raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
 
@@ -152,7 +159,7 @@ LOCAL = CommandExtras(
     (
         argument("more", list[str] | None, None, metavar="[FILE]...", help="Models that share the memory with it."),
         flag("together", list[str] | None, None, "--together", metavar="NAMES", help=_TOGETHER),
-        REORDER,
+        flag("order", list[str] | None, None, "--order", metavar="best|A,B", help=_ORDER),
     ),
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},

@@ -1,4 +1,4 @@
-"""`memplan plan --reorder`: the problem that a file's operations pose in a better order, with a plan to start from."""
+"""`memplan plan --order best`: the problem that operations pose in a better order, with a plan to start from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def check(given: Mapping[str, Any]) -> None:
     """Raise OptionError for options that do not go with another order."""
     for name in ("server", "inclusive", "keep"):
         if given[name] is not None:
-            raise OptionError(f"{name}: must not be given with reorder, got {given[name]}")
+            raise OptionError(f"{name}: must not be given with order best, got {given[name]}")
+    if len(given["order"]) > 1:
+        raise OptionError(f"order: best must be given alone, got {', '.join(given['order'])}")
 
 
 def reordered(call: Invocation, control: Control) -> Mapping[str, Any]:

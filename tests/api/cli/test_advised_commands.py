@@ -38,7 +38,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
     ("memplan_json", "order two.json", 2, ["plan two.json"]),
     ("memplan_json", "cascade 'a graph/two.json'", 2, ["plan 'a graph/two.json'"]),
     ("reading", "verify two.json vela.tflite", 2, ["plan vela.tflite"]),
-    ("memplan_json", "plan graph.json", 2, ["order graph.json", "plan graph.json --reorder"]),
+    ("memplan_json", "plan graph.json", 2, ["order graph.json", "plan graph.json --order best"]),
     ("memplan_json", "order plan.json", 2, ["verify PROBLEM plan.json"]),
     ("memplan_json", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),
     ("advice", "verify plan.json two.json", 2, ["verify two.json plan.json"]),

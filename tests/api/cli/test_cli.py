@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memplan.api.cli.commands import Runnable
 from memplan.api.cli.main import main
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
@@ -143,7 +144,7 @@ def test_a_fault_of_memplan_has_an_exit_status_of_its_own(
     def broken(**_options: object) -> None:
         raise fault
 
-    monkeypatch.setattr("memplan.api.cli.commands.app", lambda _arguments: broken)
+    monkeypatch.setattr("memplan.api.cli.commands.runnable", lambda _arguments: Runnable(broken, "memplan", ()))
     assert main(["plan", two]) == 70
     out, err = capfd.readouterr()
     first, *_, last = err.splitlines()

@@ -1,4 +1,4 @@
-"""`memplan plan --reorder` and what `memplan compare` tells of it: the order, the problem in it, and refusals."""
+"""`memplan plan --order best` and what `memplan compare` tells of it: the order, the problem in it, and refusals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Capture
     source.write_text(json.dumps(program()))
     plan, order, problem = (tmp_path / name for name in ("plan.json", "order.json", "problem.json"))
     files = ["-o", f"{tmp_path}/", "-o", str(plan)]
-    assert main(["plan", str(source), "--reorder", "--deterministic", *files]) == 0
+    assert main(["plan", str(source), "--order", "best", "--deterministic", *files]) == 0
     assert "reordered: 1 of 4 operations moved; at most 76 bytes are alive, 136 in the given" in capfd.readouterr().err
     assert json.loads(plan.read_text())["peak"] == 76
     told = json.loads(order.read_text())
@@ -54,11 +54,11 @@ def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Capture
     ("arguments", "message"),
     [
         (
-            [str(EXAMPLES / "mobilenet_v2.csv"), "--reorder"],
-            "reorder: must be asked for a model, operations",
+            [str(EXAMPLES / "mobilenet_v2.csv"), "--order", "best"],
+            "order: best must be asked for a model, operations",
         ),
-        (["PROGRAM", "--reorder", "--half-open"], "inclusive: must not be given with reorder, got False"),
-        (["PROGRAM", "-o", "x/"], "output: must be a folder for several files, or with reorder"),
+        (["PROGRAM", "--order", "best", "--half-open"], "inclusive: must not be given with order best, got False"),
+        (["PROGRAM", "-o", "x/"], "output: must be a folder for several files, or with order best"),
     ],
 )
 def test_what_has_no_order_is_refused(arguments: list[str], message: str, tmp_path: Path, capfd: Captured) -> None:

@@ -81,7 +81,7 @@ def test_an_application_is_a_problem_as_others(capfd: Captured) -> None:
     ("arguments", "message"),
     [
         (["--together", "none"], "must be given for several files only, got"),
-        ([str(KWS), "--together", "none", "--reorder"], "reorder: must not be given with several files"),
+        ([str(KWS), "--together", "none", "--order", "best"], "order: best must not be given with several files"),
     ],
 )
 def test_flags_that_make_no_sense_are_refused(arguments: list[str], message: str, capfd: Captured) -> None:

@@ -139,7 +139,7 @@ def test_there_are_mistakes_of_eight_kinds() -> None:
     ("content", "line", "sentence"),
     [
         ({"pools": ["sram"], "buffers": []}, "plan FILE", '(write {"name": "sram", "size": 131072})'),
-        ({"buffers": []}, "plan FILE --reorder", "got a file that tells no operations"),
+        ({"buffers": []}, "plan FILE --order best", "got a file that tells no operations"),
         ({"buffers": []}, "convert FILE --to tflite", "got JSON; --to c writes its plan"),
         ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE", "examples/schedules has some"),
         ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE --target FILE", "target: must be a machine"),

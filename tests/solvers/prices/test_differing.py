@@ -77,7 +77,7 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
     truth = all_paid(problem)
     if not any(cost for cost in truth.values()):
         return
-    answer = memplan.plan(problem, options=PlanOptions(plans=1000, distance=distance))
+    answer = memplan.plan(problem, options=PlanOptions(plans=f"1000@{distance}"))
     assert answer.others is not None
     before: list[Pairs] = []
     for plan in (answer, *answer.others.plans):
@@ -98,8 +98,8 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
             {"pools": [{"name": "a", "size": 6}, {"name": "b"}]},
             "in which each buffer may lie in one pool",
         ),
-        ({"plans": 2, "heap_limit": 6}, {}, "must be 1 with heap_limit"),
-        ({"distance": 2}, {}, "must be given with plans"),
+        ({"plans": 2, "profile": "heaps:6"}, {}, "must be 1 with profile"),
+        ({"plans": "2@0"}, {}, "plans: must be a number of plans"),
     ],
 )
 def test_several_plans_are_refused_where_none_could_differ(options: Any, changed: Any, sentence: str) -> None:
@@ -109,7 +109,7 @@ def test_several_plans_are_refused_where_none_could_differ(options: Any, changed
 
 def test_false_claims_of_other_plans_are_named() -> None:
     problem = Problem.model_validate(PRICED)
-    answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
+    answer = memplan.plan(problem, options=PlanOptions(plans="3@2"))
     others = answer.others
     assert others is not None
     first, second = others.plans
@@ -126,7 +126,7 @@ def test_false_claims_of_other_plans_are_named() -> None:
 def test_plans_at_the_least_peak_differ_at_that_peak() -> None:
     rows = [{"id": k, "size": 1 + k % 2 * 2, "start": k, "end": k + 1} for k in range(4)]
     problem = Problem.model_validate(PRICED | {"buffers": rows, "objective": ["peak", "cost"]})
-    answer = memplan.plan(problem, options=PlanOptions(plans=3))
+    answer = memplan.plan(problem, options=PlanOptions(plans="3"))
     assert answer.others is not None
     assert {answer.peak, *(plan.peak for plan in answer.others.plans)} == {3}
     assert len(answer.others.plans) == 1
