@@ -215,22 +215,23 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                     return read(await response.aread())
             except (AwayError, BusyError) as error:
                 await _pause(error, until)
-            except (ValidationError, InputError) as error:
-                said = sentences(error) if isinstance(error, ValidationError) else error.sentences
-                raise WrongAnswerError(f"{path}: {said[0]}") from error
 
     @asynccontextmanager
     async def _answered(
         self, method: str, path: str, silence_s: float = _SILENCE_S, **sent: Any
     ) -> AsyncIterator[httpx.Response]:
-        """Send a call once and hold what is answered, to be read; raises ServiceError."""
+        """Send a call once and hold what is answered, to be read in the block; raises ServiceError, there too."""
         timeout = httpx.Timeout(silence_s, connect=_CONNECT_S)
         try:
             async with self._http.stream(method, path, timeout=timeout, **sent) as response:
                 if not response.is_success:
                     content, after = await response.aread(), response.headers.get("retry-after", "")
                     raise refusal_of(response.status_code, content, after)
-                yield response
+                try:
+                    yield response
+                except (InputError, LookupError, TypeError, ValueError) as error:
+                    said = sentences(error) if isinstance(error, ValidationError) else (str(error),)
+                    raise WrongAnswerError(f"{path}: {said[0]}") from error
         except httpx.TransportError as error:
             where = shown(str(error.request.url.copy_with(query=None)))
             raise AwayError(f"{where}: {str(error) or type(error).__name__}") from error
@@ -244,17 +245,14 @@ async def _pause(error: ServiceError, until: float) -> None:
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
-    """Yield the events of a stream that are complete; raises WrongAnswerError."""
+    """Yield the events of a stream that are complete; raises what `_answered` takes for a wrong answer."""
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
         if name:  # else it is a comment, which keeps the connection alive
             fields[name] = value.removeprefix(" ")
         elif not line and "data" in fields:
-            try:
-                yield RemoteEvent(int(fields.get("id", "")), fields.get("event", "message"), json.loads(fields["data"]))
-            except ValueError as error:
-                raise WrongAnswerError(f"events: {error}") from error
+            yield RemoteEvent(int(fields["id"]), fields.get("event", "message"), json.loads(fields["data"]))
             fields = {}
 
 
@@ -267,12 +265,9 @@ def _plan(problem: Problem, plan: Plan | None) -> Plan:
 
 
 def _batch_result(line: str, problems: Sequence[Problem]) -> BatchResult:
-    """Read a line of the answer to a batch; raises WrongAnswerError."""
-    try:
-        content = parse(line.encode())
-        index = int(content["index"])
-        if "error" in content:
-            return BatchResult(index, None, refusal_of(int(content["error"]["status"]), to_json(content["error"])))
-        return BatchResult(index, _plan(problems[index], Plan.model_validate(content["plan"])), None)
-    except (InputError, LookupError, TypeError, ValueError) as error:
-        raise WrongAnswerError(f"batch: {error}") from error
+    """Read a line of the answer to a batch; raises what `_answered` takes for a wrong answer."""
+    content = parse(line.encode())
+    index = int(content["index"])
+    if "error" in content:
+        return BatchResult(index, None, refusal_of(int(content["error"]["status"]), to_json(content["error"])))
+    return BatchResult(index, _plan(problems[index], Plan.model_validate(content["plan"])), None)

@@ -26,6 +26,7 @@ _CACHE_KIB = 512
 """The memory that SQLite fills with pages, for each connection: what is looked up is mostly of the last moments."""
 _BUSY_S = 10
 """The seconds that a transaction waits for another process."""
+_POOL: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": _BUSY_S}
 _LEAST_ROOM = 4 * 2**20
 """The bytes of a disk with less of which nothing may be accepted."""
 _NO_CONNECTION = (None, "57P03")
@@ -97,13 +98,7 @@ def _sqlite(url: URL) -> Engine:
         raise OptionError(f"data_folder: cannot make {folder}: {error.strerror}") from error
     with suppress(OSError):  # SQLite says better what is wrong; its files beside this one get the same rights
         os.close(os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    engine = create_engine(
-        url,
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        pool_timeout=_BUSY_S,
-        connect_args={"timeout": _BUSY_S, "check_same_thread": False},
-    )
+    engine = create_engine(url, **_POOL, connect_args={"timeout": _BUSY_S, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
@@ -127,9 +122,7 @@ def _postgresql(url: URL) -> Engine:
 
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        pool_timeout=_BUSY_S,
+        **_POOL,
         pool_pre_ping=True,
         connect_args={
             "connect_timeout": _BUSY_S,
