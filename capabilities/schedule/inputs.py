@@ -40,6 +40,9 @@ def _problem_of(value: object) -> ScheduleProblem | OperationGraph:
     if (nodes := dory.nodes_of(value)) is not None:
         return dory.graph_of(nodes)
     fields = object_in(value, "problem", ProblemError)
+    if "buffers" in fields:
+        rule = "must be a model, a graph, which has ops, or operations on matrices, which have op_types"
+        raise ProblemError(f"problem: {rule}, got buffers, which say no operations and which `plan` takes")
     return graph_from(fields) if "ops" in fields else ScheduleProblem.model_validate(fields)
 
 

@@ -8,7 +8,9 @@ from math import prod
 from typing import Any
 
 from memplan.capabilities.schedule.answer import Objective
+from memplan.capabilities.schedule.model.figures import ScheduleStep, StepFigures
 from memplan.capabilities.schedule.model.graph import TileGraph
+from memplan.capabilities.schedule.model.step_run import StepRun
 from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.nests import TILE, Nest, bits, nest_of
 from memplan.capabilities.schedule.search.tilings import Load, Tilings
@@ -26,7 +28,7 @@ class StepCosts:
     more looks than were tried.
 
     Where a step needs one tensor in several regions, two slices may be the same bytes by chance: then the closed form
-    is a lower bound, and the visits of a tiling are counted before it is taken. Each region has a slot, though slices
+    is a lower bound, and a tiling is simulated before it is taken. Each region has a slot, though slices
     that are the same could lie in one: `least_of` is not above what such a step would cost.
     """
 
@@ -58,7 +60,7 @@ class StepCosts:
             return float("inf") if cost is None else cost.value
         alike = tuple(look.key for look in self._shared[key])
         if alike not in self._least:
-            tiled = self._tiled(self._shared[key], is_shared=True)
+            tiled = self._tiled(key, self._shared[key], is_shared=True)
             self._least[alike] = float("inf") if tiled is None else tiled.least()
         return self._least[alike]
 
@@ -81,7 +83,7 @@ class StepCosts:
             return ()
         key = tuple(look.key for look in looks)
         if key not in self._ways:
-            tiled = self._tiled(looks)
+            tiled = self._tiled((operations, resident, leaving, retained), looks)
             self._ways[key] = () if tiled is None else tiled.falling()
         return self._ways[key]
 
@@ -93,7 +95,7 @@ class StepCosts:
             self._shared[operations, resident, leaving, retained] = looks
         key = tuple(look.key for look in looks)
         if key not in self._alike:
-            tiled = self._tiled(looks)
+            tiled = self._tiled((operations, resident, leaving, retained), looks)
             self._alike[key] = None if tiled is None else tiled.best()
         return self._alike[key]
 
@@ -164,9 +166,45 @@ class StepCosts:
             ),
         )
 
-    def _tiled(self, looks: list[Look], *, is_shared: bool = False) -> TiledStep | None:
+    def _tiled(
+        self, masks: tuple[int, int, int, int], looks: list[Look], *, is_shared: bool = False
+    ) -> TiledStep | None:
         nest, engine = looks[0].nest, self.target.engine
         shape = nest.height, nest.width, nest.reduction
         if shape not in self._tilings:
             self._tilings[shape] = Tilings.of(shape[:2], shape[2], (engine.height, engine.width))
-        return TiledStep.of(looks, self._tilings[shape], self.target, self.objective == "traffic", is_shared=is_shared)
+
+        def run(cost: StepCost) -> StepFigures:
+            resident, written = (frozenset(bits(mask)) for mask in (masks[1], masks[2] & ~masks[3]))
+            return StepRun(self.graph, self.target, self.step_of(masks, cost), resident, written).figures()
+
+        is_traffic = self.objective == "traffic"
+        return TiledStep.of(looks, self._tilings[shape], self.target, is_traffic, run, is_shared=is_shared)
+
+    def step_of(self, masks: tuple[int, int, int, int], cost: StepCost) -> ScheduleStep:
+        """Return the step that has a cost."""
+        look, all_operations = self.looks(*masks)[cost.look], self.graph.operations
+        rows, columns = -(-look.nest.height // cost.height), -(-look.nest.width // cost.width)
+        ways = {o: all_operations[o].ways.index(way) for o, way in zip(look.nest.operations, look.ways, strict=True)}
+        work = zip(look.nest.operations, look.nest.work, strict=True)
+        return ScheduleStep(
+            operations=tuple(bits(masks[0])),
+            width=cost.width,
+            height=cost.height,
+            depth=cost.depth,
+            order=_there_and_back(rows, columns, cost.by_rows),
+            retained=tuple(bits(masks[3])),
+            alternatives=tuple(ways[o] for o in bits(masks[0])) if any(ways.values()) else (),
+            rolls=tuple(sorted({all_operations[o].output for o, one in work if one.rolls})),
+        )
+
+
+def _there_and_back(rows: int, columns: int, by_rows: bool) -> tuple[int, ...] | None:
+    """Return the tiles of a walk there and back, along rows or columns; None where that is row by row."""
+    if rows == 1 or columns == 1:
+        return None
+    if by_rows:
+        lines = [[i * columns + j for j in range(columns)] for i in range(rows)]
+    else:
+        lines = [[i * columns + j for i in range(rows)] for j in range(columns)]
+    return tuple(tile for k, line in enumerate(lines) for tile in (line[::-1] if k % 2 else line))

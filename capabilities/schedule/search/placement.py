@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from memplan.capabilities.schedule.answer import ScheduleSlot
 from memplan.capabilities.schedule.model.figures import StepFigures
-from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.model.target import Memory, Target
 from memplan.planner.errors import InvalidPlanError
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
@@ -44,14 +47,9 @@ def placed(
     There is one in the bytes alive if what is retained lives two steps: it may lie at the two ends of the memory in
     turns, and all else between. What stays for several steps may leave gaps that are too small.
     """
-    room = target.memories[memory]
-    buffers = [
-        Buffer(id=k, size=size, start=start, end=end, alignment=room.alignment)
-        for k, (_, _, size, start, end) in enumerate(rows)
-    ]
-    problem = Problem(buffers=buffers, pools=[Pool(name=room.name, size=room.capacity)])
+    problem = _problem(rows, target.memories[memory])
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
-    if len(plan.placements) < len(buffers):
+    if len(plan.placements) < len(rows):
         return None
     if wrong := verify(problem, plan):
         raise InvalidPlanError(*(each.message for each in wrong[:5]))
@@ -62,18 +60,20 @@ def placed(
 
 def misplaced(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot], memory: int = 0) -> str | None:
     """Return what is wrong with the places of slots that came from elsewhere; None where nothing is."""
-    room = target.memories[memory]
     if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(rows):
         return "slots: must be those that the steps need"
-    alive: list[list[ScheduleSlot]] = [[] for _ in range(max((slot.end for slot in slots), default=0))]
-    for slot in slots:
-        if slot.offset % room.alignment or not 0 <= slot.offset <= (room.capacity or 0) - slot.size:
-            return f"slots: must lie in {room.capacity} bytes, aligned to {room.alignment}, got {slot.offset}"
-        for step in range(slot.start, slot.end) if slot.size else ():
-            alive[step].append(slot)
-    for step, here in enumerate(alive):
-        here.sort(key=lambda slot: slot.offset)
-        for one, other in pairwise(here):
-            if one.offset + one.size > other.offset:
-                return f"slots: must lie apart in step {step}, got tensors {one.tensor} and {other.tensor}"
-    return None
+    room = target.memories[memory]
+    problem = _problem([(slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots], room)
+    offsets = np.array([slot.offset for slot in slots], np.int64)
+    places = PlacementTable(problem.buffers.ids, (room.name,), np.zeros(len(slots), np.int64), offsets)
+    wrong = verify(problem, Plan(placements=places))
+    return f"slots: {wrong[0].message}" if wrong else None
+
+
+def _problem(rows: Sequence[Row], room: Memory) -> Problem:
+    """Return the problem of placing slots in a memory."""
+    buffers = [
+        Buffer(id=k, size=size, start=start, end=end, alignment=room.alignment)
+        for k, (_, _, size, start, end) in enumerate(rows)
+    ]
+    return Problem(buffers=buffers, pools=[Pool(name=room.name, size=room.capacity)])

@@ -115,7 +115,8 @@ class _Verifier:
 
         None without places in the fast memory, or in its peak where that `is_tight`.
         """
-        steps = [lowered(self.costs, self.order, step) for step in planned]
+        lowered = (self.costs.step_of(step.masks, step.cost) for step in planned)
+        steps = [replace(step, operations=tuple(self.order[o] for o in step.operations)) for step in lowered]
         run = simulate(self.graph, self.target, steps)
         if run.violations:
             raise InvalidPlanError(*run.violations[:5])
@@ -125,33 +126,3 @@ class _Verifier:
         target = self.target.with_capacity(run.peak) if is_tight else self.target
         slots = placed(slots_of(run.figures), target, PLACEMENT_S, self.is_counted)
         return None if slots is None else (run, steps, tuple(slots))
-
-
-def lowered(costs: StepCosts, order: Sequence[int], step: PlannedStep) -> ScheduleStep:
-    """Return a step of a schedule over a graph whose operations were taken in an order."""
-    operations, cost = costs.graph.operations, step.cost
-    look = costs.looks(*step.masks)[cost.look]
-    rows, columns = -(-look.nest.height // cost.height), -(-look.nest.width // cost.width)
-    ways = {o: operations[o].ways.index(way) for o, way in zip(look.nest.operations, look.ways, strict=True)}
-    rolling = {operations[o].output for o, work in zip(look.nest.operations, look.nest.work, strict=True) if work.rolls}
-    return ScheduleStep(
-        operations=tuple(order[o] for o in bits(step.operations)),
-        width=cost.width,
-        height=cost.height,
-        depth=cost.depth,
-        order=_there_and_back(rows, columns, cost.by_rows),
-        retained=tuple(bits(step.retained)),
-        alternatives=tuple(ways[o] for o in bits(step.operations)) if any(ways.values()) else (),
-        rolls=tuple(sorted(rolling)),
-    )
-
-
-def _there_and_back(rows: int, columns: int, by_rows: bool) -> tuple[int, ...] | None:
-    """Return the tiles of a walk there and back, along rows or columns; None where that is row by row."""
-    if rows == 1 or columns == 1:
-        return None
-    if by_rows:
-        lines = [[i * columns + j for j in range(columns)] for i in range(rows)]
-    else:
-        lines = [[i * columns + j for i in range(rows)] for j in range(columns)]
-    return tuple(tile for k, line in enumerate(lines) for tile in (line[::-1] if k % 2 else line))

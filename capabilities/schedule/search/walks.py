@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import fsum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memplan.capabilities.schedule.model.figures import StepFigures
 from memplan.capabilities.schedule.model.graph import Alternative
 from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.nests import COLUMN, EVERY, ROW, SLICE, TILE, WHOLE, Nest, Work
@@ -20,7 +20,6 @@ from memplan.capabilities.schedule.search.tilings import (
     Holds,
     Load,
     Tilings,
-    Visits,
     may_coincide,
 )
 
@@ -73,8 +72,8 @@ class Look:
 class TiledStep:
     """A step in each of its looks, in all tilings that fit, walked along rows and along columns, with their costs."""
 
-    def __init__(self, walks: list[_Walk], is_traffic: bool) -> None:
-        self.walks, self.is_traffic = walks, is_traffic
+    def __init__(self, walks: list[_Walk], is_traffic: bool, run: Callable[[StepCost], StepFigures]) -> None:
+        self.walks, self.is_traffic, self.run = walks, is_traffic, run
         figures = zip(*(walk.figures() for walk in walks), strict=True)
         self.latency, self.traffic = (np.concatenate(column) for column in figures)
         self.peak = np.concatenate([walk.peak for walk in walks])
@@ -84,9 +83,16 @@ class TiledStep:
 
     @classmethod
     def of(
-        cls, looks: Sequence[Look], tilings: Tilings, target: Target, is_traffic: bool, *, is_shared: bool = False
+        cls,
+        looks: Sequence[Look],
+        tilings: Tilings,
+        target: Target,
+        is_traffic: bool,
+        run: Callable[[StepCost], StepFigures],
+        *,
+        is_shared: bool = False,
     ) -> TiledStep | None:
-        """Return a step in the tilings that fit; None without any.
+        """Return a step in the tilings that fit, and that `run` simulates; None without any.
 
         Where slots are shared, regions need none whose slices may be the same bytes as those of another one.
         """
@@ -99,7 +105,7 @@ class TiledStep:
             if fits.any():
                 chosen = tilings.chosen(fits)
                 walks += [_Walk(chosen, look, target, by_rows, k, peak[fits]) for by_rows in (True, False)]
-        return cls(walks, is_traffic) if walks else None
+        return cls(walks, is_traffic, run) if walks else None
 
     def best(self) -> StepCost:
         """Return the least cost."""
@@ -130,18 +136,15 @@ class TiledStep:
         """Return True if visits had to be counted for a cost, and were, as it is a lower bound no more."""
         is_open = bool(self.is_open[k])
         if is_open:
-            walk, chosen = self._at(k)
-            self.latency[k], self.traffic[k] = walk.counted(chosen)
+            figures = self.run(self._cost(k))
+            self.latency[k], self.traffic[k] = figures.latency, figures.traffic
             self.is_open[k] = False
         return is_open
 
-    def _at(self, k: int) -> tuple[_Walk, int]:
-        """Return the walk and the tiling of a cost."""
-        walk = int(np.searchsorted(self.ends, k, "right"))
-        return self.walks[walk], k - int(self.ends[walk]) + len(self.walks[walk].peak)
-
     def _cost(self, k: int) -> StepCost:
-        walk, i = self._at(k)
+        place = int(np.searchsorted(self.ends, k, "right"))
+        walk = self.walks[place]
+        i = k - int(self.ends[place]) + len(walk.peak)
         latency, traffic = float(self.latency[k]), int(self.traffic[k])
         return StepCost(
             value=traffic if self.is_traffic else latency,
@@ -253,17 +256,6 @@ class _Walk:
             traffic += self.is_open * sum(once.values())
             latency = np.maximum(latency, self.is_open * traffic / self.target.link.bandwidth)
         return latency, traffic
-
-    def counted(self, chosen: int) -> tuple[float, int]:
-        """Return the time and the traffic in one tiling, visit by visit."""
-        visits = Visits(self.tilings, chosen, self.by_rows)
-        moved = visits.loaded(self.loads) + self.written * visits.area * visits.is_last
-        work = np.zeros(len(moved))
-        for change in np.unique(visits.change):
-            per_element, at_first, at_last = (part[chosen] for part in self._work(int(change)))
-            here = per_element * visits.depth + at_first * visits.is_first + at_last * visits.is_last
-            work = np.where(visits.change == change, here, work)
-        return fsum(np.maximum(work, self._time(moved))), int(moved.sum())
 
     def _time(self, size: Counts) -> Numbers:
         times: Numbers = self.target.link.time(size)

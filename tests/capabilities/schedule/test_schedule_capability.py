@@ -96,6 +96,11 @@ def test_a_target_has_a_fast_memory_a_slow_one_and_a_link() -> None:
     )
 
 
+def test_buffers_are_no_operations() -> None:
+    with pytest.raises(ProblemError, match="got buffers, which say no operations and which `plan` takes"):
+        CAPABILITY.inputs[0].from_json({"buffers": [{"id": 1, "size": 4, "start": 0, "end": 2}]})
+
+
 def on_a_target() -> ScheduleAnswer:
     target = Target.model_validate(example("ethos_u55_like.json"))
     return schedule(two_convolutions(), target, ScheduleOptions(frontier=True, fast_memory=8192))
@@ -143,8 +148,9 @@ def test_a_schedule_of_a_network_that_came_from_elsewhere_is_run_again(change: d
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"offset": 0}, "slots: must lie apart in step 0, got tensors"),
-        ({"offset": 8}, "slots: must lie in 8192 bytes, aligned to 16, got 8"),
+        ({"offset": 0}, "slots: buffers 0 and 1 share bytes [0, 192) of "),
+        ({"offset": 8}, "slots: buffer 0: must have an address that its alignment divides"),
+        ({"offset": -16}, "slots: buffer 0: must not start below its pool"),
         ({"size": 16}, "slots: must be those that the steps need"),
     ],
 )
@@ -160,7 +166,7 @@ def test_the_places_of_a_schedule_that_came_from_elsewhere_are_verified(change: 
     for slot in again["slots"]:
         slot.update({"offset": 0})
     question = {"problem": plain, "options": ScheduleOptions()}
-    assert "slots: must lie apart" in (CAPABILITY.refutes(question, ScheduleAnswer.model_validate(again)) or "")
+    assert "share bytes" in (CAPABILITY.refutes(question, ScheduleAnswer.model_validate(again)) or "")
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from memplan.capabilities.schedule.model.simulator import simulate
 from memplan.capabilities.schedule.model.target import Engine, Link, Memory, Target
 from memplan.capabilities.schedule.search.bounds import LowerBounds
 from memplan.capabilities.schedule.search.costs import StepCosts
-from memplan.capabilities.schedule.search.downsets import PlannedStep, ScheduleEffort
+from memplan.capabilities.schedule.search.downsets import ScheduleEffort
 from memplan.capabilities.schedule.search.ground import Ground
 from memplan.capabilities.schedule.search.search import ScheduleSearch, depth_first, in_order
-from memplan.capabilities.schedule.search.solve import cut_off, lowered, schedule_tiles
+from memplan.capabilities.schedule.search.solve import cut_off, schedule_tiles
 from memplan.planner.errors import ProblemError
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
@@ -45,7 +45,7 @@ def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None
     costs, everything = StepCosts(graph, target), (1 << len(graph.operations)) - 1
     outputs = sum(1 << tensor for tensor in graph.outputs)
     for cost in costs.ways(everything, 0, outputs, 0):
-        step = lowered(costs, range(len(graph.operations)), PlannedStep(everything, 0, outputs, 0, cost))
+        step = costs.step_of((everything, 0, outputs, 0), cost)
         found = simulate(graph, target, [step])
         if not found.figures:
             assert found.violations == ("steps[0]: operations must be connected by tensors",)
@@ -154,7 +154,7 @@ def test_a_step_whose_residents_have_no_place_comes_back_without_one() -> None:
     found = ScheduleSearch(ground).run()
     again = cut_off(ground, found)
     assert ground.costs.cuts.isdisjoint(step.masks for step in again.steps)
-    steps = [lowered(ground.costs, range(len(graph.operations)), step) for step in again.steps]
+    steps = [ground.costs.step_of(step.masks, step.cost) for step in again.steps]
     assert simulate(ground.graph, target, steps).violations == ()
     assert again.value >= found.value
 
