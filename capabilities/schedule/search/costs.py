@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.model.figures import ScheduleStep, StepFigures
@@ -16,6 +16,9 @@ from memplan.capabilities.schedule.search.nests import TILE, Nest, bits, nest_of
 from memplan.capabilities.schedule.search.tilings import Load, Tilings
 from memplan.capabilities.schedule.search.walks import Look, StepCost, TiledStep
 
+T = TypeVar("T")
+Masks = tuple[int, int, int, int]
+"""A step, as masks: its operations, the tensors that are resident before it, that leave it, and resident after it."""
 MOST_LOOKS = 64
 """The looks of a step: ways to compute its operations, and to keep what it makes. Above, single changes are tried."""
 
@@ -23,8 +26,7 @@ MOST_LOOKS = 64
 class StepCosts:
     """The costs of steps of a graph on a target; those that look alike are computed once.
 
-    Steps are given as masks: the operations of a step, the tensors that are resident when it begins, those that
-    leave it, and those that are resident when it ends. `cuts` are steps that have no cost. `is_cut` where a step has
+    `cuts` are steps that have no cost. `is_cut` where a step has
     more looks than were tried.
 
     Where a step needs one tensor in several regions, two slices may be the same bytes by chance: then the closed form
@@ -35,37 +37,34 @@ class StepCosts:
     def __init__(self, graph: TileGraph, target: Target, objective: Objective = "latency") -> None:
         self.graph, self.target, self.objective = graph, target, objective
         self.sizes = [target.rounded(tensor.size) for tensor in graph.tensors]
-        self.cuts: set[tuple[int, int, int, int]] = set()
+        self.cuts: set[Masks] = set()
         self.is_cut = False
-        self._steps: dict[tuple[int, int, int, int], StepCost | None] = {}
-        self._shared: dict[tuple[int, int, int, int], list[Look]] = {}
+        self._steps: dict[Masks, StepCost | None] = {}
+        self._shared: dict[Masks, list[Look]] = {}
         self._nests: dict[tuple[int, int, int], Nest | None] = {}
-        self._least: dict[Any, float] = {}
-        self._alike: dict[Any, StepCost | None] = {}
-        self._ways: dict[Any, tuple[StepCost, ...]] = {}
+        self._alike: dict[object, Any] = {}
         self._tilings: dict[tuple[int, int, int], Tilings] = {}
 
-    def of(self, operations: int, resident: int, leaving: int, retained: int) -> StepCost | None:
+    def of(self, step: Masks) -> StepCost | None:
         """Return the cost of a step; None where no tiling fits the fast memory, or there is none."""
-        key = operations, resident, leaving, retained
-        if key not in self._steps:
-            self._steps[key] = self._found(*key)
-        return None if key in self.cuts else self._steps[key]
+        if step not in self._steps:
+            self._steps[step] = self._of_alike(step, TiledStep.best)
+        return None if step in self.cuts else self._steps[step]
 
-    def least_of(self, operations: int, resident: int, leaving: int, retained: int) -> float:
+    def least_of(self, step: Masks) -> float:
         """Return a value that a step's cost is not below, wherever its slices lie; infinite where it fits nowhere."""
-        key = operations, resident, leaving, retained
-        cost = self.of(*key)
-        if key not in self._shared or key in self.cuts:
+        cost = self.of(step)
+        if step not in self._shared or step in self.cuts:
             return float("inf") if cost is None else cost.value
-        alike = tuple(look.key for look in self._shared[key])
-        if alike not in self._least:
-            tiled = self._tiled(key, self._shared[key], is_shared=True)
-            self._least[alike] = float("inf") if tiled is None else tiled.least()
-        return self._least[alike]
+        least = self._of_alike(step, TiledStep.least, is_shared=True)
+        return float("inf") if least is None else least
 
-    def is_shared(self, step: tuple[int, int, int, int]) -> bool:
-        """Return True if a step, as masks, needs a tensor in several regions."""
+    def ways(self, step: Masks) -> tuple[StepCost, ...]:
+        """Return the costs of a step of which none with a lower peak has as little value, by falling peaks."""
+        return () if step in self.cuts else self._of_alike(step, TiledStep.falling) or ()
+
+    def is_shared(self, step: Masks) -> bool:
+        """Return True if a step needs a tensor in several regions."""
         return step in self._shared
 
     def nest(self, operations: int, leaving: int, rolls: int = 0) -> Nest | None:
@@ -76,31 +75,23 @@ class StepCosts:
             self._nests[key] = nest_of(self.graph, operations, leaving, (engine.height, engine.width), rolls)
         return self._nests[key]
 
-    def ways(self, operations: int, resident: int, leaving: int, retained: int) -> tuple[StepCost, ...]:
-        """Return the costs of a step of which none with a lower peak has as little value, by falling peaks."""
-        looks = self.looks(operations, resident, leaving, retained)
-        if not looks or (operations, resident, leaving, retained) in self.cuts:
-            return ()
-        key = tuple(look.key for look in looks)
-        if key not in self._ways:
-            tiled = self._tiled((operations, resident, leaving, retained), looks)
-            self._ways[key] = () if tiled is None else tiled.falling()
-        return self._ways[key]
-
-    def _found(self, operations: int, resident: int, leaving: int, retained: int) -> StepCost | None:
-        looks = self.looks(operations, resident, leaving, retained)
+    def _of_alike(self, step: Masks, read: Callable[[TiledStep], T], *, is_shared: bool = False) -> T | None:
+        """Return what is read of a step in its tilings, once for all steps with equal looks; None without tilings."""
+        looks = self._shared.get(step) or self.looks(step)
         if not looks:
             return None
         if any(one.same for look in looks for one in look.loads):
-            self._shared[operations, resident, leaving, retained] = looks
-        key = tuple(look.key for look in looks)
+            self._shared[step] = looks
+        key = read, tuple(looks)
         if key not in self._alike:
-            tiled = self._tiled((operations, resident, leaving, retained), looks)
-            self._alike[key] = None if tiled is None else tiled.best()
-        return self._alike[key]
+            tiled = self._tiled(step, looks, is_shared)
+            self._alike[key] = None if tiled is None else read(tiled)
+        found: T | None = self._alike[key]
+        return found
 
-    def looks(self, operations: int, resident: int, leaving: int, retained: int) -> list[Look]:
+    def looks(self, step: Masks) -> list[Look]:
         """Return the looks of a step: each has tensors that roll, and a way to compute each operation."""
+        operations, resident, leaving, retained = step
         nest = self.nest(operations, leaving)
         fixed = sum(self.sizes[t] for t in bits(resident)) + sum(self.sizes[t] for t in bits(retained & leaving))
         if nest is None or fixed > self.target.capacity:
@@ -166,35 +157,33 @@ class StepCosts:
             ),
         )
 
-    def _tiled(
-        self, masks: tuple[int, int, int, int], looks: list[Look], *, is_shared: bool = False
-    ) -> TiledStep | None:
+    def _tiled(self, step: Masks, looks: list[Look], is_shared: bool) -> TiledStep | None:
         nest, engine = looks[0].nest, self.target.engine
         shape = nest.height, nest.width, nest.reduction
         if shape not in self._tilings:
             self._tilings[shape] = Tilings.of(shape[:2], shape[2], (engine.height, engine.width))
 
         def run(cost: StepCost) -> StepFigures:
-            resident, written = (frozenset(bits(mask)) for mask in (masks[1], masks[2] & ~masks[3]))
-            return StepRun(self.graph, self.target, self.step_of(masks, cost), resident, written).figures()
+            resident, written = (frozenset(bits(mask)) for mask in (step[1], step[2] & ~step[3]))
+            return StepRun(self.graph, self.target, self.step_of(step, cost), resident, written).figures()
 
         is_traffic = self.objective == "traffic"
         return TiledStep.of(looks, self._tilings[shape], self.target, is_traffic, run, is_shared=is_shared)
 
-    def step_of(self, masks: tuple[int, int, int, int], cost: StepCost) -> ScheduleStep:
-        """Return the step that has a cost."""
-        look, all_operations = self.looks(*masks)[cost.look], self.graph.operations
+    def step_of(self, step: Masks, cost: StepCost) -> ScheduleStep:
+        """Return the step that has a cost, as it is simulated."""
+        look, all_operations = self.looks(step)[cost.look], self.graph.operations
         rows, columns = -(-look.nest.height // cost.height), -(-look.nest.width // cost.width)
         ways = {o: all_operations[o].ways.index(way) for o, way in zip(look.nest.operations, look.ways, strict=True)}
         work = zip(look.nest.operations, look.nest.work, strict=True)
         return ScheduleStep(
-            operations=tuple(bits(masks[0])),
+            operations=tuple(bits(step[0])),
             width=cost.width,
             height=cost.height,
             depth=cost.depth,
             order=_there_and_back(rows, columns, cost.by_rows),
-            retained=tuple(bits(masks[3])),
-            alternatives=tuple(ways[o] for o in bits(masks[0])) if any(ways.values()) else (),
+            retained=tuple(bits(step[3])),
+            alternatives=tuple(ways[o] for o in bits(step[0])) if any(ways.values()) else (),
             rolls=tuple(sorted({all_operations[o].output for o, one in work if one.rolls})),
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from memplan.capabilities.schedule.answer import Proof
-from memplan.capabilities.schedule.search.costs import StepCosts
+from memplan.capabilities.schedule.search.costs import Masks, StepCosts
 from memplan.capabilities.schedule.search.groups import Group, Relations, group_of, grown, horizontal
 from memplan.capabilities.schedule.search.nests import bits
 from memplan.capabilities.schedule.search.walks import StepCost
@@ -41,7 +41,7 @@ class PlannedStep:
     cost: StepCost
 
     @property
-    def masks(self) -> tuple[int, int, int, int]:
+    def masks(self) -> Masks:
         """The step, as costs are looked up by it."""
         return self.operations, self.resident, self.leaving, self.retained
 
@@ -153,28 +153,25 @@ class DownsetSearch:
     line: OperationLine | None = None
     arcs: list[Arc] | None = None
     is_cut: bool = False
+    _by_first: dict[int, list[Group]] = field(default_factory=dict)
+    _states: dict[int, dict[int, _State]] = field(default_factory=dict)
+    _layers: list[set[int]] = field(default_factory=list)
 
     def found(self, extra: Iterable[int] = ()) -> Found | None:
         """Return the cheapest steps, with `extra` groups beside those that are grown; None if there are none."""
         window, line = self.window, self.line
-        by_first: dict[int, list[Group]] = {}
         for mask in self._masks(extra):
-            first = (
-                (mask & -mask).bit_length() - 1 if line is None else next(o for o in line.operations if mask >> o & 1)
-            )
-            by_first.setdefault(first, []).append(group_of(self.relations, mask))
-        states: dict[int, dict[int, _State]] = {0: {window.resident: _State(0.0, 0, 0, None)}}
-        layers: list[set[int]] = [set() for _ in range(window.operations.bit_count() + 1)]
-        layers[0].add(0)
-        for layer in layers[:-1]:
-            if not self._relax(layer, states, layers, by_first):
+            first = next(bits(mask)) if line is None else next(o for o in line.operations if mask >> o & 1)
+            self._by_first.setdefault(first, []).append(group_of(self.relations, mask))
+        self._states = {0: {window.resident: _State(0.0, 0, 0, None)}}
+        self._layers = [{0}, *(set[int]() for _ in bits(window.operations))]
+        for layer in self._layers[:-1]:
+            if not self._relax(layer):
                 return None
-        last = states.get(window.operations, {}).get(window.retained)
-        return (
-            None
-            if last is None or last.value >= self.below
-            else Found(last.value, self._traced(states), not self.is_cut)
-        )
+        last = self._states.get(window.operations, {}).get(window.retained)
+        if last is None or last.value >= self.below:
+            return None
+        return Found(last.value, self._traced(last), not self.is_cut)
 
     def _masks(self, extra: Iterable[int]) -> Iterable[int]:
         """Return the groups that are tried."""
@@ -185,19 +182,13 @@ class DownsetSearch:
         self.is_cut |= not is_all
         return dict.fromkeys([*found, *sorted(horizontal(self.relations, self.window.operations)), *sorted(extra)])
 
-    def _relax(
-        self,
-        layer: set[int],
-        states: dict[int, dict[int, _State]],
-        layers: list[set[int]],
-        by_first: dict[int, list[Group]],
-    ) -> bool:
+    def _relax(self, layer: set[int]) -> bool:
         """Follow the best states of a layer by one step each; False if time is over."""
         rows = []
         for done in sorted(layer):
             rest = list(bits(self.window.operations & ~done))
             price, least = (sum(each.get(o, 0.0) for o in rest) for each in (self.prices, self.least))
-            for resident, state in states[done].items():
+            for resident, state in self._states[done].items():
                 if state.value + least < self.below:
                     rows.append((state.value + price, state.value, done, resident))
         rows.sort()
@@ -209,29 +200,21 @@ class DownsetSearch:
                 self.is_cut = True
                 return False
             if done not in ready:
-                ready[done] = list(self._ready(done, by_first))
-            self._follow(value, done, resident, ready[done], states, layers)
+                ready[done] = list(self._ready(done))
+            self._follow(value, done, resident, ready[done])
         return True
 
-    def _ready(self, done: int, by_first: dict[int, list[Group]]) -> Iterator[Group]:
+    def _ready(self, done: int) -> Iterator[Group]:
         """Yield the groups that can be the next step."""
         left = self.window.operations & ~done
         for o in bits(left) if self.line is None else self.line.operations[done.bit_count() :][:1]:
             if self.relations.before[o] & left:
                 continue
-            for group in by_first.get(o, ()):
+            for group in self._by_first.get(o, ()):
                 if not group.operations & done and not group.needs & left:
                     yield group
 
-    def _follow(
-        self,
-        value: float,
-        done: int,
-        resident: int,
-        ready: list[Group],
-        states: dict[int, dict[int, _State]],
-        layers: list[set[int]],
-    ) -> None:
+    def _follow(self, value: float, done: int, resident: int, ready: list[Group]) -> None:
         self.effort.spend(len(ready))
         for group in ready:
             following = done | group.operations
@@ -240,24 +223,24 @@ class DownsetSearch:
                 continue
             for retained in self._retainable(group, following, kept):
                 masks = group.operations, resident, group.leaves, retained
-                cost = self.costs.of(*masks)
+                cost = self.costs.of(masks)
                 if not self.is_cut:
                     rest = sum(self.least.get(o, 0.0) for o in bits(self.window.operations & ~following))
                     self.is_cut = self._may_cost_less(masks, cost, self.below - value - rest)
                 if cost is None:
                     continue
                 total = value + cost.value
-                known = states.setdefault(following, {})
+                known = self._states.setdefault(following, {})
                 step = PlannedStep(*masks, cost)
                 if self.arcs is not None:
                     self.arcs.append(Arc((done, resident), (following, retained), step))
                 if retained not in known or total < known[retained].value - EPSILON:
                     known[retained] = _State(total, done, resident, step)
-                    layers[(following & self.window.operations).bit_count()].add(following)
+                    self._layers[(following & self.window.operations).bit_count()].add(following)
 
-    def _may_cost_less(self, masks: tuple[int, int, int, int], cost: StepCost | None, below: float) -> bool:
+    def _may_cost_less(self, masks: Masks, cost: StepCost | None, below: float) -> bool:
         """Return True if a step might cost less than is counted, and less than a value; in a front, have less peak."""
-        least = self.costs.least_of(*masks)
+        least = self.costs.least_of(masks)
         is_open = least < (_NEVER if cost is None else cost.value) - EPSILON
         return (is_open and least < below) or (self.arcs is not None and self.costs.is_shared(masks))
 
@@ -287,10 +270,9 @@ class DownsetSearch:
         more = sorted(self.costs.sizes[tensor] for tensor in candidates)[: self.bounds.retained + 1]
         self.is_cut |= len(more) > self.bounds.retained and sum(more) <= self.costs.target.capacity
 
-    def _traced(self, states: dict[int, dict[int, _State]]) -> list[PlannedStep]:
+    def _traced(self, state: _State) -> list[PlannedStep]:
         steps = []
-        state = states[self.window.operations][self.window.retained]
         while state.step is not None:
             steps.append(state.step)
-            state = states[state.done_before][state.resident_before]
+            state = self._states[state.done_before][state.resident_before]
         return steps[::-1]

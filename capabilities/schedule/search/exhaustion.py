@@ -49,8 +49,8 @@ def exhausted(ground: Ground, known: Found) -> Found:
                 ground.effort.spend(1)
                 leaving, retained = written | new, new | kept
                 masks = mask, state[1], leaving, retained
-                cost = ground.costs.of(*masks)
-                if (bare := ground.costs.least_of(*masks)) < (cost.value if cost else float("inf")) - EPSILON:
+                cost = ground.costs.of(masks)
+                if (bare := ground.costs.least_of(masks)) < (cost.value if cost else float("inf")) - EPSILON:
                     open_from = min(open_from, value + bare)
                 if cost is None:
                     continue

@@ -53,7 +53,7 @@ def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[Pla
     ways = list[tuple[Arc, StepCost]]()
     for arc in sorted(arcs, key=lambda arc: arc.step.masks not in known):
         if arc.step.masks in known or not ground.effort.is_over():
-            ways += ((arc, cost) for cost in ground.costs.ways(*arc.step.masks))
+            ways += ((arc, cost) for cost in ground.costs.ways(arc.step.masks))
         else:
             is_complete = False
     unit = max(cost.value for _, cost in ways) * len(ground.graph.operations) / _MOST_SUM

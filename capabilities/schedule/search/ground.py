@@ -57,7 +57,7 @@ class Ground:
     def alone(self, operations: int) -> list[PlannedStep] | None:
         """Return a step for each of some operations, without residents; None where one fits no tile by itself."""
         masks = [(1 << o, 0, 1 << self.graph.operations[o].output, 0) for o in bits(operations)]
-        steps = [PlannedStep(*step, cost) for step in masks if (cost := self.costs.of(*step)) is not None]
+        steps = [PlannedStep(*step, cost) for step in masks if (cost := self.costs.of(step)) is not None]
         return steps if len(steps) == len(masks) else None
 
     def window(

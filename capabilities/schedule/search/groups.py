@@ -94,14 +94,13 @@ class Relations:
 
 @dataclass(frozen=True)
 class Group:
-    """A group, the operations that must be done before it, the tensors that it reads, and those that leave it.
+    """A group, the operations that must be done before it, and the tensors that leave it.
 
     Each that leaves has the operations outside that read it.
     """
 
     operations: int
     needs: int
-    reads: int
     leaving: tuple[tuple[int, int], ...]
 
     @cached_property
@@ -112,18 +111,14 @@ class Group:
 
 def group_of(relations: Relations, operations: int) -> Group:
     """Return the group of some operations."""
-    graph, needs, reads, made = relations.graph, 0, 0, 0
-    leaving = []
+    needs, leaving = 0, []
     for o in bits(operations):
         needs |= relations.before[o]
-        for tensor in graph.operations[o].inputs:
-            reads |= 1 << tensor
-        output = graph.operations[o].output
-        made |= 1 << output
+        output = relations.graph.operations[o].output
         outside = relations.readers[output] & ~operations
         if outside or relations.outputs >> output & 1:
             leaving.append((output, outside))
-    return Group(operations, needs & ~operations, reads & ~made, tuple(leaving))
+    return Group(operations, needs & ~operations, tuple(leaving))
 
 
 def grown(relations: Relations, window: int, most: int, longest: int) -> tuple[list[int], bool]:

@@ -138,7 +138,7 @@ def rebuilt(ground: Ground, masks: list[int], retained: list[int]) -> list[Plann
             is_in_time = outside and (keeps or not outside & ~following)
             if retained[i] >> tensor & 1 and is_in_time and not ground.relations.outputs >> tensor & 1:
                 stays |= 1 << tensor
-        cost = ground.costs.of(mask, resident, group.leaves, stays)
+        cost = ground.costs.of((mask, resident, group.leaves, stays))
         if cost is None:
             return None
         steps.append(PlannedStep(mask, resident, group.leaves, stays, cost))

@@ -51,14 +51,13 @@ class LayerFront(NamedTuple):
         """Return the best tiling in so many bytes; -1 where there is none."""
         return int(np.searchsorted(self.bytes, room, side="right")) - 1
 
-    def joined(self, others: Sequence[LayerFront]) -> LayerFront:
-        """Return the tilings of which none in another way is as good, with these ways: 0, and k of the k-th other."""
-        fronts = (self, *others)
+    @classmethod
+    def joined(cls, fronts: Sequence[LayerFront]) -> LayerFront:
+        """Return the tilings of which none in another way is as good; the k-th front has those of way k."""
         bytes_, cost = (np.concatenate([getattr(one, name) for one in fronts]) for name in ("bytes", "cost"))
         tiles = np.concatenate([one.tiles + np.array([0, 0, 0, 0, way]) for way, one in enumerate(fronts)])
-        order = np.lexsort((cost, bytes_))
-        kept = order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0]
-        return LayerFront(bytes_[kept], cost[kept], tiles[kept])
+        kept = _undominated(bytes_, cost)
+        return cls(bytes_[kept], cost[kept], tiles[kept])
 
 
 @dataclass(frozen=True)
@@ -127,15 +126,11 @@ class LayerTilings:
             cost = traffic + TIE * bound
         else:
             cost = self._costs(bytes_, bound + scale * traffic, by_bytes, order, scale * traffic)
-        kept = np.flatnonzero(np.diff(np.minimum.accumulate(cost), prepend=np.inf) < 0)
-        # Of equal bytes, the last one is the best.
-        kept = kept[np.flatnonzero(np.diff(bytes_[kept], append=-1))]
+        kept = _undominated(bytes_, cost)
         sizes = [axis.sizes for axis in self._axes]
-        shape = tuple(map(len, sizes))
-        where = np.unravel_index(by_bytes[kept] % np.prod(shape), shape)
-        own_way = np.zeros(len(kept), np.int64)
-        tiles = np.stack([*(size[k] for size, k in zip(sizes, where, strict=True)), order[kept], own_way], axis=1)
-        return LayerFront(bytes_[kept], cost[kept], tiles)
+        where = np.unravel_index(by_bytes[kept] % np.prod([len(size) for size in sizes]), [len(size) for size in sizes])
+        chosen = [size[k] for size, k in zip(sizes, where, strict=True)]
+        return LayerFront(bytes_[kept], cost[kept], np.stack([*chosen, order[kept], np.zeros_like(kept)], axis=1))
 
     @cached_property
     def _axes(self) -> tuple[_Axis, _Axis, _Axis]:
@@ -323,12 +318,16 @@ def whole_front(
         time, moved = figures.latency, figures.traffic
         cost = moved + TIE * time if objective == "traffic" else time + TIE / target.link.bandwidth * moved
         found.append((bytes_, cost, size))
-    front = list[tuple[int, float, int]]()
-    for one in sorted(found):
-        if not front or one[1] < front[-1][1]:
-            front.append(one)
-    sizes = np.array([[size, 0, 0, 0, 0] for _, _, size in front], np.int64).reshape(-1, 5)
-    return LayerFront(np.array([b for b, _, _ in front]), np.array([c for _, c, _ in front]), sizes)
+    needs, costs, sizes = np.array(found).reshape(-1, 3).T
+    kept = _undominated(needs, costs)
+    tiles = np.stack([sizes[kept].astype(np.int64), *[np.zeros_like(kept)] * 4], axis=1)
+    return LayerFront(needs[kept], costs[kept], tiles)
+
+
+def _undominated(bytes_: Numbers, cost: Numbers) -> Numbers:
+    """Return the positions of those of which no other one with as few bytes is as good, by rising bytes."""
+    order = np.lexsort((cost, bytes_))
+    return np.asarray(order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0])
 
 
 def _axis(tables: Sequence[_Table]) -> _Axis:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memplan.capabilities.schedule.model.graph import Alternative, TileGraph
 
@@ -45,19 +45,26 @@ class Work:
 class Nest:
     """Operations as one nest of loops over the tiles of what leaves the step, and over slices of one reduction.
 
-    `held` are the regions of tensors from outside, each with the tiles that need it, `work` is what is computed, by the
-    `operations`, `accumulators` counts the products whose sums are kept between slices though they do not leave. Tiles
-    have at least the `least` height and width.
+    Nests are equal where their costs are, whichever tensors and operations they are of.
+
+    height: the rows of what leaves.
+    width: its columns.
+    reduction: the elements that products of tiles sum up.
+    work: what is computed.
+    accumulators: the products whose sums are kept between slices though they do not leave.
+    least: the least height and width of tiles.
+    held: the regions of tensors from outside, each with the tiles that need it.
+    operations: those that do the work.
     """
 
     height: int
     width: int
     reduction: int
-    held: tuple[tuple[Held, int], ...]
     work: tuple[Work, ...]
-    operations: tuple[int, ...]
     accumulators: int
     least: tuple[int, int]
+    held: tuple[tuple[Held, int], ...] = field(compare=False)
+    operations: tuple[int, ...] = field(compare=False)
 
 
 def nest_of(graph: TileGraph, operations: int, leaving: int, native: tuple[int, int], rolls: int = 0) -> Nest | None:
@@ -98,8 +105,8 @@ def nest_of(graph: TileGraph, operations: int, leaving: int, native: tuple[int, 
         return None
     held.sort(key=lambda one: (one[0][1] == one[0][2] == TILE, one))
     work.sort(key=lambda row: _key(row[0]))
-    rows_of_work = tuple(one for one, _ in work), tuple(o for _, o in work)
-    return Nest(height, width, reduction or 1, tuple(held), *rows_of_work, accumulators, least)
+    all_work, done_by = tuple(one for one, _ in work), tuple(o for _, o in work)
+    return Nest(height, width, reduction or 1, all_work, accumulators, least, tuple(held), done_by)
 
 
 def _key(work: Work) -> tuple[int, ...]:

@@ -275,7 +275,7 @@ class NetworkSearch:
             for way in range(1 + len(row.alternatives)):
                 asked = graph.in_way(v, way), v, fast, self.target, self.objective, self.far
                 fronts.append(LayerTilings(*asked).front() if row.role == "striped" else whole_front(*asked))
-            self._fronts[key, row.alternatives] = fronts[0].joined(fronts[1:]) if row.alternatives else fronts[0]
+            self._fronts[key, row.alternatives] = LayerFront.joined(fronts)
         return self._fronts[key, row.alternatives]
 
     def _shape(self, tensor: int) -> tuple[int, ...]:

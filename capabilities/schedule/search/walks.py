@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,7 @@ class StepCost:
 
 @dataclass(frozen=True)
 class Look:
-    """All that the cost of a step depends on: of steps that look alike, it is the same.
+    """All that the cost of a step depends on: of steps whose looks are equal, it is the same.
 
     `ways` are how each work of the nest is done, `in_place` counts tiles that are written and made where a tile of an
     input lies.
@@ -60,13 +59,6 @@ class Look:
     written: int
     ways: tuple[Alternative, ...]
     in_place: int
-
-    @property
-    def key(self) -> Any:
-        """All that the cost depends on."""
-        nest = self.nest
-        shape = nest.height, nest.width, nest.reduction, nest.work, nest.accumulators, nest.least
-        return shape, self.loads, self.fixed, self.written, self.ways, self.in_place
 
 
 class TiledStep:

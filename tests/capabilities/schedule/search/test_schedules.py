@@ -44,7 +44,7 @@ def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None
     graph, target = with_alternatives(problem.graph, seed), drawn_target(problem, seed, rolls=seed % 3 > 0)
     costs, everything = StepCosts(graph, target), (1 << len(graph.operations)) - 1
     outputs = sum(1 << tensor for tensor in graph.outputs)
-    for cost in costs.ways(everything, 0, outputs, 0):
+    for cost in costs.ways((everything, 0, outputs, 0)):
         step = costs.step_of((everything, 0, outputs, 0), cost)
         found = simulate(graph, target, [step])
         if not found.figures:
