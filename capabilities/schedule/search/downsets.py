@@ -8,7 +8,7 @@ from itertools import combinations
 
 from memplan.capabilities.schedule.answer import Proof
 from memplan.capabilities.schedule.search.costs import Masks, StepCosts
-from memplan.capabilities.schedule.search.groups import Group, Relations, group_of, grown, horizontal
+from memplan.capabilities.schedule.search.groups import Group, Relations, grown, horizontal
 from memplan.capabilities.schedule.search.nests import bits
 from memplan.capabilities.schedule.search.walks import StepCost
 from memplan.solvers.search.control import Control
@@ -44,15 +44,6 @@ class PlannedStep:
     def masks(self) -> Masks:
         """The step, as costs are looked up by it."""
         return self.operations, self.resident, self.leaving, self.retained
-
-
-@dataclass(frozen=True)
-class Arc:
-    """A step between two states, each as the operations that are done and the tensors that are resident."""
-
-    before: tuple[int, int]
-    after: tuple[int, int]
-    step: PlannedStep
 
 
 @dataclass(frozen=True)
@@ -100,16 +91,6 @@ class Found:
     proof: Proof | None = None
 
 
-@dataclass(frozen=True)
-class _State:
-    """A way to a set of operations that are done: its value, the state before, and the step between."""
-
-    value: float
-    done_before: int
-    resident_before: int
-    step: PlannedStep | None
-
-
 class ScheduleEffort:
     """The part of its limit that a search has spent: time on a clock, or steps tried where work is counted.
 
@@ -138,7 +119,8 @@ class DownsetSearch:
     """The search of one window; `below` is the value that steps must stay below, `prices` what operations may cost.
 
     States are ordered by their value and the prices of what is left; `least` are values that no step avoids. Along a
-    `line`, operations are done in its order, and groups are ranges of it. `arcs` gets each step that is tried.
+    `line`, operations are done in its order, and groups are ranges of it. `arcs` gets each step that is tried,
+    behind the operations that are done before it.
     """
 
     relations: Relations
@@ -151,10 +133,10 @@ class DownsetSearch:
     least: Mapping[int, float] = field(default_factory=dict)
     share: float = 1.0
     line: OperationLine | None = None
-    arcs: list[Arc] | None = None
+    arcs: list[tuple[int, PlannedStep]] | None = None
     is_cut: bool = False
     _by_first: dict[int, list[Group]] = field(default_factory=dict)
-    _states: dict[int, dict[int, _State]] = field(default_factory=dict)
+    _states: dict[int, dict[int, tuple[float, PlannedStep | None]]] = field(default_factory=dict)
     _layers: list[set[int]] = field(default_factory=list)
 
     def found(self, extra: Iterable[int] = ()) -> Found | None:
@@ -162,16 +144,14 @@ class DownsetSearch:
         window, line = self.window, self.line
         for mask in self._masks(extra):
             first = next(bits(mask)) if line is None else next(o for o in line.operations if mask >> o & 1)
-            self._by_first.setdefault(first, []).append(group_of(self.relations, mask))
-        self._states = {0: {window.resident: _State(0.0, 0, 0, None)}}
+            self._by_first.setdefault(first, []).append(self.relations.group(mask))
+        self._states = {0: {window.resident: (0.0, None)}}
         self._layers = [{0}, *(set[int]() for _ in bits(window.operations))]
         for layer in self._layers[:-1]:
             if not self._relax(layer):
                 return None
-        last = self._states.get(window.operations, {}).get(window.retained)
-        if last is None or last.value >= self.below:
-            return None
-        return Found(last.value, self._traced(last), not self.is_cut)
+        value, last = self._states.get(window.operations, {}).get(window.retained, (_NEVER, None))
+        return None if last is None or value >= self.below else Found(value, self._traced(last), not self.is_cut)
 
     def _masks(self, extra: Iterable[int]) -> Iterable[int]:
         """Return the groups that are tried."""
@@ -188,9 +168,9 @@ class DownsetSearch:
         for done in sorted(layer):
             rest = list(bits(self.window.operations & ~done))
             price, least = (sum(each.get(o, 0.0) for o in rest) for each in (self.prices, self.least))
-            for resident, state in self._states[done].items():
-                if state.value + least < self.below:
-                    rows.append((state.value + price, state.value, done, resident))
+            for resident, (value, _) in self._states[done].items():
+                if value + least < self.below:
+                    rows.append((value + price, value, done, resident))
         rows.sort()
         self.is_cut |= len(rows) > self.bounds.beam
         ready: dict[int, list[Group]] = {}
@@ -233,9 +213,9 @@ class DownsetSearch:
                 known = self._states.setdefault(following, {})
                 step = PlannedStep(*masks, cost)
                 if self.arcs is not None:
-                    self.arcs.append(Arc((done, resident), (following, retained), step))
-                if retained not in known or total < known[retained].value - EPSILON:
-                    known[retained] = _State(total, done, resident, step)
+                    self.arcs.append((done, step))
+                if retained not in known or total < known[retained][0] - EPSILON:
+                    known[retained] = total, step
                     self._layers[(following & self.window.operations).bit_count()].add(following)
 
     def _may_cost_less(self, masks: Masks, cost: StepCost | None, below: float) -> bool:
@@ -270,9 +250,12 @@ class DownsetSearch:
         more = sorted(self.costs.sizes[tensor] for tensor in candidates)[: self.bounds.retained + 1]
         self.is_cut |= len(more) > self.bounds.retained and sum(more) <= self.costs.target.capacity
 
-    def _traced(self, state: _State) -> list[PlannedStep]:
-        steps = []
-        while state.step is not None:
-            steps.append(state.step)
-            state = self._states[state.done_before][state.resident_before]
+    def _traced(self, last: PlannedStep) -> list[PlannedStep]:
+        """Return the steps up to the last one of all operations."""
+        steps, done = list[PlannedStep](), self.window.operations
+        step: PlannedStep | None = last
+        while step is not None:
+            steps.append(step)
+            done &= ~step.operations
+            step = self._states[done][step.resident][1]
         return steps[::-1]

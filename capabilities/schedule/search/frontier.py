@@ -16,7 +16,6 @@ from memplan.capabilities.cascade.core.access import FOUND_RUNS, FOUND_TO, N_FOU
 from memplan.capabilities.cascade.search.front import front
 from memplan.capabilities.schedule.answer import Proof
 from memplan.capabilities.schedule.search.downsets import (
-    Arc,
     Bounds,
     Found,
     OperationLine,
@@ -26,7 +25,6 @@ from memplan.capabilities.schedule.search.downsets import (
 from memplan.capabilities.schedule.search.exhaustion import MOST_OPERATIONS, exhausted
 from memplan.capabilities.schedule.search.ground import Ground
 from memplan.capabilities.schedule.search.nests import bits
-from memplan.capabilities.schedule.search.walks import StepCost
 
 _WHOLE = Bounds(groups=2000, longest=99, beam=2000, retained=3)
 _ALONG = Bounds(beam=4, retained=1)
@@ -47,29 +45,30 @@ def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[Pla
     if not is_complete:
         arcs, _ = _arcs(ground, best, _line_of(ground, best), _NEVER)
     nodes = {(0, 0): 0}
-    for node in sorted({arc.after for arc in arcs}, key=lambda node: (node[0].bit_count(), node)):
+    behind = {(done | step.operations, step.retained) for done, step in arcs}
+    for node in sorted(behind, key=lambda node: (node[0].bit_count(), node)):
         nodes[node] = len(nodes)
     known = {step.masks for step in best}
-    ways = list[tuple[Arc, StepCost]]()
-    for arc in sorted(arcs, key=lambda arc: arc.step.masks not in known):
-        if arc.step.masks in known or not ground.effort.is_over():
-            ways += ((arc, cost) for cost in ground.costs.ways(arc.step.masks))
+    ways = list[tuple[int, PlannedStep]]()
+    for done, step in sorted(arcs, key=lambda arc: arc[1].masks not in known):
+        if step.masks in known or not ground.effort.is_over():
+            ways += ((done, replace(step, cost=cost)) for cost in ground.costs.ways(step.masks))
         else:
             is_complete = False
-    unit = max(cost.value for _, cost in ways) * len(ground.graph.operations) / _MOST_SUM
+    unit = max(step.cost.value for _, step in ways) * len(ground.graph.operations) / _MOST_SUM
     found = np.zeros((len(ways), N_FOUND), np.int64)
-    for k, (arc, cost) in enumerate(ways):
-        other = cost.latency if ground.costs.objective == "traffic" else cost.traffic
-        found[k, :FOUND_RUNS] = nodes[arc.before], nodes[arc.after], cost.peak, cost.value / unit, other
+    for k, (done, step) in enumerate(ways):
+        ends = nodes[done, step.resident], nodes[done | step.operations, step.retained]
+        other = step.cost.latency if ground.costs.objective == "traffic" else step.cost.traffic
+        found[k, :FOUND_RUNS] = *ends, step.cost.peak, step.cost.value / unit, other
     order = np.argsort(found[:, FOUND_TO], kind="stable")
     chains = front(found[order], len(nodes) - 1)
-    rows = [[ways[order[row]] for row in chain.rows] for chain in chains]
-    return [[replace(arc.step, cost=cost) for arc, cost in row] for row in rows], is_complete
+    return [[ways[order[row]][1] for row in chain.rows] for chain in chains], is_complete
 
 
 def _arcs(
     ground: Ground, best: Sequence[PlannedStep], line: OperationLine | None, share: float
-) -> tuple[list[Arc], bool]:
+) -> tuple[list[tuple[int, PlannedStep]], bool]:
     """Return the steps between the states of the graph, or of a line of it, and whether these are all."""
     bounds, prices = _WHOLE if line is None else _ALONG, ground.prices(best)
     search = ground.search(StepWindow(ground.all), bounds, prices=prices, share=share, line=line, arcs=[])

@@ -20,7 +20,7 @@ from memplan.capabilities.schedule.search.downsets import (
     ScheduleEffort,
     StepWindow,
 )
-from memplan.capabilities.schedule.search.groups import Group, Relations, group_of
+from memplan.capabilities.schedule.search.groups import Relations
 from memplan.capabilities.schedule.search.nests import bits
 
 
@@ -41,14 +41,7 @@ class Ground:
         self.lower_bound = float(self.bounds.traffic if objective == "traffic" else self.bounds.latency)
         self.least = {} if objective == "traffic" else dict(enumerate(self.bounds.arithmetic))
         self.rng = random.Random(0)
-        self._groups: dict[int, Group] = {}
         self.all = (1 << len(graph.operations)) - 1
-
-    def group(self, operations: int) -> Group:
-        """Return the group of some operations; those of a schedule's steps come again and again."""
-        if operations not in self._groups:
-            self._groups[operations] = group_of(self.relations, operations)
-        return self._groups[operations]
 
     def wants_more(self, found: Found) -> bool:
         """Return True unless nothing better can be found."""

@@ -14,6 +14,23 @@ _HORIZONTAL = (4, 6, 8)
 """The sizes of groups of some readers of one tensor, beside all, all but one, and half of them."""
 
 
+@dataclass(frozen=True)
+class Group:
+    """A group, the operations that must be done before it, and the tensors that leave it.
+
+    Each that leaves has the operations outside that read it.
+    """
+
+    operations: int
+    needs: int
+    leaving: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def leaves(self) -> int:
+        """The tensors that leave, as a mask."""
+        return sum(1 << tensor for tensor, _ in self.leaving)
+
+
 @dataclass(frozen=True, eq=False)
 class Relations:
     """The operations before and beside others, as masks; those of the graph are in an order that respects them."""
@@ -72,6 +89,23 @@ class Relations:
         """Return the tensors, a mask, that have readers that are not done."""
         return sum(1 << t for t in bits(tensors) if self.readers[t] & ~done)
 
+    @cached_property
+    def _groups(self) -> dict[int, Group]:
+        return {}
+
+    def group(self, operations: int) -> Group:
+        """Return the group of some operations; those of a schedule's steps come again and again."""
+        if operations not in self._groups:
+            needs, leaving = 0, []
+            for o in bits(operations):
+                needs |= self.before[o]
+                output = self.graph.operations[o].output
+                outside = self.readers[output] & ~operations
+                if outside or self.outputs >> output & 1:
+                    leaving.append((output, outside))
+            self._groups[operations] = Group(operations, needs & ~operations, tuple(leaving))
+        return self._groups[operations]
+
     def is_convex(self, group: int) -> bool:
         """Return True if no operation outside a group is both after and before some of it."""
         up = down = 0
@@ -90,35 +124,6 @@ class Relations:
             waiting = around & group & ~reached
             reached |= waiting
         return reached == group
-
-
-@dataclass(frozen=True)
-class Group:
-    """A group, the operations that must be done before it, and the tensors that leave it.
-
-    Each that leaves has the operations outside that read it.
-    """
-
-    operations: int
-    needs: int
-    leaving: tuple[tuple[int, int], ...]
-
-    @cached_property
-    def leaves(self) -> int:
-        """The tensors that leave, as a mask."""
-        return sum(1 << tensor for tensor, _ in self.leaving)
-
-
-def group_of(relations: Relations, operations: int) -> Group:
-    """Return the group of some operations."""
-    needs, leaving = 0, []
-    for o in bits(operations):
-        needs |= relations.before[o]
-        output = relations.graph.operations[o].output
-        outside = relations.readers[output] & ~operations
-        if outside or relations.outputs >> output & 1:
-            leaving.append((output, outside))
-    return Group(operations, needs & ~operations, tuple(leaving))
 
 
 def grown(relations: Relations, window: int, most: int, longest: int) -> tuple[list[int], bool]:

@@ -131,7 +131,7 @@ def rebuilt(ground: Ground, masks: list[int], retained: list[int]) -> list[Plann
     steps, keeps = list[PlannedStep](), ground.target.keeps
     resident = done = 0
     for i, mask in enumerate(masks):
-        group, following = ground.group(mask), masks[i + 1] if i + 1 < len(masks) else 0
+        group, following = ground.relations.group(mask), masks[i + 1] if i + 1 < len(masks) else 0
         done |= mask
         stays = ground.relations.awaited(resident, done)
         for tensor, outside in group.leaving:
