@@ -1,156 +1,149 @@
 // First fit of buffers with rules of any kind: groups at fixed distances, pins, ranges, pages, conflicts by name.
 #pragma once
-#include "arena.hpp"
+#include <numeric>
+
 #include "instance.hpp"
+#include "pace.hpp"
+#include "pack.hpp"
 
 namespace memplan {
 
-// What is placed is gone through for each buffer: for some thousands of them.
+// Packs an instance in orders of its buffers: a group as a body, those with a pin before all others.
 class BodyPacker {
  public:
-  BodyPacker(Arena &arena, const OnePool &instance) : instance_(instance) {
-    member_first_ = arena.array<i64>(instance.n + 1);
-    member_ = arena.uncleared<i64>(instance.n);
-    placed_ = arena.uncleared<i64>(instance.n);
-    at_ = arena.uncleared<i64>(instance.n);
+  // Nothing may be called where the arena has failed.
+  BodyPacker(Arena &arena, const OnePool &instance)
+      : arena_(arena), instance_(instance), rules_(rules_of(arena, instance)), packer_(arena, rules_) {
+    for (Array<i64> *column : {&order_, &offset_, &body_first_, &next_, &filed_})
+      *column = arena.array<i64>(instance.n + 1);
+    is_pinned_ = arena.array<bool>(instance.n);
     if (arena.has_failed) return;
-    for (i64 i = 0; i < instance.n; ++i) ++member_first_[instance.lead[i] + 1];
-    for (i64 i = 0; i < instance.n; ++i) member_first_[i + 1] += member_first_[i];
-    for (i64 i = 0; i < instance.n; ++i) placed_[i] = member_first_[i];
-    for (i64 i = 0; i < instance.n; ++i) member_[placed_[instance.lead[i]]++] = i;
+    next_.fill(kAbsent);
+    for (i64 i = instance.n - 1; i >= 0; --i) {
+      const i64 lead = instance.lead[i];
+      is_pinned_[lead] |= instance.pin[i] != kAbsent;
+      if (lead != i) next_[i] = next_[lead], next_[lead] = i;
+    }
+    const Rows<i64> levels = arena.rows<i64>(64, 3);
+    for (i64 i = 0; i < instance.n && !arena.has_failed; ++i)
+      if (instance.lead[i] == i) find_grid(i, levels);
   }
 
   // Whether the pinned groups can all lie where they must, each of the others has a place by itself, and no group is at
   // odds with itself; else nothing fits. A place that is far to seek counts as one.
   template <class IsOver>
   bool can_fit(IsOver &&is_over) {
-    begin();
-    for (i64 lead = 0; lead < instance_.n && !is_over(); ++lead) {
-      if (instance_.lead[lead] != lead) continue;
+    const packing::PackOrder wanted = bodies([](i64 x) { return x; }, instance_.capacity);
+    packer_.begin(wanted);
+    for (i64 body = 0; body + 1 < wanted.body_first.size && !is_over(); ++body) {
+      const i64 lead = order_[body_first_[body]];
       if (!suits_itself(lead)) return false;
-      const i64 at = place_of(lead, instance_.capacity);
-      if (at == kAbsent) return false;
-      if (at >= 0 && pin_of(lead) != kAbsent && !put(lead, at)) return false;
+      const bool is_endless = instance_.capacity > kMostEnd && rules_.highest[lead] == kMostEnd;
+      if (packer_.find(body) == kAbsent && !packer_.has_given_up && !is_endless) return arena_.has_failed;
     }
+    for (i64 body = 0; body + 1 < wanted.body_first.size && is_pinned_[order_[body_first_[body]]]; ++body)
+      if (!packer_.place(body)) return arena_.has_failed;
     return true;
   }
 
   // Pack in an order; the largest end, or ABSENT where one would pass the limit, or where it is over.
   template <class IsOver>
   i64 pack(const u32 *order, i64 limit, i64 *offset, IsOver &&is_over) {
-    begin();
-    i64 work = 0;
-    for (int turn = 0; turn < 2; ++turn)  // those with a pin, then the others
-      for (i64 x = 0; x < instance_.n; ++x) {
-        const i64 lead = instance_.lead[order[x]];
-        if (at_[lead] != kAbsent || (pin_of(lead) != kAbsent) != (turn == 0)) continue;
-        i64 at = place_of(lead, limit);
-        while (at >= 0) {
-          const i64 raised = raised_by_placed(lead, at);
-          if (raised == at) break;
-          at = pin_of(lead) == kAbsent ? legal(lead, raised, limit) : kAbsent;
-          work += n_placed_;
-        }
-        if (at < 0) return kAbsent;
-        put(lead, at);
-        if ((work += n_placed_) > kPollWork) {
-          work = 0;
-          if (is_over()) return kAbsent;
-        }
-      }
+    const packing::PackOrder wanted = bodies([order](i64 x) { return static_cast<i64>(order[x]); }, limit);
+    Pace pace(is_over);
+    packer_.begin(wanted);
+    for (i64 body = 0; body + 1 < wanted.body_first.size; ++body)
+      if (!packer_.place(body) || pace(body_first_[body])) return kAbsent;
     i64 peak = 0;
-    for (i64 i = 0; i < instance_.n; ++i) {
-      offset[i] = at_[i];
-      peak = std::max(peak, at_[i] + instance_.size[i]);
+    for (i64 k = 0; k < instance_.n; ++k) {
+      offset[order_[k]] = offset_[k];
+      peak = std::max(peak, offset_[k] + instance_.size[order_[k]]);
     }
     return peak;
   }
 
  private:
-  static constexpr i64 kPollWork = 1 << 14, kTries = 10'000;
-  static constexpr i64 kFarAway = -3;  // a place may be there, and is too far to seek
+  static constexpr i64 kMostEnd = 2 * kLargest;
+  Arena &arena_;
   const OnePool &instance_;
-  Array<i64> member_first_, member_, placed_, at_;
-  i64 n_placed_ = 0;
+  packing::PackRules rules_;
+  packing::Packer packer_;
+  Array<i64> order_, offset_, body_first_;
+  Array<i64> next_;   // the next buffer of a group, after its lowest
+  Array<i64> filed_;  // the last order that a group is in
+  Array<bool> is_pinned_;
+  i64 orders_ = 0;
 
-  void begin() {
-    n_placed_ = 0;
-    at_.fill(kAbsent);
+  static packing::PackRules rules_of(Arena &arena, const OnePool &instance) {
+    packing::PackRules rules{};
+    rules.distance = instance.distance, rules.size = instance.size, rules.reserved = instance.reserved;
+    rules.first = instance.first, rules.start = instance.start, rules.end = instance.end;
+    rules.page = instance.page, rules.page_shift = instance.page_shift;
+    rules.pair_first = instance.pair_first, rules.pair = instance.pair;
+    for (Array<i64> *column : {&rules.lowest, &rules.highest, &rules.step}) *column = arena.array<i64>(instance.n);
+    rules.clearance = arena.array<i64>(instance.pair.size), rules.grid = arena.array<i64>(instance.pair.size);
+    rules.share_first = rules.border_first = arena.array<i64>(instance.n + 1);
+    if (!arena.has_failed) rules.grid.fill(1);
+    rules.width = std::max<i64>(1, instance.n_sets), rules.is_flat = true;
+    return rules;
   }
 
-  // The offset that pins give a group; ABSENT where it has none, below that where they are at odds.
-  i64 pin_of(i64 lead) const {
-    i64 found = kAbsent;
-    for (i64 x = member_first_[lead]; x < member_first_[lead + 1]; ++x) {
-      const i64 i = member_[x];
+  // Where a group may lie by the alignments, ranges and pins of its buffers.
+  void find_grid(i64 lead, const Rows<i64> &levels) {
+    i64 lowest = 0, step = 1, highest = kMostEnd, pin = kAbsent;
+    bool fits = true;
+    for (i64 i = lead; i != kAbsent; i = next_[i]) {
+      const i64 distance = instance_.distance[i], least = std::max<i64>(0, instance_.lowest[i] - distance);
+      const i64 stride = instance_.step[i];
+      const i64 wanted = least + floor_mod(instance_.residue[i] - distance - least, stride);
+      join(lowest, step, wanted, stride, levels);
+      fits = fits && (instance_.page[i] == 0 || instance_.size[i] <= instance_.page[i]);
+      highest = std::min(highest, instance_.limit[i] - instance_.size[i] - distance);
       if (instance_.pin[i] == kAbsent) continue;
-      const i64 at = instance_.pin[i] - instance_.distance[i];
-      if (at < 0 || (found != kAbsent && found != at)) return kAbsent - 1;
-      found = at;
+      const i64 at = instance_.pin[i] - distance;
+      fits = fits && at >= 0 && (pin == kAbsent || pin == at);
+      pin = at;
     }
-    return found;
+    if (is_pinned_[lead]) {
+      fits = fits && lowest <= pin && pin <= highest && (pin - lowest) % step == 0;
+      lowest = highest = pin;
+    }
+    rules_.lowest[lead] = lowest, rules_.step[lead] = step, rules_.highest[lead] = fits ? highest : lowest - 1;
   }
 
-  // The least offset of a group by itself; ABSENT where it has none.
-  i64 place_of(i64 lead, i64 limit) const {
-    const i64 pin = pin_of(lead);
-    if (pin == kAbsent) return legal(lead, 0, limit);
-    return pin >= 0 && pin <= kLargest && legal(lead, pin, limit) == pin ? pin : kAbsent;
+  // Make a grid what it has in common with another one; it begins above all ends where that is nothing.
+  static void join(i64 &lowest, i64 &step, i64 least, i64 stride, const Rows<i64> &levels) {
+    if (lowest < least) lowest += (least - lowest + step - 1) / step * step;
+    if (const i64 missing = floor_mod(least - lowest, stride); missing > 0) {
+      const i64 steps = packing::first_multiple(step, stride, missing, missing, levels);
+      lowest = steps < 0 || steps > (kMostEnd - lowest) / step ? kMostEnd + 1 : lowest + steps * step;
+    }
+    const i64 more = stride / std::gcd(step, stride);
+    step = more > kMostEnd / step ? kMostEnd : step * more;
   }
 
-  // The least offset of a group, not below `at`, at which each member keeps its own rules; ABSENT where one would end
-  // above the limit, FAR AWAY where none was found.
-  i64 legal(i64 lead, i64 at, i64 limit) const {
-    for (i64 tries = 0; tries < kTries; ++tries) {
-      const i64 before = at;
-      for (i64 x = member_first_[lead]; x < member_first_[lead + 1]; ++x) {
-        const i64 i = member_[x], size = instance_.size[i];
-        i64 mine = std::max(at + instance_.distance[i], instance_.lowest[i]);
-        mine += floor_mod(instance_.residue[i] - mine, instance_.step[i]);
-        if (const i64 page = instance_.page[i]; page > 0) {
-          if (size > page) return kAbsent;
-          const i64 place = floor_mod(mine + instance_.page_shift[i], page);
-          if (place + size > page) mine += page - place;
-        }
-        for (i64 row = 0; row < instance_.reserved.size; ++row)
-          if (instance_.reserved[row][0] < mine + size && mine < instance_.reserved[row][1])
-            mine = instance_.reserved[row][1];
-        if (mine > std::min(limit, instance_.limit[i]) - size) return kAbsent;
-        if (mine > 2 * kLargest) return kFarAway;
-        at = std::max(at, mine - instance_.distance[i]);
+  // The groups in the order of their first buffers.
+  template <class BufferOf>
+  packing::PackOrder bodies(BufferOf &&buffer_of, i64 limit) {
+    i64 at = 0, count = 0;
+    rules_.capacity = std::min(limit, kMostEnd);
+    ++orders_;
+    for (const bool is_pinned : {true, false})
+      for (i64 x = 0; x < instance_.n; ++x) {
+        const i64 lead = instance_.lead[buffer_of(x)];
+        if (is_pinned_[lead] != is_pinned || filed_[lead] == orders_) continue;
+        filed_[lead] = orders_, body_first_[count++] = at;
+        for (i64 i = lead; i != kAbsent; i = next_[i]) order_[at++] = i;
       }
-      if (at == before) return at;
-    }
-    return kFarAway;
+    body_first_[count] = at;
+    return {{order_.data, at}, {body_first_.data, count + 1}, false, {nullptr, 0}, offset_};
   }
 
-  // The offset to which what is placed raises a group: `at` where it is clear of all.
-  i64 raised_by_placed(i64 lead, i64 at) const {
-    for (i64 k = 0; k < n_placed_; ++k) {
-      const i64 j = placed_[k], low = at_[j], high = low + instance_.size[j];
-      for (i64 x = member_first_[lead]; x < member_first_[lead + 1]; ++x) {
-        const i64 i = member_[x], mine = at + instance_.distance[i];
-        if (low < mine + instance_.size[i] && mine < high && instance_.conflict(i, j))
-          return high - instance_.distance[i];
-      }
-    }
-    return at;
-  }
-
-  // Place a group; false where it would lie on something.
-  bool put(i64 lead, i64 at) {
-    if (raised_by_placed(lead, at) != at) return false;
-    for (i64 x = member_first_[lead]; x < member_first_[lead + 1]; ++x) {
-      at_[member_[x]] = at + instance_.distance[member_[x]];
-      placed_[n_placed_++] = member_[x];
-    }
-    return true;
-  }
-
+  // Whether no two of a group that conflict overlap.
   bool suits_itself(i64 lead) const {
-    for (i64 x = member_first_[lead]; x < member_first_[lead + 1]; ++x)
-      for (i64 y = member_first_[lead]; y < x; ++y) {
-        const i64 i = member_[x], j = member_[y], mine = instance_.distance[i], other = instance_.distance[j];
+    for (i64 i = lead; i != kAbsent; i = next_[i])
+      for (i64 j = lead; j != i; j = next_[j]) {
+        const i64 mine = instance_.distance[i], other = instance_.distance[j];
         if (mine < other + instance_.size[j] && other < mine + instance_.size[i] && instance_.conflict(i, j))
           return false;
       }

@@ -1,4 +1,6 @@
 // memplan_plan: compile, bound, quick orders, exact search.
+#include <optional>
+
 #include "asked.hpp"
 #include "bodies.hpp"
 #include "bounds.hpp"
@@ -67,11 +69,12 @@ class Plan {
   }
 
   void find_plan(Arena &arena, const OnePool &instance) {
-    BodyPacker packer(arena, instance);
-    if (arena.has_failed) return;
-    if (!instance.is_plain && !packer.can_fit(stop_)) {
-      best_.is_infeasible = !stop_.is_over();
-      return;
+    std::optional<BodyPacker> packer;
+    if (!instance.is_plain) {
+      packer.emplace(arena, instance);
+      if (arena.has_failed) return;
+      best_.is_infeasible = !packer->can_fit(stop_) && !stop_.is_over();
+      if (best_.is_infeasible || stop_.is_over() || arena.has_failed) return;
     }
     const i64 lifetimes = std::max(instance.n, instance.start.size);
     const i64 ceiling = ceiling_of(instance);
@@ -82,13 +85,13 @@ class Plan {
     for (i64 r = 0; r < instance.start.size; ++r) slots += instance.end[r] - instance.start[r];
     const bool is_exact = options_.work > 0 && !instance.has_joins && borders <= kMostBorders && slots <= kMostSlots &&
                           lifetimes <= (instance.is_plain ? kMostLifetimes : kMostWithRules);
-    pack_in_orders(arena, instance, packer, is_exact);
+    pack_in_orders(arena, instance, packer ? &*packer : nullptr, is_exact);
     if (best_.peak <= best_.goal || stop_.is_over() || arena.has_failed) return;
     if (is_exact) search_exactly(instance);
   }
 
   // Quick orders, and where nothing else follows, orders near them.
-  void pack_in_orders(Arena &arena, const OnePool &instance, BodyPacker &packer, bool is_exact_next) {
+  void pack_in_orders(Arena &arena, const OnePool &instance, BodyPacker *packer, bool is_exact_next) {
     Array<i64> start = instance.start, end = instance.end, tried = arena.array<i64>(1);
     const i64 n_sets = std::max<i64>(1, instance.n_sets);
     if (!instance.is_plain) {
@@ -105,13 +108,13 @@ class Plan {
     quick::QuickOrders orders(arena, task);
     if (arena.has_failed) return;
     const auto fit = [&](const quick::Rule &, const u32 *order, i64 limit, i64 *offset) {
-      return packer.pack(order, limit, offset, stop_);
+      return packer->pack(order, limit, offset, stop_);
     };
     result_.order = static_cast<int32_t>(instance.is_plain ? orders.pack(stop_) : orders.pack_by(stop_, fit));
     result_.orders = static_cast<int32_t>(tried[0]);
     best_.peak = orders.peak();
     if (!is_exact_next && !instance.is_plain && options_.work > 0 && best_.peak > best_.goal)
-      pack_at_random(arena, instance, packer);
+      pack_at_random(arena, instance, *packer);
   }
 
   void pack_at_random(Arena &arena, const OnePool &instance, BodyPacker &packer) {

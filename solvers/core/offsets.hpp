@@ -12,10 +12,10 @@ struct Page {
 // A body may lie at lowest + k * stride up to limit (k >= 0) where no page rule is broken. `levels` is scratch.
 struct Grid {
   i64 lowest, stride, limit;
-  const Page *pages;
-  i64 n_pages;
+  Array<Page> pages;
   Rows<i64> levels;
-  bool is_everywhere() const { return stride == 1 && n_pages == 0; }
+  mutable bool has_given_up = false;  // whether an offset was too far to seek
+  bool is_everywhere() const { return stride == 1 && pages.size == 0; }
 };
 
 // A list of what a body must keep clear of, sorted by address, as walked so far. It concerns `size` addresses,
@@ -68,7 +68,7 @@ inline i64 legal(i64 at, const Grid &grid) {
     at += waste;
   }
   int tries = 0;
-  for (i64 k = 0; k < grid.n_pages && at <= grid.limit;) {
+  for (i64 k = 0; k < grid.pages.size && at <= grid.limit;) {
     const Page &rule = grid.pages[k];
     const i64 place = place_in_page(at + rule.distance, rule.page, rule.shift);
     if (place + rule.size <= rule.page) {
@@ -78,7 +78,8 @@ inline i64 legal(i64 at, const Grid &grid) {
     const i64 steps = rule.size > rule.page ? kAbsent
                                             : first_multiple(grid.stride, rule.page, rule.page - place,
                                                              rule.page - place + (rule.page - rule.size), grid.levels);
-    if (++tries == kTries || steps < 0 || steps > (grid.limit - at) / grid.stride) return grid.limit + 1;
+    grid.has_given_up |= ++tries == kTries;
+    if (tries == kTries || steps < 0 || steps > (grid.limit - at) / grid.stride) return grid.limit + 1;
     at += steps * grid.stride;
     k = 0;
   }

@@ -8,8 +8,6 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.library import CORE
 from memplan.solvers.core.tables import Rows
 
-DONE, FULL = 1, 0
-
 
 class PackRules(NamedTuple):
     """The facts of one pool and of `n` buffers; all lengths and offsets in units.
@@ -48,37 +46,6 @@ class PackRules(NamedTuple):
     is_flat: bool
 
 
-class PackWorkspace(NamedTuple):
-    """The arrays that a pack works in.
-
-    Rows of lists say where a list begins in `items` or `runs`, how long it is, how long it may grow there. Of the
-    nodes of the tree, numbered from 1 as in a heap, the list at row v is of what covers node v's span, that at row
-    2 * leaves + v of whatever touches it. `runs` begins with the reserved ranges, and has rows left for the
-    neighbours of one body.
-    """
-
-    block_lists: Rows  # (blocks, 3): empty, with rows for all that can be filed there
-    node_lists: Rows  # (4 leaves, 3), zeros
-    items: Rows  # (rows, 4): low, high, start, end
-    runs: Rows  # (rows, 2): low, high
-    placed_at: I64  # (n,), ABSENT; or none, where no rule names another buffer
-    stamp: I64  # (2 leaves,), ABSENT
-    lows: I64  # (neighbours,)
-    highs: I64  # (neighbours,)
-    files: Rows  # (files, 4)
-    covers: Rows  # (nodes, 2)
-    above: Rows  # (nodes, 2)
-    walks: Rows  # (lists, 4)
-    alive: Rows  # (files, 2)
-    pages: Rows  # (members and their borders, 4)
-    levels: Rows  # (64, 3)
-    stands: I64  # (4,): see below
-
-
-BODY, TOP, NEEDED, NOW = range(4)
-"""The fields of `stands`: the next body, how full `runs` is, which length of it is wanted, and the last stamp."""
-
-
 class PackOrder(NamedTuple):
     """The `k` buffers to place, body by body, and their offsets."""
 
@@ -89,9 +56,8 @@ class PackOrder(NamedTuple):
     offsets: I64  # (k,), ABSENT
 
 
-pack = CORE.kernel("pack", tables=3)
-"""`pack(rules, workspace, wanted)`: place the buffers of an order, each once; return DONE, or FULL: to be called again
-with more rows for runs.
+pack = CORE.kernel("pack", tables=2)
+"""`pack(rules, wanted)`: place the buffers of an order, each once. Raises MemoryError where there is no memory.
 
 Each gets an offset, ABSENT where none is free. First fit takes the lowest, best fit the lowest of those which are
 shared, or else from where the body could be moved up least. Once flag[0] is not 0, the rest is ABSENT. No sum passes

@@ -43,6 +43,12 @@ class Growing {
     if (size < room_.size) room_[size++] = value;
   }
 
+  // Add so many that are not written yet.
+  void extend(i64 count) {
+    if (size + count > room_.size) reserve(2 * (size + count));
+    if (size + count <= room_.size) size += count;
+  }
+
   // Make room for so many in all; of what is not used, no page is touched.
   void reserve(i64 count) {
     const Array<T> larger = arena_.uncleared<T>(count);
@@ -54,6 +60,10 @@ class Growing {
   Array<T> array() const { return {room_.data, size}; }
   T *begin() const { return room_.data; }
   T *end() const { return room_.data + size; }
+  T &operator[](i64 at) const {
+    check_index(at, size);
+    return room_[at];
+  }
 
   i64 size = 0;
 

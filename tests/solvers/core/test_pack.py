@@ -7,7 +7,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.core.pack import PackOrder, PackRules, PackWorkspace, pack
+from memplan.solvers.core.pack import PackOrder, PackRules, pack
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.rigid_bodies import Body, Page
@@ -134,10 +134,6 @@ def alone(body: Body, size: int) -> int:
     columns = {name: column([value]) for name, value in given.items()}
     none = {name: column([]) for name in ("pair", "clearance", "grid", "share", "border")}
     firsts = {f"{name}_first": column([0, 0]) for name in ("pair", "share", "border")}
-    room = {name: np.zeros((8, 4), dtype=np.int64) for name in ("files", "covers", "above", "walks", "alive", "pages")}
-    room |= {"block_lists": np.array([[0, 0, 1]]), "node_lists": np.zeros((4, 3), dtype=np.int64)}
-    room |= {"items": np.zeros((1, 4), dtype=np.int64), "runs": np.zeros((64, 2), dtype=np.int64)}
-    words = {name: np.zeros(4, dtype=np.int64) for name in ("placed_at", "stamp", "lows", "highs", "stands")}
     rules = PackRules(
         **columns,
         **none,
@@ -151,8 +147,7 @@ def alone(body: Body, size: int) -> int:
         is_flat=True,
     )
     order = PackOrder(column([0]), column([0, 1]), False, RUNNING, np.full(1, ABSENT))
-    workspace = PackWorkspace(**room, **words, levels=np.zeros((64, 3), dtype=np.int64))
-    pack(Reference(rules), Reference(workspace), Reference(order))
+    pack(Reference(rules), Reference(order))
     return int(order.offsets[0])
 
 
