@@ -28,15 +28,17 @@ void give_back(void *arena, void *block, std::size_t) {
   std::free(block);
 }
 
-// Whether some offsets with a peak of at most `limit` and a cost of at most `cost` pass the check: by trying all.
+// Whether some offsets with a peak of at most `limit` and a cost of at most `cost` pass the check: by trying up to 20,000.
 bool can_fit(Case &c, std::int64_t limit, std::int64_t cost = INT64_MAX) {
   const std::size_t n = c.buffers.size();
   std::vector<std::int64_t> at(n, 0);
+  int left = 20'000;
   const memplan_problem problem = c.problem;
   const auto capacity_of = [&](std::size_t i) {
     return std::min(limit, problem.memory_count > 0 ? c.memories[c.memory_of[i]].capacity : problem.capacity);
   };
   const auto place = [&](auto &&self, std::size_t count) -> bool {
+    if (--left < 0) return false;
     memplan_problem part = problem;
     part.count = count, part.gap_count = part.pair_count = part.join_count = 0;
     while (part.gap_count < problem.gap_count && problem.gaps[part.gap_count].buffer < count) ++part.gap_count;
