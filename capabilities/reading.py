@@ -162,6 +162,8 @@ class Reader:
             self.warnings += self.imported.warnings
         if not is_model and self.options.alignment is not None:  # a model's buffers are, and padded
             found = aligned(found, self.options.alignment)
+        if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
+            return found
         return adapted(found, None if self.imported is None else self.imported.operations, self.options)
 
     def graph(self, data: bytes, name: str | None = None) -> OperationGraph:

@@ -13,12 +13,12 @@ from memplan.planner import __version__
 
 COMMANDS = {
     "fits": "local.fits",
-    "solvers": "solvers.solver_list",
+    "solvers": "solvers.doctor",
     "schema": "solvers.schema",
     "bench": "solvers.bench",
     "library": "solvers.library",
-    "serve": "service.serve",
-    "worker": "service.worker",
+    "serve": "service.serving",
+    "worker": "service.serving",
     "keys": "service.keys",
     "core": "solvers.core",
     "doctor": "solvers.doctor",

@@ -1,4 +1,4 @@
-"""Flags of commands made of the fields of models of options, and options made of what flags say."""
+"""Flags of commands: made of the fields of models of options, and those that several have; options made of them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from memplan.api.flag_names import SPELLED, dashed, spelled
 from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.formats import FORMATS
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.systems.model_options import size_text
 
@@ -80,6 +81,11 @@ def seconds(text: str | float) -> float:
     except (ValueError, KeyError):
         rule = "must be seconds, or a duration such as 10s, 500ms or 2min"
         raise typer.BadParameter(f"{rule}, got {shown(text)}") from None
+
+
+def seconds_limit(what: str) -> Any:
+    """Return the option of a time limit, which takes durations; `what` it is a limit of opens its help."""
+    return typer.Option(parser=seconds, metavar="SECONDS", help=f"{what}: 10, 10s, 500ms or 2min.")
 
 
 def argument(name: str, kind: Any, default: Any, **described: Any) -> inspect.Parameter:
@@ -166,3 +172,34 @@ def _bytes(text: str | int) -> int:
         return parse_size(str(text))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+TABLE, BROWSER = "table", "page"
+"""The ways to show an answer to people: a table, and besides a page in their browser."""
+SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
+
+QUIET = flag("quiet", bool, False, "--quiet", "-q", help="Say nothing but errors to people.")
+Host = Annotated[str, typer.Option(help="The address to listen on.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
+
+SERVER = flag(
+    *("server", str | None, None),
+    metavar="URL",
+    envvar="MEMPLAN_SERVER",
+    help="Let this service answer; MEMPLAN_KEY is for its key.",
+)
+SAVE_PLAN = flag("save_plan", str | None, None, metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")
+SAVE_BASELINE = flag(
+    "save_baseline", str | None, None, metavar="FILE", help="Write problem and plan here, whatever the check says."
+)
+
+
+class ListDisplay(StrEnum):
+    """The ways to show a list: for programs, or for people."""
+
+    json = "json"
+    table = "table"
+
+
+_AS_LIST = "A table on a terminal, else JSON."
+ListFormat = Annotated[ListDisplay | None, typer.Option("--format", help=_AS_LIST)]

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import typer
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.arguments import BROWSER, QUIET, SERVER, TABLE
-from memplan.api.cli.flags import flag, flags_of, options_given
+from memplan.api.cli.flags import BROWSER, QUIET, SERVER, TABLE, flag, flags_of, options_given
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
 from memplan.api.cli.running import INTERRUPTED, graceful_interrupts, run_in_thread, seconds_left
 from memplan.api.cli.streams import (

@@ -121,7 +121,9 @@ def plan(
     problem or of a similar one, as many buffers as can be stay where it has them, at a peak near the best one.
     A problem of shared objects is answered with objects. Of several plans, the others are in `others`.
     """
-    _check_several(problem, keep, options)
+    count, distance = options.several
+    if count > 1:
+        _refuse_several(problem, keep, options)
     running = control.begun(options)
     if isinstance(problem, ObjectsProblem):
         return share_objects(problem, running)
@@ -134,7 +136,6 @@ def plan(
         return _kept(problem, keep, options, control)
 
     report = None if running.report is silent else lambda progress: running.report(progress.facts())
-    count, distance = options.several
     if count == 1:
         return planned(problem, options, running, start=start, report=report)
     from memplan.capabilities.plan.differing import FIRST_SHARE, refuse_unless_priced, with_others
@@ -166,10 +167,8 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -
     )
 
 
-def _check_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
+def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
     """Raise OptionError where several plans are asked for beside what has one."""
-    if options.several[0] == 1:
-        return
     others = {"keep": keep, "profile": options.profile}
     given = [name for name, value in others.items() if value is not None]
     given += ["shared objects"] if isinstance(problem, ObjectsProblem) else []

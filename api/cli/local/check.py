@@ -9,8 +9,7 @@ from typing import Any
 
 from memplan.api.checks.reports import REPORTS
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.arguments import SAVE_BASELINE, SAVE_PLAN
-from memplan.api.cli.flags import flag
+from memplan.api.cli.flags import SAVE_BASELINE, SAVE_PLAN, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.check_folder import check_many
 from memplan.api.cli.streams import PAGE, format_for, suffix_of, write

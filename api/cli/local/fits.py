@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListFormat
+from memplan.api.cli.flags import ListFormat
 from memplan.api.cli.streams import (
     PAGE,
     PICTURE,

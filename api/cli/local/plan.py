@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memplan.api.cli.arguments import BROWSER, TABLE
-from memplan.api.cli.flags import argument, flag
+from memplan.api.cli.flags import BROWSER, TABLE, argument, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import certified_plan, open_page, plan_page, plan_picture
 from memplan.api.cli.streams import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memplan.api.cli.arguments import BROWSER, SAVE_PLAN, TABLE
+from memplan.api.cli.flags import BROWSER, SAVE_PLAN, TABLE
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import open_page, plan_page
 from memplan.api.cli.streams import PAGE, write

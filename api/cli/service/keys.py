@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListFormat
+from memplan.api.cli.flags import ListFormat
 from memplan.api.cli.streams import say, wants_table, write
 from memplan.planner.errors import OptionError, shown
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.cli.arguments import seconds_limit
+from memplan.api.cli.flags import seconds_limit
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 

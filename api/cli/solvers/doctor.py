@@ -1,4 +1,4 @@
-"""`memplan doctor`: what is installed, which code runs, and what to do where something is missing."""
+"""`memplan doctor` and `memplan solvers`: what is installed, which code runs, and what each solver can do."""
 
 from __future__ import annotations
 
@@ -9,11 +9,29 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from memplan.api.cli.streams import write
+from pydantic_core import to_json
+
+from memplan.api.cli.flags import ListFormat
+from memplan.api.cli.streams import wants_table, write
 from memplan.planner import __version__
 from memplan.planner.errors.extras import PACKAGES, install_line, is_installed
 from memplan.solvers.core.build import HERE, folders, is_built, library_of
 from memplan.solvers.core.library import REMEDY, Library
+
+
+def solvers(shown: ListFormat = None) -> None:
+    """List the solvers: what is installed, and what each can do."""
+    # Imported here: the doctor looks at what may be broken.
+    from memplan.api.reports.solver_facts import solver_facts
+
+    facts = solver_facts()
+    if wants_table(shown):
+        # Only people wait for the library that draws tables.
+        from memplan.api.cli.report import show_solvers
+
+        show_solvers(facts)
+        return
+    write(None, to_json({"solvers": facts}) + b"\n")
 
 
 def doctor() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListFormat, seconds_limit
+from memplan.api.cli.flags import ListFormat, seconds_limit
 from memplan.api.cli.streams import read_bytes, say, wants_table, write
 from memplan.planner.errors import OptionError
 

@@ -1,4 +1,4 @@
-"""`memplan worker`: run the jobs of a store."""
+"""`memplan serve` and `memplan worker`: answer requests over HTTP, and run the jobs of a store."""
 
 from __future__ import annotations
 
@@ -9,8 +9,29 @@ from typing import Annotated
 
 import typer
 
+from memplan.api.cli.flags import Host, Port
+from memplan.api.cli.running import Interrupted
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError
+
+
+def serve(
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    without_keys: Annotated[
+        bool, typer.Option("--without-keys", help="Need no key of callers, whatever can reach the address.")
+    ] = False,
+) -> None:
+    """Answer over HTTP until a signal says to stop.
+
+    On an address that others can reach, callers need a key, which `memplan keys add` makes.
+    """
+    from memplan.api.http.serving import server
+
+    try:
+        server.serve(host, port, without_keys)
+    except Interrupted:
+        return  # a server that was told to stop, and did, has done what it is for
 
 
 def worker(
