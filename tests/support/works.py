@@ -44,6 +44,11 @@ def wrong(_control: TaskControl) -> None:
     raise OptionError("size: must be small", "name: must be known")
 
 
+def wrong_at_length(_control: TaskControl) -> None:
+    """Be refused with a long sentence."""
+    raise OptionError(f"size: {20_000 * 'x'}")
+
+
 def faulty(_control: TaskControl) -> None:
     """Fail, with what a caller sent in the message."""
     raise KeyError("secret")

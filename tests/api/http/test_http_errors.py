@@ -329,7 +329,9 @@ def test_problems_are_not_logged(server: Running, caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.DEBUG):
         server.client.post("/v1/plan", json={"buffers": [{**BUFFER, "id": "secret"}]})
         server.client.post("/v1/plan", json={"buffers": [{**BUFFER, "id": "secret", "size": -1}]})
+        server.client.post("/v1/jobs", json={"buffers": [{**BUFFER, "id": "secret", "size": 9}]})
     assert "secret" not in caplog.text
+    assert "sha256:" not in caplog.text
 
 
 def answer_to_failing(error: Exception) -> httpx.Response:

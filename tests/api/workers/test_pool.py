@@ -46,6 +46,7 @@ def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildP
     ("run", "arguments", "error", "sentence"),
     [
         (works.wrong, (), OptionError, "size: must be small"),
+        (works.wrong_at_length, (), OptionError, "^size: x{20000}$"),
         (works.faulty, (), WorkFailedError, "memplan: KeyError in a worker; its log says where"),
         (works.too_much, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
         (works.forked, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
