@@ -14,8 +14,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from memplan.api.store.job import STATES, State
-from memplan.planner.model.plan import Plan
 from memplan.solvers.search.control import Deadline
+from memplan.solvers.search.result import SolveResult
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second, useless line for each counter
 COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -83,10 +83,11 @@ class Metrics:
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._request_seconds.labels(route).observe(seconds)
 
-    def solved(self, plan: Plan, *, solver: str, place: Place, seconds: float) -> None:
+    def solved(self, result: SolveResult, solver: str, place: Place) -> None:
         """Count a solve, by the solver of the request, the solver that made its plan, and the place where it ran."""
+        plan = result.plan
         made_by = (plan.solver or "none").partition(":")[0]
-        self._solve_seconds.labels(solver, made_by, place).observe(seconds)
+        self._solve_seconds.labels(solver, made_by, place).observe(result.elapsed_s)
         self._plans.labels(plan.status).inc()
         if plan.gap is not None:
             self._gap.observe(plan.gap)

@@ -20,11 +20,6 @@ class Options(PlanOptions):
 
     format: PlanFormatName | None = Field(None, description="How the plan is written, whatever the Accept header says.")
 
-    @property
-    def is_usual(self) -> bool:
-        """True where plans that were made before may answer."""
-        return self.solver == "auto" and not self.deterministic
-
 
 NO_OPTIONS = Options.model_construct()
 """The options where none are given."""

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 
 from memplan.api.options import Options
-from memplan.api.reports.plan_formats import write_plan
+from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import (
     JSON,
     PLAN,
@@ -47,7 +47,6 @@ TERMS = ("priority", "deadline_s")
 MOST_BUFFERS, MOST_CELLS, MOST_PAIRS = 5_000_000, 20_000_000, 100_000
 """The most buffers of a request, buffers times pools, and pairs that entries of `bank` make of few bytes."""
 _LEAST_COUNTED = 5_000
-_SHORT_CELLS = 3_000
 _FILE_PART = 8
 """A file that is no table, such as a model, may have so many times the bytes of another body."""
 M = TypeVar("M", bound=WireValue)
@@ -166,7 +165,7 @@ def _read_file(each: Input[Any], reader: Reader, file: SentFile, question: Quest
 
 def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
     """Write a plan in a format; one without placements is JSON in any case."""
-    return write_plan(plan, problem, plan_format if plan.status in ("optimal", "feasible") else "json")
+    return PLAN_FORMATS[plan_format if plan.status in ("optimal", "feasible") else "json"].write(plan, problem)
 
 
 def head_of(media: str, query: str) -> str:
@@ -219,11 +218,6 @@ def check_extent(extent: Extent) -> None:
     ):
         if number > most:
             raise TooLargeError(f"problem: {what} must be at most {most}, got {number}")
-
-
-def is_short(extent: Extent) -> bool:
-    """Return True where reading and compiling take less time than handing them to a thread."""
-    return extent.n_rows * extent.n_pools <= _SHORT_CELLS and not extent.n_expanded
 
 
 def most_bytes(media: str, settings: Settings) -> int:

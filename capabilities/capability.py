@@ -53,11 +53,6 @@ class SearchOptions(CapabilityOptions):
     deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
 
 
-def due(time_limit_s: float, started: float | None = None) -> Deadline:
-    """Return when the answer is due of a call that came at `started` of the monotonic clock, by default now."""
-    return Deadline.after(time_limit_s, started)
-
-
 @dataclass(frozen=True, eq=False)
 class Capability(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, and what entrances need of it.

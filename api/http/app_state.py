@@ -21,8 +21,7 @@ from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.answering import WorkService
-from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.cache.written_plans import WrittenPlans
+from memplan.api.service.cache.plan_cache import PlanCache, WrittenPlans
 from memplan.api.service.plan_service import PlanService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
@@ -138,22 +137,20 @@ class Service:
         await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 
-    async def run(self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True) -> T:
-        """Do work on so many bytes that is no search: here if it is short, else in a thread."""
-        if is_short and n_bytes <= SMALL_BYTES:
-            return work()
-        return await to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
+    async def run(
+        self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True, deadline: Deadline | None = None
+    ) -> T:
+        """Do work on so many bytes that is no search: here if it is short, else in a thread.
 
-    async def run_by(self, deadline: Deadline, work: Callable[[], T], n_bytes: int, *, is_short: bool) -> T:
-        """Do work as `run` does, on much one after the other.
-
-        Raises NotInTimeError soon after the deadline, and lets what comes later be lost.
+        With a deadline, work on much is done one after the other; raises NotInTimeError soon after it, and lets what
+        comes later be lost.
         """
         if is_short and n_bytes <= SMALL_BYTES:
             return work()
-        limiter = self._threads if n_bytes <= _LARGE_BYTES else self._for_large
+        is_large = deadline is not None and n_bytes > _LARGE_BYTES
+        limiter = self._for_large if is_large else self._threads
         try:
-            async with asyncio.timeout(max(0.0, deadline.left_s) + _GRACE_S):
+            async with asyncio.timeout(None if deadline is None else max(0.0, deadline.left_s) + _GRACE_S):
                 return await to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
         except TimeoutError:
             raise NotInTimeError("body: could not be read within its time limit") from None

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
@@ -191,6 +191,11 @@ class ScopeCheck(HTTPBearer):
 def may(scope: Scope) -> Any:
     """Return the dependency that admits callers with a scope, before anything of the body is read.
 
-    Routes then find the caller by `Caller.of(request)`.
+    Routes then find the caller by `caller_of(request)`.
     """
     return Depends(ScopeCheck(scope))
+
+
+def caller_of(request: Request) -> Caller:
+    """Return the caller of a request, on a route with `may(...)`."""
+    return cast(Caller, request.state.caller)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import anyio
 from starlette.requests import Request
 
+from memplan.api.http.auth import caller_of
 from memplan.api.refusals import FullError, TooSlowError
 from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, MediaTypeError, TooLargeError
-from memplan.api.store.caller import Caller
 from memplan.planner.errors import shown
 
 BODY_S = 30.0
@@ -90,7 +90,7 @@ async def read_body(request: Request, limit: int) -> bytes:
     """
     announced = request.headers.get("content-length", "")
     stream, share, body = request.stream(), request.state.body_share, bytearray()
-    share.key_id = Caller.of(request).key_id
+    share.key_id = caller_of(request).key_id
     try:
         if announced.isdecimal() and int(announced) > limit:
             raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}")

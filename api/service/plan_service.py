@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-from memplan.api.metrics import Metrics, Place
+from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.refusals import FullError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
@@ -106,7 +106,7 @@ class PlanService:
             result = None if quick is None else quick.begin()
             if result is not None and _is_enough(result):  # most of what is new, and the store need not be asked
                 self._metrics.looked_up("miss")
-                self._note(request, result, "server")
+                self._metrics.solved(result, options.solver, "server")
                 return await self._kept(request, result)
         known, start = await self._cached(problem)
         while (reason := reason_to_answer(known, start, options, problem.problem)) is None:
@@ -159,7 +159,7 @@ class PlanService:
             with anyio.move_on_after(max(0.0, request.deadline.left_s)):
                 best = await to_thread.run_sync(quick.finish, limiter=self._places)
             if best is not None:
-                self._note(request, best, "server")
+                self._metrics.solved(best, request.options.solver, "server")
                 if _is_enough(best):
                     return best
         if best is not None and request.deadline.left_s < _least_s(request.problem):
@@ -192,11 +192,8 @@ class PlanService:
         result = replace(found, elapsed_s=taken.passed_s)
         if result.stop_reason == "cancelled" and not cancelled.is_set():  # by the queue, for others that wait
             result = replace(result, stop_reason="time_limit")
-        self._note(request, result, "worker")
+        self._metrics.solved(result, options.solver, "worker")
         return result
-
-    def _note(self, request: PlanRequest, result: SolveResult, place: Place) -> None:
-        self._metrics.solved(result.plan, solver=request.options.solver, place=place, seconds=result.elapsed_s)
 
     async def _kept(self, request: PlanRequest, found: SolveResult) -> SolveResult:
         """Keep what was found, where it is better than what is known."""
@@ -244,9 +241,9 @@ async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadli
 
 def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, deadline: Deadline) -> Plan:
     """Return the plan of a result, with what lint finds in the problem and with the options that change it."""
-    answer = result.answer(options.deterministic, deadline.passed_s)
     more = {"findings": problem.findings, "options": options.recorded()}
-    return answer.model_copy(update={name: value for name, value in more.items() if value})
+    said = {name: value for name, value in more.items() if value}
+    return result.answer(options.deterministic, deadline.passed_s, said)
 
 
 def time_searched(result: SolveResult, options: SolveOptions) -> float:

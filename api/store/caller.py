@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
-
-from starlette.requests import Request
+from typing import Literal, get_args
 
 Scope = Literal["plan", "read", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -31,11 +29,6 @@ class Caller:
     def sees(self, key_id: str | None) -> bool:
         """Return True if the caller may see a key's jobs."""
         return self.sees_all or self.key_id == key_id
-
-    @classmethod
-    def of(cls, request: Request) -> Caller:
-        """Return the caller of a request, on a route with `may(...)`."""
-        return cast(Caller, request.state.caller)
 
 
 ANY_CALLER = Caller(key_id=None, name=None, scopes=frozenset(SCOPES))

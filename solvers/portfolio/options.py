@@ -137,6 +137,11 @@ class SolveOptions(WireValue):
     )
 
     @property
+    def is_usual(self) -> bool:
+        """True where plans that were made before may answer."""
+        return self.solver == "auto" and not self.deterministic
+
+    @property
     def weights(self) -> Mapping[str, float] | None:
         """The weight of a byte of each pool, where the sum is to be the least."""
         return self.profile if isinstance(self.profile, Mapping) else None

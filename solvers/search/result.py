@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from memplan.planner.bounds.lower_bound import Bound
@@ -37,13 +39,15 @@ class SolveResult:
     elapsed_s: float = 0.0
     has_failures: bool = False
 
-    def answer(self, deterministic: bool, elapsed_s: float | None = None) -> Plan:
+    def answer(
+        self, deterministic: bool, elapsed_s: float | None = None, more: Mapping[str, object] = MappingProxyType({})
+    ) -> Plan:
         """Return the plan with the reason why the search stopped and, unless no clock may show in it, the time.
 
         The time is that of the solve, or `elapsed_s`. A plan of a deterministic search says if it is reproducible; any
-        says that an engine failed meanwhile.
+        says that an engine failed meanwhile. `more` are further fields.
         """
-        update: dict[str, object] = {"stop_reason": self.stop_reason, "wall_time_s": None}
+        update: dict[str, object] = {"stop_reason": self.stop_reason, "wall_time_s": None, **more}
         if deterministic:
             update |= {"reproducible": self._disturbed_by is None, "disturbed_by": self._disturbed_by}
         else:

@@ -18,7 +18,7 @@ from starlette.responses import StreamingResponse
 
 from memplan.api.http.answers import Wanted
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth import may
+from memplan.api.http.auth import caller_of, may
 from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.openapi import BATCH_ANSWER, BATCH_REQUEST, NDJSON
 from memplan.api.http.problem_details import error_answer, error_answers, problem_details
@@ -30,11 +30,10 @@ from memplan.api.request_bodies import JSON, PLAN
 from memplan.api.requests import check_time_limit, head_of, parse_request, write_in
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
-from memplan.api.store.caller import Caller
 from memplan.capabilities.bodies import read_object
-from memplan.capabilities.capability import due
 from memplan.planner.errors import InputError, MemplanError, OptionError, shown
 from memplan.planner.model.plan import Plan
+from memplan.solvers.search.control import Deadline
 
 router = APIRouter()
 _JSON_FORMATS = [name for name, known in PLAN_FORMATS.items() if known.media_type == JSON]
@@ -60,7 +59,7 @@ async def batch(request: Request) -> Response:
     parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # what is wrong with the query is wrong with all
     body = await read_body(request, service.settings.max_body_bytes)
     lines = lines_of(body) if kind == NDJSON else iter(await service.run(partial(submissions_of, body), len(body)))
-    found = _Batch(service, lines, wanted, Caller.of(request).key_id)
+    found = _Batch(service, lines, wanted, caller_of(request).key_id)
     return StreamingResponse(_lines(request, found), media_type=NDJSON)
 
 
@@ -129,7 +128,8 @@ class _Batch:
             if cancelled.is_set():
                 raise UnavailableError("memplan: stopped before this one had its turn")
             compiled, options = await self.service.run(partial(self._read, line, about), len(line))
-            plan = await self.service.solving.plan(PlanRequest(compiled, options, due(inf), self.key_id), cancelled)
+            wanted = PlanRequest(compiled, options, Deadline.after(inf), self.key_id)
+            plan = await self.service.solving.plan(wanted, cancelled)
             written = await self.service.run(
                 partial(write_in, options.format or "json", plan, compiled.problem), len(line)
             )

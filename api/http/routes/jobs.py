@@ -11,7 +11,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth import may
+from memplan.api.http.auth import caller_of, may
 from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.job_models import (
     PATH,
@@ -31,7 +31,6 @@ from memplan.api.http.openapi import CHANGE_REQUEST, EVENTS_ANSWER, JOB_REQUEST
 from memplan.api.http.problem_details import error_answers
 from memplan.api.refusals import ConflictError
 from memplan.api.requests import most_bytes
-from memplan.api.store.caller import Caller
 from memplan.api.store.job import OPEN, Job
 from memplan.api.store.tables.jobs import JOB_ID
 from memplan.capabilities.bodies import read_object
@@ -59,7 +58,7 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
     The time limit counts from the start of the search, the deadline from now. The same request with the same
     `Idempotency-Key` is one job, however often it comes.
     """
-    service, caller = Service.of(request), Caller.of(request)
+    service, caller = Service.of(request), caller_of(request)
     media, query = media_type(request), request.scope["query_string"].decode("latin-1")
     settings, body = service.settings, await read_body(request, most_bytes(media, service.settings))
     once = None if idempotency_key is None else f"{caller.key_id or ''} {idempotency_key}"
@@ -79,7 +78,7 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
 async def listed(request: Request, query: JobQueryParameters) -> JobList:
     """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
     store = Service.of(request).store
-    return job_list(await store.briefly(partial(store.jobs.page, query, Caller.of(request))), query)
+    return job_list(await store.briefly(partial(store.jobs.page, query, caller_of(request))), query)
 
 
 @router.get(
@@ -163,7 +162,7 @@ async def job_of_caller(request: Request, job_id: str) -> Job:
     """Return a job that the caller may see; those of others are not there, for all that they are told."""
     store = Service.of(request).store
     job = await store.briefly(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None
-    if job is None or not Caller.of(request).sees(job.key_id):
+    if job is None or not caller_of(request).sees(job.key_id):
         raise HTTPException(404)
     return job
 

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from memplan.api.http.answers import Wanted, format_accepted, plan_response
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth import may
+from memplan.api.http.auth import caller_of, may
 from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.openapi import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
@@ -23,13 +23,12 @@ from memplan.api.metrics import LOOKUP
 from memplan.api.options import Options
 from memplan.api.refusals import NotInTimeError
 from memplan.api.request_bodies import JSON, PLAN
-from memplan.api.requests import ParsedRequest, check_time_limit, head_of, is_short, most_bytes, parse_request, write_in
+from memplan.api.requests import ParsedRequest, check_time_limit, head_of, most_bytes, parse_request, write_in
 from memplan.api.service.answering import answered
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
-from memplan.api.store.caller import Caller
 from memplan.api.store.tables.jobs import HASH
-from memplan.capabilities.capability import Capability, Control, due
+from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.reading import with_reading
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner import __version__
@@ -42,6 +41,8 @@ CACHE = "x-memplan-cache"
 """The header that says whether a plan was known: `hit` or `miss`."""
 _ROW_S = 2.5e-6
 """The least time that reading and compiling take for each row and each pair."""
+_SHORT_CELLS = 3_000
+"""Reading and compiling so many rows times pools take less time than handing them to a thread."""
 _PLAN_HASH = "plan_hash"
 
 
@@ -71,9 +72,9 @@ class _Call:
         if not asked.is_foreign and asked.capability.is_brief(asked.extent, asked.options):
             control = Control(self.deadline)
             work = partial(answered, asked, control)
-            found = await self.service.run_by(self.deadline, work, len(self.body), is_short=False)
+            found = await self.service.run(work, len(self.body), is_short=False, deadline=self.deadline)
         else:
-            sent, key_id = (asked.kind, self.head, self.body), Caller.of(self.request).key_id
+            sent, key_id = (asked.kind, self.head, self.body), caller_of(self.request).key_id
             found = await self.service.working.work(
                 sent, self.deadline, self.cancelled, key_id, counts_work=asked.options.counts_work
             )
@@ -84,15 +85,21 @@ class _Call:
     async def _plan(self, plan_format: str) -> Response:
         """Answer with a plan that is known, or searched for."""
         service, asked, n_bytes = self.service, self.asked, len(self.body)
+        extent, deadline = asked.extent, self.deadline
+        if extent.n_rows * _ROW_S > deadline.left_s:
+            return self._too_late()
+
+        def compiled_problem() -> CompiledProblem:
+            return CompiledProblem.of(asked.question()["problem"])
+
+        is_short = extent.n_rows * extent.n_pools <= _SHORT_CELLS and not extent.n_expanded
         try:
-            if asked.extent.n_rows * _ROW_S > self.deadline.left_s:
-                raise NotInTimeError("body: could not be read within its time limit")
-            compiled = await service.run_by(self.deadline, self._compiled, n_bytes, is_short=is_short(asked.extent))
+            compiled = await service.run(compiled_problem, n_bytes, is_short=is_short, deadline=deadline)
         except NotInTimeError:
             return self._too_late()
         assert isinstance(asked.options, Options)
         LOOKUP.set("miss")
-        wanted = PlanRequest(compiled, asked.options, self.deadline, Caller.of(self.request).key_id)
+        wanted = PlanRequest(compiled, asked.options, deadline, caller_of(self.request).key_id)
         plan = await service.solving.plan(wanted, self.cancelled)
         if asked.reading is not None:
             plan = with_reading(plan, asked.reader().options)
@@ -102,9 +109,6 @@ class _Call:
         if plan_format == "json" and plan.stop_reason == "proved" and asked.options.is_usual:
             service.written.keep(self.request.state.digest, content, plan.status)
         return response
-
-    def _compiled(self) -> CompiledProblem:
-        return CompiledProblem.of(self.asked.question()["problem"])
 
     def _too_late(self) -> Response:
         """Answer that nothing is known, since the problem could not be read in time."""
@@ -122,27 +126,30 @@ class _Call:
 def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response]]:
     """Return the function of a capability's route."""
 
+    kind = capability.name
+    is_plan = kind == PLAN
+
     async def call(request: Request) -> Response:
         service, arrived = Service.of(request), time.monotonic()
         wanted = Wanted.of(request, capability.answer)
         media = media_type(request)
         body = await read_body(request, most_bytes(media, service.settings))
-        plan_format = format_accepted(request) if capability.name == PLAN else "json"
+        plan_format = format_accepted(request) if is_plan else "json"
         head = head_of(media, wanted.query)
-        if capability.name == PLAN and plan_format == "json":
+        if is_plan and plan_format == "json":
             digest = request.state.digest = sha256(head.encode() + body).digest()
             if (known := service.written.find(digest)) is not None:
                 service.metrics.looked_up("hit")
                 response = plan_response(known.content(arrived), known.status, plan_format)
                 response.headers[CACHE] = "hit"
                 return await wanted.shape(request, capability, response)
-        asked = await service.run(partial(parse_request, capability.name, head, body, terms=()), len(body))
+        asked = await service.run(partial(parse_request, kind, head, body, terms=()), len(body))
         check_time_limit(asked.options, service.settings)
         if isinstance(asked.options, Options):
             if asked.options.format is None and plan_format != "json":
                 head = head_of(media, f"{wanted.query}&format={plan_format}")
             plan_format = asked.options.format or plan_format
-        deadline = due(asked.options.time_limit_s, arrived)
+        deadline = Deadline.after(asked.options.time_limit_s, arrived)
         try:
             async with service.caller(request) as cancelled:
                 one = _Call(service, request, head, body, asked, deadline, cancelled)
@@ -161,7 +168,7 @@ async def _with_old_plan(call: _Call, plan_format: str) -> _Call:
     keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or _PLAN_HASH not in keep:
         return call
-    caller, store, known = Caller.of(call.request), call.service.store, keep[_PLAN_HASH]
+    caller, store, known = caller_of(call.request), call.service.store, keep[_PLAN_HASH]
     if not (isinstance(known, str) and HASH.fullmatch(known)):
         raise OptionError(f"keep.{_PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {shown(known)}")
     old = await store.briefly(partial(store.jobs.plan_of_hash, known, caller))

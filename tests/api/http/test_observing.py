@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.metrics import Metrics
 from memplan.planner.model.plan import Plan
+from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import soon
 from tests.support.server import Running
 
@@ -76,8 +77,8 @@ def test_metrics_tell_what_there_is_now(server: Running) -> None:
 
 def test_solves_are_counted_by_solver_stage_and_place() -> None:
     metrics = Metrics()
-    metrics.solved(Plan(solver="greedy:size", gap=0.03), solver="auto", place="server", seconds=0.2)
-    metrics.solved(Plan(status="unknown"), solver="cp-sat", place="worker", seconds=2.0)
+    metrics.solved(SolveResult(Plan(solver="greedy:size", gap=0.03), elapsed_s=0.2), "auto", "server")
+    metrics.solved(SolveResult(Plan(status="unknown"), elapsed_s=2.0), "cp-sat", "worker")
     found = rendered(metrics)
     assert found["memplan_solve_seconds_count", "server", "greedy", "auto"] == 1
     assert found["memplan_solve_seconds_sum", "worker", "none", "cp-sat"] == 2.0

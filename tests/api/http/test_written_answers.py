@@ -6,7 +6,7 @@ import json
 
 import httpx
 
-from memplan.api.service.cache.written_plans import WrittenPlans
+from memplan.api.service.cache.plan_cache import WrittenPlans
 from tests.support.server import Running
 
 _ROWS = [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": ',"wall_time_s":1', "size": 4, "start": 1, "end": 3}]
