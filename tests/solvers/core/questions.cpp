@@ -31,8 +31,8 @@ int is_cancelled(void *context) {
   return ++asked.count == asked.ends;
 }
 
-enum Shape : int { kChain, kDense, kPairs, kGaps, kJoins, kPins, kShapes };
-constexpr const char *kNames[] = {"chain", "dense", "pairs", "gaps", "joins", "pins"};
+enum Shape : int { kChain, kDense, kPairs, kGaps, kJoins, kPins, kPrices, kShapes };
+constexpr const char *kNames[] = {"chain", "dense", "pairs", "gaps", "joins", "pins", "prices"};
 
 void draw_shape(Draw &d, Case &c, Shape shape, std::int64_t n) {
   const std::int64_t length = shape == kDense ? n / 2 : 12;
@@ -45,9 +45,13 @@ void draw_shape(Draw &d, Case &c, Shape shape, std::int64_t n) {
     if (shape == kPairs && row > 0) c.pairs.push_back({row, static_cast<std::size_t>(d.below(i))});
     if (shape == kJoins && i % 4 == 1) c.joins.push_back({row, row - 1, c.buffers[row - 1].size});
     if (shape == kPins && i % 50 == 0) b.pin = 64 * i;
+    for (std::int64_t k = 1; shape == kPrices && k < 12 && k <= i; ++k)
+      c.prices.push_back({row, row - static_cast<std::size_t>(k), 1 + d.below(4)});
     c.buffers.push_back(b);
   }
-  c.problem.buffers = c.buffers.data(), c.problem.count = c.buffers.size(), c.problem.capacity = MEMPLAN_UNLIMITED;
+  c.problem.prices = c.prices.data(), c.problem.price_count = c.prices.size();
+  c.problem.buffers = c.buffers.data(), c.problem.count = c.buffers.size();
+  c.problem.capacity = shape == kPrices ? 64 * 600 : MEMPLAN_UNLIMITED;
   c.problem.pairs = c.pairs.data(), c.problem.pair_count = c.pairs.size();
   c.problem.gaps = c.gaps.data(), c.problem.gap_count = c.gaps.size();
   c.problem.joins = c.joins.data(), c.problem.join_count = c.joins.size();
