@@ -24,14 +24,14 @@ def job(solver: str = "greedy", instance: str = "a.csv", seed: int = 1) -> Bench
     return BenchTask(instance, solver, seed, 1.0, 2**32)
 
 
-def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_rows_are_read_as_they_were_written_and_at_once(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     curve = (Moment(wall_time_s=0.0, lower_bound=60), Moment(wall_time_s=0.1, peak=64, lower_bound=60))
     rows = [result(peak=64, curve=curve), result("cbc", outcome="late")]
     with appending(path) as (_, file):
         for row in rows:
             write_result(file, row)
-    assert read_results(path) == rows
+        assert read_results(path) == rows
 
 
 def test_a_last_line_that_was_cut_off_is_run_again(tmp_path: Path) -> None:

@@ -176,6 +176,7 @@ def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
         (["-o", "report.html"], "page: needs a baseline, whose plan is shown beside this one"),
         (["-o", "nowhere/report.md"], "nowhere/report.md: no such directory: "),
         (["--baseline", "nothing.json"], "nothing.json: no such file or directory"),
+        (["--baseline-problem", MODEL], "baseline-problem: must come with a baseline"),
         (
             ["--views", "separate"],
             "{file}: dims, views, scratch: must be given for models only (tflite, onnx",

@@ -68,6 +68,17 @@ def test_a_job_is_submitted_followed_and_fetched(client: Client) -> None:
     assert plan.peak == 64
 
 
+def test_a_job_that_is_submitted_twice_is_one(client: Client) -> None:
+    first, second = (client.submit(TWO, idempotency_key="just-once") for _ in range(2))
+    assert first.id == second.id
+
+
+def test_jobs_are_listed_page_by_page(client: Client) -> None:
+    named = TWO.model_copy(update={"name": "pages"})
+    wanted = {client.submit(named).id for _ in range(3)}
+    assert {job.id for job in client.jobs(name="pages", limit=2)} == wanted
+
+
 def test_a_job_that_is_cancelled_keeps_its_best_plan(client: Client) -> None:
     job = client.submit(HARD, Options(time_limit_s=120))
     for event in client.events(job.id):

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
+from memplan.api.options import Options
+from memplan.capabilities.reading import ReadOptions
 from memplan.planner import __version__
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -123,6 +125,12 @@ def test_the_schema_names_every_call_and_its_examples_are_true(server: Running) 
                 body = {"content": example} if isinstance(example, str) else {"json": example}
                 answer = server.client.post(path, headers={"content-type": kind}, **body)
                 assert answer.status_code == 200, answer.text
+
+
+def test_options_in_the_schema_are_those_of_the_query(server: Running) -> None:
+    schema = server.client.get("/openapi.json").json()
+    asked = [one["name"] for one in schema["paths"]["/v1/plan"]["post"]["parameters"]]
+    assert asked == list(dict.fromkeys((*Options.model_fields, *ReadOptions.model_fields, "fields", "fail")))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -102,6 +102,7 @@ def test_a_wrong_table_is_told_line_and_column(server: Running, body: bytes, sta
             ['buffers[0].size: must be an integer, got "8" (did you mean 8, without quotes?)'],
         ),
         ({"buffers": [{**BUFFER, "length": 8}]}, ["buffers[0].length: is not a known field (did you mean size?)"]),
+        ({"buffers": {"a": 1}}, ['buffers: must be a list, got {"a": 1} (did you mean [{...}], a list of one?)']),
     ],
 )
 def test_a_wrong_problem_is_told_every_break(server: Running, content: object, sentences: list[str]) -> None:
@@ -265,6 +266,11 @@ def test_a_problem_sent_where_operations_are_asked_for_is_told(server: Running) 
         ("sweep", {"options": {"alignments": [8, [9]]}}, "alignments[1]: must be an integer, got [9]"),
         ("sweep", {}, 'sizes, changes, alignments: one of them is required, got none: as {"sizes": '),
         ("check", {"options": {"budget": ["1k"]}}, "budget: is not a known field (did you mean budgets?)"),
+        (
+            "compare",
+            {},
+            "file: must be a model file, got JSON: of a problem, `memplan plan FILE` and POST /v1/plan make",
+        ),
     ],
 )
 def test_what_is_meant_is_told_in_words_of_a_body(

@@ -86,6 +86,7 @@ def test_the_format_is_told_by_the_bytes_or_the_name(
     [
         (MODEL[:200], "", "model.buffers: must lie in the file (200 bytes)"),
         (MODEL, "alignment=0", "alignment: must be "),
+        (MODEL, "scratch=my_op", "scratch: must be OPERATOR=BYTES, as in my_op=1024, got "),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(server: Running, data: bytes, query: str, sentence: str) -> None:
