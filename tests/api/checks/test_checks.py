@@ -81,6 +81,7 @@ def test_nothing_to_plan_uses_nothing() -> None:
     ("texts", "sentence"),
     [
         (["sram=64"], 'budget: must name a pool of the problem (fast, slow), got "sram"'),
+        (["fast=64", "fast=65"], "budget: must be given once for each pool"),
     ],
 )
 def test_wrong_budgets_are_said(texts: list[str], sentence: str) -> None:

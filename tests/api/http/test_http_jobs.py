@@ -17,6 +17,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import HARD
+from tests.support.profiled import POOL_OF_Y, PROFILED
 from tests.support.server import Running, running
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
@@ -88,6 +89,12 @@ def test_its_plan_is_written_as_is_asked_for(server: Running) -> None:
     triples = submit(server, {"problem": PROBLEM_EXAMPLE, "options": {"format": "triples"}})
     ended(server, triples)
     assert server.client.get(triples["links"]["plan"]).json()[0] == ["conv1", "default", 0]
+
+
+def test_a_job_keeps_to_its_profile(server: Running) -> None:
+    job = submit(server, {"problem": PROFILED, "options": {"profile": "size"}})
+    ended(server, job)
+    assert server.client.get(job["links"]["plan"]).json()["placements"][1]["pool"] == POOL_OF_Y["size"]
 
 
 def test_a_table_is_a_job_too_and_terms_may_come_in_the_query(server: Running) -> None:
