@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
+from memplan.capabilities.cascade.c_program import write_cascade
 from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.operations.graph import OperationGraph
@@ -120,7 +120,7 @@ def beside_litert() -> None:
     for overlap in ("none", "sliding"):
         point = cascade(graph, CascadeOptions(overlap=overlap)).points[-1]
         with tempfile.TemporaryDirectory() as folder:
-            files = dict(write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), graph, "net"))
+            files = dict(write_cascade(point, graph, "net"))
             files["values.c"] = source_of(interpreter, graph).encode()
             for name, content in files.items():
                 (Path(folder) / name).write_bytes(content)

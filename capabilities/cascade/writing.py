@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
-from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
+from memplan.capabilities.cascade.c_program import write_cascade
 from memplan.capabilities.cascade.in_parts.write import RewritableModel, Rewriting, rewritable, rewritings
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.order.answer import OrderAnswer
@@ -66,10 +66,7 @@ def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping
     """Return the last point of a result as files of C by their names, which begin with `name`; raises InputError."""
     if result.conventions.pools:
         raise OptionError("--pool: must not be given for C, which has one arena")
-    point = result.points[-1]
-    return write_cascade(
-        PlacedCascade(point.cascade, point.offsets, point.peak, result.conventions.alignment), source, name
-    )
+    return write_cascade(result.points[-1], source, name, result.conventions.alignment)
 
 
 def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOptions) -> RewritableModel:

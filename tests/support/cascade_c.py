@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.capabilities.cascade.answer import CascadePoint
-from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
+from memplan.capabilities.cascade.c_program import write_cascade
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -205,7 +205,7 @@ def _windows(row: GraphOperation, x: Array, weights: Array) -> Any:
 
 def written(folder: Path, point: CascadePoint, values: Values, *, streamed: bool = False) -> list[Path]:
     """Write a point of a cascade in C with the values of a network and a main function; return the sources."""
-    files = dict(write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), values.graph, "net"))
+    files = dict(write_cascade(point, values.graph, "net"))
     files["values.c"] = values.source().encode()
     size = values.graph.size[0]
     files["main.c"] = MAIN.format(size=size, stream=STREAM if streamed else "").encode()

@@ -211,18 +211,6 @@ class AccessGraph:
     is_coarse: bool = False
 
     def __post_init__(self) -> None:
-        made: set[int] = set()
-        for position, row in enumerate(self.operations):
-            where = f"ops[{position}]"
-            for tensor in (*row.outputs, *(read.tensor for read in row.reads)):
-                if not 0 <= tensor < len(self.tensors):
-                    raise OperationsError(f"{where}: must name one of {len(self.tensors)} tensors, got {tensor}")
-            for read in row.reads:
-                if read.tensor not in made and self.maker[read.tensor] is not None:
-                    raise OperationsError(f"{where}: must read what is made before it, got tensor {read.tensor}")
-            if row.role != "barrier" and (len(row.outputs) != 1 or row.outputs[0] in made):
-                raise OperationsError(f"{where}: must make one new tensor, unless it is a barrier")
-            made.update(row.outputs)
         weights = sum(row.weights for row in self.operations)
         for what, found in (("bytes", sum(row.bytes for row in self.tensors)), ("bytes of constants", weights)):
             if found > MOST_BYTES:
@@ -338,10 +326,7 @@ def padded(channels: int, brick: int, element_bits: int) -> int:
 
 
 def reordered(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
-    """Return the graph whose k-th operation is `order[k]`; `origins` say which operation of the given graph each is.
-
-    Raises OperationsError for an order in which something is read before it is made.
-    """
+    """Return the graph whose k-th operation is `order[k]`; `origins` say which operation of the given graph each is."""
     return replace(
         graph,
         operations=tuple(graph.operations[v] for v in order),

@@ -28,7 +28,6 @@ from memplan.capabilities.cascade.access.layouts import (
     pixels_of,
     reshaped_layout,
 )
-from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.graph_facts import Shape, bits_of
 
@@ -40,10 +39,7 @@ def access_graph(graph: OperationGraph, *, brick: int = 1) -> AccessGraph:
     """Return the access maps of a graph whose operations run in their given order.
 
     An operation whose maps do not follow from its facts is a barrier. Channels are padded to a multiple of `brick`.
-    Raises OperationsError for a brick below 1.
     """
-    if not 1 <= brick <= 1 << 20:
-        raise OperationsError(f"brick: must be from 1 to {1 << 20} channels, got {brick}")
     return _Reading(graph, brick).run()
 
 
@@ -146,14 +142,11 @@ class _Reading:
         return AccessOperation(kind, reads, row.outputs, role, found.macs, weights, sums, 0, name, partial=partial)
 
     def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
-        """Return the multiplications of a matrix product that runs whole; other barriers count none."""
-        if row.kind not in ("fully_connected", "matmul") or not read or len(row.outputs) != 1:
+        """Return the multiplications of a fully connected layer that runs whole; other barriers count none."""
+        if row.kind != "fully_connected" or not read or len(row.outputs) != 1:
             return 0
-        into, out = (self._elements(tensor) for tensor in (row.inputs[read[0]], row.outputs[0]))
-        return into * out if row.kind == "fully_connected" else 0
-
-    def _elements(self, tensor: int) -> int:
-        return self.graph.size[tensor] * 8 // self._bits(tensor)
+        around = row.inputs[read[0]], row.outputs[0]
+        return prod(self.graph.size[tensor] * 8 // self._bits(tensor) for tensor in around)
 
     def _facts(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
         """Return what is known of an operation; raises UnknownAccess where that is not enough to run it in parts."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 
 from memplan.capabilities.cascade.access.from_graph import split_apart
-from memplan.capabilities.cascade.c_program.program import PlacedCascade as PlacedCascade
+from memplan.capabilities.cascade.answer import CascadePoint
 from memplan.capabilities.cascade.c_program.program import StripedLoops
 from memplan.capabilities.cascade.c_program.reference import reference_of
 from memplan.planner.errors import OptionError
@@ -19,17 +19,17 @@ KERNELS = (
 )
 
 
-def write_cascade(placed: PlacedCascade, source: OperationGraph, stem: str) -> Mapping[str, bytes]:
-    """Return files by their names: `stem.c` runs the cascade and calls a function for each operation.
+def write_cascade(point: CascadePoint, source: OperationGraph, stem: str, alignment: int = 1) -> Mapping[str, bytes]:
+    """Return files by their names: `stem.c` runs the cascade of a point and calls a function for each operation.
 
     `stem_reference.c` has these functions for the kinds that there are reference kernels for; the values of their
     constants are declared in `stem_values.h`. `source` is the graph that the cascade is of. Raises OptionError for
     batches of several images.
     """
-    if placed.cascade.graph.layout == "batches":
+    if point.cascade.graph.layout == "batches":
         raise OptionError("batch: must be 1 for C, whose functions make rows of one image")
     prefix = prefix_of(stem)
-    program = StripedLoops(placed, prefix)
+    program = StripedLoops(point, alignment, prefix)
     reference, values = reference_of(split_apart(source), program.called, prefix)
     found = {
         f"{prefix}.h": program.header(),

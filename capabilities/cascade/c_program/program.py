@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
+from memplan.capabilities.cascade.answer import CascadePoint
 from memplan.capabilities.cascade.regions.regions import (
-    Cascade,
     CascadeRegion,
+    Line,
     Span,
     Stripes,
     held_name,
     is_accumulated,
+    line_through,
     sums_name,
     sums_of,
     whole_name,
@@ -26,38 +25,15 @@ LEAST_ALIGNMENT = 16
 _ALL_CHANNELS = "0, INT32_MAX"
 
 
-class Line(NamedTuple):
-    """The number clamp(slope * y + offset, low, high) of step y."""
-
-    slope: int
-    offset: int
-    low: int
-    high: int
-
-    def at(self, step: int) -> int:
-        """Return the number of a step."""
-        return min(max(self.slope * step + self.offset, self.low), self.high)
-
-
-@dataclass(frozen=True)
-class PlacedCascade:
-    """A cascade whose buffers have places: offsets by their names, in an arena of `peak` bytes."""
-
-    cascade: Cascade
-    offsets: Mapping[str, int]
-    peak: int
-    alignment: int = 1
-
-
 class StripedLoops:
-    """Writes the loops of a cascade; `called` are the functions that they call, by what they do for which operation.
+    """Writes the loops of a point; `called` are the functions that they call, by what they do for which operation.
 
     Functions are known by the operation of the graph that was given, so that one that runs again is called again.
     """
 
-    def __init__(self, placed: PlacedCascade, prefix: str) -> None:
-        self.placed, self.prefix = placed, prefix
-        self.cascade, self.graph = placed.cascade, placed.cascade.graph
+    def __init__(self, point: CascadePoint, alignment: int, prefix: str) -> None:
+        self.point, self.alignment, self.prefix = point, alignment, prefix
+        self.cascade, self.graph = point.cascade, point.cascade.graph
         self.called: dict[tuple[int, str], None] = {}
         self.streams: dict[str, str] = {}
         self._views: dict[str, str] = {}
@@ -72,7 +48,7 @@ class StripedLoops:
         places = [*self._places("INPUT", inputs), *self._places("OUTPUT", outputs)]
         calls = [self._declared(v, what) for v, what in self.called]
         body = [
-            f"#define {name.upper()}_ARENA_SIZE {max(1, self.placed.peak)}u\n",
+            f"#define {name.upper()}_ARENA_SIZE {max(1, self.point.peak)}u\n",
             f"extern unsigned char {name}_arena[{name.upper()}_ARENA_SIZE];\n\n",
             "/* Rows of pixels with all channels (NHWC), in the arena. */\n",
             *places,
@@ -89,7 +65,7 @@ class StripedLoops:
 
     def source(self) -> str:
         """Return the source: the arena, where all buffers are, and a function for each region."""
-        aligned = max(LEAST_ALIGNMENT, self.placed.alignment)
+        aligned = max(LEAST_ALIGNMENT, self.alignment)
         runs = "".join(f"  region_{number}();\n" for number in range(len(self._body)))
         return "".join(
             [
@@ -107,7 +83,7 @@ class StripedLoops:
             row = self.graph.tensors[tensor]
             macro = f"{self.prefix.upper()}_{what}_{k}"
             yield f"/* {in_comment(row.name)}: {row.rows} x {row.columns} pixels of {row.pixel} bytes */\n"
-            yield f"#define {macro} ({self.prefix}_arena + {self.placed.offsets[whole_name(tensor)]}u)\n"
+            yield f"#define {macro} ({self.prefix}_arena + {self.point.offsets[whole_name(tensor)]}u)\n"
             yield f"#define {macro}_SIZE {row.bytes}u\n"
 
     def _declared(self, v: int, what: str) -> str:
@@ -176,7 +152,7 @@ class StripedLoops:
         sink = self.graph.operations[last].outputs[0]
         # Those that have a place of their own; else the output is where they are.
         buffer = sums_name(number, sink) if sums_of(self.graph, region) else whole_name(sink)
-        sums = f"{self.prefix}_arena + {self.placed.offsets[buffer]}u"
+        sums = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         view, reads = self._view(number, region, sink), self._reads(number, region, last)
         after = "  " + self._call(last, "end", f"{_list([view])}, {reads}, {sums}")
         if sink in self.cascade.streamed:
@@ -258,7 +234,7 @@ class StripedLoops:
         )
 
     def _named(self, buffer: str, name: str, size: tuple[int, int, int], kept: Span) -> str:
-        place = f"{self.prefix}_arena + {self.placed.offsets[buffer]}u"
+        place = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         numbers = ", ".join(map(str, (*size, *kept, 0)))
         self._views[name] = f"static const memplan_view {name} = {{{place}, {numbers}}};\n"
         return name
@@ -297,7 +273,7 @@ def _expression(line: Line, step: str) -> str:
     if line.slope == 0:
         return str(line.at(0))
     sign = "-" if line.offset < 0 else "+"
-    return f"memplan_clamp({line.slope} * {step} {sign} {abs(line.offset)}, {line.low}, {line.high})"
+    return f"memplan_clamp({line.slope} * {step} {sign} {abs(line.offset)}, 0, {line.top})"
 
 
 def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
@@ -307,35 +283,10 @@ def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
     """
     some = {step: span for step, span in enumerate(spans) if span[0] < span[1]}
     if not some:
-        return Line(0, 0, 0, 0), Line(0, 0, 0, 0)
+        return Line(0, 0, 0), Line(0, 0, 0)
     top = max(end for _, end in some.values())
-    for end in _candidates({step: span[1] for step, span in some.items()}, top):
-        for first in _candidates({step: span[0] for step, span in some.items()}, top):
-            if all(
-                (first.at(y), end.at(y)) == span or (y not in some and first.at(y) >= end.at(y))
-                for y, span in enumerate(spans)
-            ):
-                return first, end
-    return None
-
-
-def _candidates(wanted: dict[int, int], top: int) -> Iterator[Line]:
-    """Yield lines through numbers of steps: constant, or through two neighbours between the lowest and the highest."""
-    least, most = min(wanted.values()), max(wanted.values())
-    steps = sorted(wanted)
-    if least == most:
-        yield Line(0, least, 0, top)
-        # From here on: a line that is there before the first step of all that is made.
-    for high in dict.fromkeys((most, top)):
-        slopes = dict.fromkeys(
-            (wanted[b] - wanted[a]) // (b - a)
-            for a, b in itertools.pairwise(steps)
-            if wanted[a] < wanted[b] and (wanted[b] - wanted[a]) % (b - a) == 0
-        )
-        # Ranges that borders cut on both sides have few slopes; a table serves where these are not exact.
-        for slope in list(slopes)[:4]:
-            inner = [y for y in steps if 0 < wanted[y] < high] or steps
-            for y in (inner[0], inner[-1]):
-                line = Line(slope, wanted[y] - slope * y, 0, high)
-                if all(line.at(step) == number for step, number in wanted.items()):
-                    yield line
+    first, end = (line_through({step: span[k] for step, span in some.items()}, top) for k in (0, 1))
+    if first is None or end is None:
+        return None
+    is_exact = all(y in some or first.at(y) >= end.at(y) for y in range(len(spans)))
+    return (first, end) if is_exact else None

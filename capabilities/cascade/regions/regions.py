@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
@@ -26,31 +26,49 @@ def is_none(value: object) -> bool:
     return value is None
 
 
+class Line(NamedTuple):
+    """The number clamp(slope * y + offset, 0, top) of step y."""
+
+    slope: int
+    offset: int
+    top: int
+
+    def at(self, step: int) -> int:
+        """Return the number of a step."""
+        return min(max(self.slope * step + self.offset, 0), self.top)
+
+
+def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
+    """Return the line through the numbers of some steps, by rising steps; None where there is none that is exact."""
+    steps = list(numbers)
+    rises = [step for step in steps if 0 < numbers[step] < top]
+    first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
+    slope = (numbers[last] - numbers[first]) // max(1, last - first)
+    line = Line(slope, numbers[first] - slope * first, top)
+    return line if all(line.at(step) == number for step, number in numbers.items()) else None
+
+
 def spans_of(ranges: Any) -> Any:
     """Return the ranges that a line or a table says, as `_closed_form` writes them."""
     if not isinstance(ranges, Mapping):
         return ranges
     if "table" in ranges:
         return tuple((int(a), int(b)) for a, b in ranges["table"])
-    line = [ranges["A"] * y + ranges["B"] for y in range(min(ranges["steps"], _MOST_STEPS))]
-    ends = [min(max(0, end), ranges["top"]) for end in line]
+    line = Line(ranges["A"], ranges["B"], ranges["top"])
+    ends = [line.at(y) for y in range(min(ranges["steps"], _MOST_STEPS))]
     return tuple((a, b) if a < b else (0, 0) for a, b in zip([0, *ends], ends, strict=False))
 
 
 def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
-    """Return ranges as clamp(A * y + B, 0, top) of their ends, where each begins where the one before it ends."""
+    """Return ranges as the line of their ends, where each begins where the one before it ends."""
     ends = [b for _, b in spans]
     top = max(ends, default=0)
-    rises = [(y, b) for y, b in enumerate(ends) if 0 < b < top]
     follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
-    if follows and ends == sorted(ends):
-        (y0, b0), (y1, b1) = (rises[0], rises[-1]) if len(rises) > 1 else ((0, 0), (0, 0))
-        if y1 > y0 and (b1 - b0) % (y1 - y0) == 0:
-            a = (b1 - b0) // (y1 - y0)
-            base = b0 - a * y0
-            if ends == [min(max(a * y + base, 0), top) for y in range(len(ends))]:
-                return {"A": a, "B": base, "top": top, "steps": len(ends)}
-    return {"table": spans}
+    rises = sum(0 < end < top for end in ends) > 1
+    line = line_through(dict(enumerate(ends)), top) if follows and rises else None
+    if line is None:
+        return {"table": spans}
+    return {"A": line.slope, "B": line.offset, "top": line.top, "steps": len(ends)}
 
 
 Spans = Annotated[
@@ -65,12 +83,6 @@ class Stripes(Answer):
     rows: Spans
     columns: Spans
     channels: Spans = Field((), exclude_if=lambda spans: not spans)
-
-    @classmethod
-    def of_axes(cls, axes: Iterable[tuple[Span, ...]]) -> Stripes:
-        """Return the ranges of rows and of columns."""
-        rows, columns = axes
-        return cls(rows=rows, columns=columns)
 
 
 class Slide(Answer):

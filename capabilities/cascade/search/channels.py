@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.core.access import KIND_CHANNELS, N_FOUND, Access
 from memplan.capabilities.cascade.regions.regions import Span
 from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.tables import rounded_up
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
@@ -34,10 +35,12 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
     """Return the regions along channels within operations [first, j) that end with the last, in such steps."""
     first, j = ends
     row = graph.operations[j - 1]
-    parts = []
+    parts, cut = list[Rows](), [(row.outputs[0], False)]
     # The last operation may make channels one by one, or add up ranges of those that it reads.
-    for adds_up in (False, True):
-        channels = _channels(graph, row, adds_up)
+    if row.partial:
+        cut.append((row.reads[0].tensor, True))
+    for tensor, adds_up in cut:
+        channels = graph.tensors[tensor].channels
         tile = np.array([size for size in tiles if size < channels], np.int64)
         if len(tile):
             parts.append(
@@ -46,19 +49,12 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
     return np.concatenate(parts) if parts else np.zeros((0, N_FOUND), np.int64)
 
 
-def _channels(graph: AccessGraph, row: AccessOperation, adds_up: bool) -> int:
-    """Return the channels along which a region may be cut that ends with an operation; 0 where it may not."""
-    if row.role == "barrier" or (adds_up and not row.partial):
-        return 0
-    return graph.tensors[row.reads[0].tensor if adds_up else row.outputs[0]].channels
-
-
 def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Growing) -> Rows:
     """Return the regions of two operations and more, grown backwards while each channel is made of the same one."""
     j, last = cut.j, graph.operations[cut.j - 1]
     sink = last.outputs[0]
     sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0
-    rounded = -(-sums // options.alignment) * options.alignment
+    rounded = rounded_up(sums, options.alignment)
     inside = rounded or int(tables.whole[sink])
     after = rounded + int(tables.live[j]) + (int(tables.whole[sink]) if tables.last[sink] < j else 0) if sums else 0
     macs, fixed = graph.macs_of(j - 1), last.weights + graph.tensors[sink].bytes
@@ -92,15 +88,15 @@ def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Gr
 
 def _may_grow(graph: AccessGraph, cut: _Growing, v: int) -> bool:
     """Return True if an operation makes channels that those behind it in the region take one by one."""
-    row = graph.operations[v]
-    if row.role == "barrier" or graph.tensors[row.outputs[0]].channels != cut.channels:
+    (tensor,) = graph.operations[v].outputs
+    if graph.tensors[tensor].channels != cut.channels:
         return False
     reads = [
         (reader, read)
-        for reader in graph.readers[row.outputs[0]]
+        for reader in graph.readers[tensor]
         if reader < cut.j
         for read in graph.operations[reader].reads
-        if read.tensor == row.outputs[0]
+        if read.tensor == tensor
     ]
     return bool(reads) and all(
         read.channels == "same" or (cut.adds_up and reader == cut.j - 1) for reader, read in reads

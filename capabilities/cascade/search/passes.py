@@ -106,11 +106,8 @@ def with_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
     return repeated(graph, {one.late: one.operations for one in passes})
 
 
-def several_passes(given: Variant, search: Callable[[AccessGraph], Rows], highest: int) -> SeveralPasses | None:
-    """Return the chains through a graph and those with second passes; None where there is no place for any.
-
-    Regions with a peak above the `highest` are left out.
-    """
+def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
+    """Return the chains through a graph and those with second passes; None where there is no place for any."""
     sets = list(_sets_of(given.graph))
     # Twice the graph must be within the limits of one.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
@@ -118,7 +115,6 @@ def several_passes(given: Variant, search: Callable[[AccessGraph], Rows], highes
         return None
     every: list[Sequence[Pass]] = [(), *sets]
     founds = [given.found, *(search(with_passes(given.graph, passes)) for passes in sets)]
-    founds = [found[found[:, FOUND_PEAK] <= highest] for found in founds]
     numbers, count = _numbered(given.graph, every)
     rows, sources = [], []
     for which, found in enumerate(founds):
@@ -249,9 +245,7 @@ def with_repeats(
     current = given
     if is_over():
         return
-    # The given graph has a chain of the fewest multiplications, above whose peak only traffic can be less.
-    highest = given.chains[0].peak if given.chains and "traffic" not in options.objectives else 2**62
-    passes = several_passes(given, lambda graph: RegionSearch(graph, options, windows=windows).run(is_over), highest)
+    passes = several_passes(given, lambda graph: RegionSearch(graph, options, windows=windows).run(is_over))
     least = None if passes is None or not passes.is_new else passes.least(most)
     if passes is not None and least is not None:
         yield passes

@@ -59,21 +59,14 @@ class Planning:
             self._run_in_pools(search)
             return
         starts = [(self.options, search)]
-        # Slides that follow each other may not all be had at once.
-        apart = self.options.model_copy(update={"overlap": "none"})
-        ways = [self.options, apart] if self.options.is_sliding else [self.options]
-        # What comes in pieces may be whole, too, and then other orders and repeats are found.
-        ways += [how.model_copy(update={"input": "resident"}) for how in ways if how.input == "streamed"]
-        starts += [(how, RegionSearch(self.graph, how, windows=search.windows)) for how in ways[1:]]
+        if self.options.is_sliding:
+            # Slides that follow each other may not all be had at once.
+            apart = self.options.model_copy(update={"overlap": "none"})
+            starts.append((apart, RegionSearch(self.graph, apart, windows=search.windows)))
         variants = list[tuple[CascadeOptions, Variant]]()
         for how, looked in starts:
             variants.append((how, variant_of(self.graph, looked, partial(self.is_over, "regions"))))
             self.add(*variants[-1])
-        # A whole input that needs more than its pieces do is not followed further.
-        peaks = [min((one.peak for one in start.chains if one.macs <= self.most), default=0) for _, start in variants]
-        pairs = list(zip(variants, peaks, strict=True))
-        least = max(peak for (how, _), peak in pairs if how.input == self.options.input)
-        variants = [way for way, peak in pairs if way[0].input == self.options.input or peak <= least]
         again = partial(self.is_over, "repeats")
         for how, start in [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]:
             for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
@@ -81,7 +74,6 @@ class Planning:
                 self.add(how, variant)
                 if isinstance(variant, SeveralPasses) and not after:
                     self._in_orders_of_passes(how, search.windows, start, variant)
-        self.points = self.best()
         self.baseline = self._without_rolling()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:

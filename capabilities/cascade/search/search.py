@@ -260,7 +260,8 @@ class RegionSearch:
         self._answer[1:] = 0
         found = self._found[: self._answer[COUNT]]
         if not self.graph.is_coarse and self.options.stripe is None:
-            most = max(row.channels for row in (self.graph.tensors[t] for t in self._around(j)))
+            row = self.graph.operations[j - 1]
+            most = max(self.graph.tensors[t].channels for t in (row.reads[0].tensor, row.outputs[0]))
             ends = self._keys.first(j), j
             along = channel_regions(self.graph, self.options, self.tables, ends, strides_of(most))
             self.effort.evaluated += len(along)
@@ -289,10 +290,6 @@ class RegionSearch:
         if stripe is None:
             return strides_of(size)
         return [stripe[axis]] if 0 < stripe[axis] < size and stripe[1] > 0 else []
-
-    def _around(self, j: int) -> list[int]:
-        row = self.graph.operations[j - 1]
-        return [row.reads[0].tensor, row.outputs[0]]
 
     def _tile(self, j: int, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
         heights, widths = (

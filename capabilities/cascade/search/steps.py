@@ -77,7 +77,8 @@ class RegionSteps:
         along = list(zip(axes, followed.answer.tolist(), strict=True))
 
         def stripes(slot: int) -> Stripes:
-            return Stripes.of_axes(_spans(a[slot], b[slot], steps) for (a, b), steps in along)
+            rows, columns = (_spans(a[slot], b[slot], steps) for (a, b), steps in along)
+            return Stripes(rows=rows, columns=columns)
 
         ranges = {v: stripes(end - 1 - v) for v in range(first, end)}
         made = [v for v in range(first, end) if not self._is_sum(v)]

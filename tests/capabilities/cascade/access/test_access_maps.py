@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.capabilities.cascade.access.access_graph import SAME, AccessGraph, AccessOperation, PixelTensor, Read
+from memplan.capabilities.cascade.access.access_graph import SAME
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph, graph_from
@@ -155,15 +155,6 @@ def test_bricks_pad_channels() -> None:
     net.conv(net.input(4, 4, 3), 17)
     graph = access_graph(net.graph(), brick=16)
     assert [graph.tensors[tensor].pixel for tensor in (graph.inputs[0], graph.kept[0])] == [16, 32]
-    with pytest.raises(OperationsError, match="brick: must be from 1"):
-        access_graph(net.graph(), brick=0)
-
-
-def test_a_graph_that_reads_what_is_not_made_yet_is_refused() -> None:
-    row = AccessOperation("relu", (Read(1, SAME, SAME),), (0,))
-    later = AccessOperation("relu", (Read(0, SAME, SAME),), (1,))
-    with pytest.raises(OperationsError, match=r"ops\[0\]: must read what is made before it, got tensor 1"):
-        AccessGraph((PixelTensor(1, 1, 1), PixelTensor(1, 1, 1)), (row, later), (1,))
 
 
 def test_a_graph_too_large_to_be_counted_is_refused() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memplan.capabilities.cascade.c_program import PlacedCascade, write_cascade
+from memplan.capabilities.cascade.c_program import write_cascade
 from memplan.capabilities.cascade.c_program.program import lines_of
 from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.regions.regions import is_accumulated
@@ -70,7 +70,7 @@ def test_what_has_no_reference_kernel_is_left_to_the_user() -> None:
     net.add_op("softmax", [net.conv(net.input(8, 8, 2), 4)], (1, 8, 8, 4), axis=3)
     graph = net.graph()
     point = cascade(coarse(graph)).points[-1]
-    files = write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), graph, "4 us")
+    files = write_cascade(point, graph, "4 us")
     assert b'/* "softmax softmax_1" */\nvoid memplan_4_us_op_1(' in files["memplan_4_us.h"]
     assert b'/* "softmax": define void memplan_4_us_op_1(' in files["memplan_4_us_reference.c"]
     assert b"extern const memplan_int8_values memplan_4_us_values_0;" in files["memplan_4_us_values.h"]
@@ -103,7 +103,7 @@ def test_an_output_that_goes_in_pieces_is_taken_when_its_sums_are_made() -> None
     net.global_pool(net.conv(net.input(9, 9, 3), 16))
     point = cascade(coarse(net.graph()), CascadeOptions(output="streamed")).points[-1]
     assert [region.kind for region in point.cascade.regions] == ["tiles"]
-    files = write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), net.graph(), "net")
+    files = write_cascade(point, net.graph(), "net")
     after = files["net.c"].decode().rpartition("net_op_1_end(")[2]
     assert "net_output_3(&t3, (memplan_part){0, 1, 0, 1, 0, INT32_MAX});" in after
 
@@ -112,7 +112,7 @@ def test_a_dense_layer_of_several_pixels_makes_each_of_one() -> None:
     net = Network("tokens")
     net.add_op("fully_connected", [net.tensor(1, 6, 8)], (1, 6, 4), (4, 8))
     point = cascade(net.graph()).points[-1]
-    files = write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), net.graph(), "net")
+    files = write_cascade(point, net.graph(), "net")
     assert b"8, 4, 1};" in files["net_reference.c"]
     assert b"memplan_conv_int8(out[0], in[0], part" in files["net_reference.c"]
 
@@ -123,7 +123,7 @@ def test_batches_are_refused() -> None:
     net.add_op("conv2d", [net.tensor(2, 6, 6, 3)], (2, 6, 6, 4), (4, 1, 1, 3), **attributes)
     point = cascade(coarse(net.graph())).points[-1]
     with pytest.raises(OptionError, match="batch: must be 1 for C"):
-        write_cascade(PlacedCascade(point.cascade, point.offsets, point.peak), net.graph(), "net")
+        write_cascade(point, net.graph(), "net")
 
 
 def test_ranges_in_closed_form_are_exact() -> None:

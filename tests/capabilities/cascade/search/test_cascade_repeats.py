@@ -201,7 +201,7 @@ def test_joined_cuts_have_what_each_graph_with_second_passes_has() -> None:
     for seed in seeds(3, 40):
         graph, options = random_units(random.Random(seed)), CascadeOptions()
         given = variant_of(graph, RegionSearch(graph, options), lambda: False)
-        joined = several_passes(given, _searched, 2**62)
+        joined = several_passes(given, _searched)
         if joined is None:
             continue
         for chain in joined.chains:
