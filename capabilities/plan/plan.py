@@ -31,7 +31,11 @@ _PLANS = r"^([1-9][0-9]{0,2}|1000)(@([1-9][0-9]{0,5}|1000000))?$"
 def _plan_profile(value: object) -> ProfileChoice | None:
     """Return what several pools are for, or the heaps to plan in, whose limit becomes a number of bytes."""
     if not (isinstance(value, str) and value.startswith(_HEAPS)):
-        return profile_or_none(value)
+        try:
+            return profile_or_none(value)
+        except PydanticCustomError as error:
+            rule = f"{error.message()}; of one pool, heaps:128MiB"
+            raise PydanticCustomError("rule", "{rule}", {"rule": rule}) from None
     try:
         limit = parse_size(value.removeprefix(_HEAPS))
     except ValueError as error:

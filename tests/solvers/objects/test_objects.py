@@ -58,7 +58,7 @@ def test_many_textures_are_moved_between_objects() -> None:
     starts, sides = [chance.randrange(16) for _ in range(24)], (8, 16, 32, 64)
     rows = [(chance.choice(sides), chance.choice(sides), start, start + chance.randint(1, 5)) for start in starts]
     problem = textures(*rows)
-    found = plan(problem, options=PlanOptions(time_limit_s=1))
+    found = plan(problem, options=PlanOptions(time_limit_s=3))
     assert isinstance(found, ObjectsAnswer)
     assert found.by == "local-search"
     assert found.lower_bound <= found.total < min(found.ways.values())
