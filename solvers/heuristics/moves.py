@@ -14,11 +14,15 @@ from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.formulation.subinstance import alive_with, part_of, whole
-from memplan.solvers.packing.orders import Rule, Traits, random_order, rule_near
+from memplan.solvers.packing.orders import Rule, Traits, random_order, random_rule, rule_near
 from memplan.solvers.packing.packer import Packer
 
+_CORE_SHARES = (0.995, 0.98, 0.95, 0.9, 0.8)
+"""A core is what is alive in a live set with at least this share of the largest load."""
 _LARGEST_CORE = 0.7
 """A core with more than this share of all buffers is no easier than the whole."""
+_CORE_WORK = 8
+"""The work on a core before the rest is packed around it, counted in packings of the whole."""
 _FIRST_CORE_WORK = 0.5
 """The first work on a core of what overflows, counted in packings of the whole; doubled whenever nothing was gained."""
 _CORE_TURN = 8
@@ -66,6 +70,10 @@ class MoveSearch:
     def start_from(self, offset: I64) -> None:
         """Take a packing that is known already."""
         self.best, self.peak = offset, self._peak(offset)
+
+    def forget(self) -> None:
+        """Start anew, without a packing."""
+        self.best = None
 
     def flips(self) -> Iterator[int]:
         """Turn the packing over and let it fall, again and again; shake it where that stalls."""
@@ -120,6 +128,15 @@ class MoveSearch:
                 lowest, stalled = (self._peak(packed), 0) if is_better else (lowest, stalled + 1)
                 urgency[(self._ends(packed) > self.bound) & (urgency < _MOST_URGENT)] *= factor
             rule = rule_near(self.rng, _URGENT)
+
+    def cores(self) -> Iterator[int]:
+        """Pack the core by itself, then the rest around it; ends at once where there is no core."""
+        found = [whole(self.instance, self.traits.pressure >= share) for share in _CORE_SHARES]
+        chosen = [which for which in found if 0 < which.sum() <= _LARGEST_CORE * len(which)]
+        parts = [MoveSearch(part_of(self.instance, which), self.flag, self.rng, _ignored) for which in chosen]
+        while parts:
+            for which, core in zip(chosen, parts, strict=True):
+                yield from self._around(column(np.flatnonzero(which)), core)
 
     def overflows(self) -> Iterator[int]:
         """Pack by itself what is alive wherever the packing passes the bound, then the rest around it, and so on.
@@ -178,6 +195,22 @@ class MoveSearch:
             yield from islice(raises, _RAISES_A_TURN)
             yield from islice(restarts, _CORE_TURN)
             yield from islice(flips, _CORE_TURN)
+
+    def _around(self, members: I64, core: MoveSearch) -> Iterator[int]:
+        """Pack a core anew, and the rest around its best packing, in which the core does not change."""
+        core.forget()
+        left = _CORE_WORK * len(self.instance)
+        for placed in core.restarts():
+            yield placed
+            left -= placed
+            if core.is_at_bound or left <= 0:
+                break
+        if core.best is None or (self.best is not None and core.peak >= self.peak):
+            return
+        for rule in (Rule(("pressure^16", "size"), "start", 2), Rule(("size",), "start"), random_rule(self.rng)):
+            packed = self._pack(self._core_first(members, core.best, rule), "core")
+            yield len(self.instance)
+            yield from self._fall(packed, "core")
 
     def _core_first(self, members: I64, offset: I64, rule: Rule) -> I64:
         """Return the order in which a core's packing does not change, with the others around it by a rule."""
