@@ -231,7 +231,7 @@ class _PriceSearch:
         threads = 1 if is_alone else (os.cpu_count() or 1)
         price = _WORK_PER_STEP + _WORK_PER_PAIR * len(one.piece.pairs) / len(one.piece)
         if self.search.deterministic:
-            steps = int(min(steps, self.work_left / price))
+            steps = max(1, int(min(steps, self.work_left / price)))  # what is left may not pay for one
         self.work_left -= steps * price
         with ThreadPoolExecutor(threads) as pool:
             for found in pool.map(lambda k: self._walked(one, steps, one.walks + k), range(threads)):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
+from memplan import read_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.prices import search as prices
@@ -16,13 +18,16 @@ from tests.support.depth import seeds
 from tests.support.priced_problems import priced_problem
 
 
-def searched(problem: Problem, work: int = 100_000) -> Search | None:
+LIFT = Path(__file__).parents[3] / "library" / "reuse" / "problems" / "dsa-solver-lift_a.json"
+
+
+def searched(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Search | None:
     """The end of a search that counts its work; None for a problem without prices, or that is for other solvers."""
     instance = compile_problem(problem)
     if not len(instance.priced) or not suits(instance):
         return None
     trusted = frozenset({"prices"})
-    search = Search(instance, deadline=time.monotonic() + 600, deterministic=True, work_limit=work, trusted=trusted)
+    search = Search(instance, deadline=time.monotonic() + limit_s, deterministic=True, work_limit=work, trusted=trusted)
     if not search.is_over:
         prices.solve(instance, search)
     return search
@@ -41,6 +46,12 @@ def test_small_problems_cost_what_brute_force_says(seed: int) -> None:
         assert best is not None
         assert search.bound[0] <= best[0] <= search.best.score[0]
         assert search.best.score[0] == best[0]
+
+
+def test_a_search_that_counts_work_ends_where_what_is_left_pays_for_no_step() -> None:
+    search = searched(read_problem(LIFT), work=1_000, limit_s=10)
+    assert search is not None
+    assert search.stop_reason is None, "the clock ended it"
 
 
 def test_a_search_that_counts_work_makes_the_same_plan_again() -> None:
