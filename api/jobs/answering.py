@@ -17,7 +17,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import joined
 from memplan.api.service.plan_service import answer_of, reason_to_answer, time_searched
 from memplan.api.store.job import Job, WorkAnswer
-from memplan.api.store.tables.plans import StoredPlan
+from memplan.api.store.stored_plan import StoredPlan
 from memplan.api.workers.plan_search import search
 from memplan.api.workers.task import TaskControl
 from memplan.capabilities.plan.answers import write_plan

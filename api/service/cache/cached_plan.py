@@ -17,7 +17,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.store.tables.plans import StoredPlan
+from memplan.api.store.stored_plan import StoredPlan
 from memplan.planner.bounds.lower_bound import Witness, lower_bound
 from memplan.planner.instance.contents import traffic_unit
 from memplan.planner.instance.objective import Score, score

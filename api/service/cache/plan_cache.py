@@ -19,7 +19,7 @@ from memplan.api.service.cache.cached_plan import CachedPlan, better_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
-from memplan.api.store.tables.plans import StoredPlan
+from memplan.api.store.stored_plan import StoredPlan
 
 _LOG = logging.getLogger("memplan")
 _FRESH_S = 2.0

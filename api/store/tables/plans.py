@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from sqlalchemy import Connection, delete, func, select
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
+from memplan.api.store.stored_plan import StoredPlan
 from memplan.api.store.writing import insert_new, put
 
 _AT_ONCE = 500
-
-
-@dataclass(frozen=True)
-class StoredPlan:
-    """The best known plan of a problem.
-
-    hash: that of the problem.
-    plan: what is known, packed, for the canonical order.
-    status: what whoever wrote it says of it.
-    searched_s: how long was searched.
-    bytes: the size of `plan`.
-    """
-
-    hash: str
-    plan: bytes
-    status: str
-    searched_s: float
-    bytes: int
 
 
 Change = Callable[[StoredPlan | None], StoredPlan | None]

@@ -14,7 +14,7 @@ from memplan.api.store.api_key import Key, digest
 from memplan.api.store.database import FILE, Database
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
-from memplan.api.store.tables.plans import StoredPlan
+from memplan.api.store.stored_plan import StoredPlan
 from memplan.planner.errors import OptionError
 
 PLAN = StoredPlan("sha256:1", b"plan", "feasible", 1.5, 100)

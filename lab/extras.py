@@ -1,0 +1,205 @@
+"""What is documented of each extra, in a new environment of it alone: `python -m lab.extras [NAME ...]`.
+
+Before a release: each environment is made by `pip install '.[NAME]'`. The gate runs the same programs where all that
+is not in the extra cannot be imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+BASE = "base"
+_HIDE = "import os, sys; sys.modules.update(dict.fromkeys(os.environ['MEMPLAN_HIDDEN'].split()))\n"
+"""A sitecustomize: packages that are hidden are not installed, in child processes neither."""
+_COMMAND = """
+import shlex
+from memplan.api.cli.main import main
+def run(line):
+    assert main(shlex.split(line)) == 0, line
+"""
+_SERVE = """
+import socket, subprocess, sys
+import memplan
+from memplan.api.client.http import Client
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = str(free.getsockname()[1])
+command = [sys.executable, "-c", "from memplan.api.cli.main import main; main()", "serve", "--port", port]
+server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+try:
+    with Client(f"http://127.0.0.1:{port}", patience_s=60) as client:
+        problem = memplan.read_problem("examples/two_memories.json")
+        assert client.plan(problem).status == "optimal"
+        job = client.submit(problem)
+        assert client.wait(job.id).state == "succeeded"
+finally:
+    server.terminate()
+    server.wait()
+"""
+PROGRAMS: Mapping[str, str] = {
+    BASE: """
+import memplan
+from memplan.api.client.http import Client
+from memplan.api.client.http_async import AsyncClient
+from memplan.api.options import Options
+with Client("http://127.0.0.1:9", key=None):
+    pass
+assert memplan.plan(memplan.read_problem("examples/mobilenet_v2.csv")).status == "optimal"
+run("plan examples/two_memories.json -q")
+run("order examples/graphs/torch_resnet18_b1_sgd.json -q")
+""",
+    "engines": """
+for solver in ("cp-sat", "highs", "cbc"):
+    run(f"plan examples/two_memories.json -q --solver {solver}")
+""",
+    "server": _SERVE,
+    "postgres": """
+from pathlib import Path
+from memplan.api.http.app import create_app
+from memplan.api.store.database import Database
+from memplan.api.store.errors import StoreError
+from memplan.api.store.store import Store
+try:  # no server is there, but all that connects to one
+    with Database.open("postgresql://nobody@127.0.0.1:9/none", Path()).reading():
+        pass
+except StoreError as error:
+    assert "127.0.0.1" in str(error), error
+""",
+    "onnx": """
+import memplan
+from onnx import TensorProto, helper
+value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [4])
+nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Exp", ["y"], ["z"])]
+model = helper.make_model(helper.make_graph(nodes, "small", [value("x")], [value("z")]))
+assert memplan.solve(memplan.read_problem(model.SerializeToString())).status == "optimal"
+""",
+    "executorch": """
+import torch
+from executorch.exir import ExecutorchBackendConfig, to_edge
+from executorch.exir.passes import MemoryPlanningPass
+from memplan.api.executorch.algorithm import MemplanAlgorithm
+from memplan.api.executorch.cadence import MemplanCadencePlanning
+from memplan.api.executorch.order import reordered
+exported = torch.export.export(torch.nn.Linear(4, 4), (torch.zeros(1, 4),))
+algorithm = MemplanAlgorithm()
+planning = MemoryPlanningPass(memory_planning_algo=algorithm)
+reordered(to_edge(exported)).to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
+assert [each.plan.status for each in algorithm.planned] == ["optimal"]
+""",
+    "runtimes": """
+import ai_edge_litert.interpreter, onnxruntime
+run("convert tests/models/recorded/kws_dscnn_int8.tflite --to tflite -q -o /dev/null")
+""",
+    "peers": """
+import ethosu.vela
+run("bench examples/mobilenet_v2.csv --solvers supermalloc,omnimalloc --time-limit 1")
+""",
+    "all": """
+run("doctor")
+import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn
+""",
+}
+"""From an extra to what is documented of it."""
+
+
+def requirements(extra: str) -> list[str]:
+    """Return what the base requires, and an extra of `pyproject.toml` or that is the base."""
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    found, names = list(project["dependencies"]), [] if extra == BASE else [extra]
+    while names:
+        for line in extras[names.pop()]:
+            own = Requirement(line)
+            names += own.extras if own.name == "memplan" else ()
+            found += [] if own.name == "memplan" else [line]
+    return found
+
+
+def hidden(extra: str) -> list[str]:
+    """Return the packages that can be imported here, and neither memplan nor an extra requires, at any distance."""
+    kept = {"memplan", "pip", "setuptools", *_distributions(map(Requirement, requirements(extra)))}
+    packages = metadata.packages_distributions()
+    return sorted(name for name, owners in packages.items() if kept.isdisjoint(map(_plain, owners)))
+
+
+def lacking(extra: str) -> list[str]:
+    """Return what an extra requires and is not installed here."""
+    needed = [Requirement(line) for line in requirements(extra)]
+    installed = {_plain(each.name) for each in metadata.distributions()}
+    return [each.name for each in needed if _applies(each, "") and _plain(each.name) not in installed]
+
+
+def _distributions(needed: Iterable[Requirement]) -> set[str]:
+    waiting, seen = [(each, "") for each in needed], set()
+    while waiting:
+        requirement, of_extra = waiting.pop()
+        for extra in ("", *requirement.extras):
+            key = (_plain(requirement.name), extra)
+            if key in seen or not _applies(requirement, of_extra):
+                continue
+            seen.add(key)
+            try:
+                waiting += [(Requirement(line), extra) for line in metadata.requires(requirement.name) or ()]
+            except metadata.PackageNotFoundError:  # of an option of the requirement that nobody installed
+                continue
+    return {name for name, _ in seen}
+
+
+def _applies(requirement: Requirement, extra: str) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def run(extra: str, python: str = sys.executable, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the program of an extra."""
+    return subprocess.run(
+        [python, "-c", _COMMAND + PROGRAMS[extra]],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def run_alone(extra: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the program of an extra here, as if nothing else were installed; the folder is for what hides the rest."""
+    (folder / "sitecustomize.py").write_text(_HIDE, encoding="utf-8")
+    return run(extra, PYTHONPATH=str(folder), MEMPLAN_HIDDEN=" ".join(hidden(extra)))
+
+
+def _run_anew(extra: str) -> subprocess.CompletedProcess[str]:
+    """Make an environment of an extra alone, and run its program there."""
+    with TemporaryDirectory(prefix="memplan-") as folder:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        python = f"{folder}/bin/python"
+        what = "." if extra == BASE else f".[{extra}]"
+        subprocess.run([python, "-m", "pip", "install", "-q", what], cwd=ROOT, check=True)
+        return run(extra, python)
+
+
+def main() -> int:
+    """Run what is named, or all; return 1 where any of it failed."""
+    failed = {name: done.stderr for name in sys.argv[1:] or PROGRAMS if (done := _run_anew(name)).returncode}
+    print(json.dumps(failed, indent=1) if failed else "all work alone")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

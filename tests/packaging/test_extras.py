@@ -1,0 +1,37 @@
+"""Each extra does what is documented of it where nothing else is installed."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from lab.extras import BASE, PROGRAMS, ROOT, hidden, lacking, run_alone
+from memplan.planner.errors.extras import PACKAGES
+
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+def test_each_extra_has_a_program() -> None:
+    assert PROGRAMS.keys() == {BASE, *EXTRAS} - {"dev"}
+
+
+@pytest.mark.parametrize(("extra", "package"), [(BASE, "sqlalchemy"), ("executorch", "sqlalchemy"), ("onnx", "psutil")])
+def test_what_an_extra_does_not_require_is_hidden(extra: str, package: str) -> None:
+    assert package in hidden(extra)
+    assert not {"numpy", "memplan", "httpx", "anyio"} & set(hidden(extra))
+
+
+def test_an_extra_brings_the_packages_that_are_named_with_it() -> None:
+    for extra, packages in PACKAGES.items():
+        assert set(packages).isdisjoint(hidden(extra)), extra
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", PROGRAMS)
+def test_an_extra_alone_does_what_is_documented_of_it(extra: str, tmp_path: Path) -> None:
+    if lacking(extra):
+        pytest.skip(f"not installed: {', '.join(lacking(extra))}")
+    done = run_alone(extra, tmp_path)
+    assert done.returncode == 0, done.stderr
