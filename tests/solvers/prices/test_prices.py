@@ -17,7 +17,6 @@ from tests.support import oracle
 from tests.support.depth import seeds
 from tests.support.priced_problems import priced_problem
 
-
 LIFT = Path(__file__).parents[3] / "library" / "reuse" / "problems" / "dsa-solver-lift_a.json"
 
 
