@@ -132,7 +132,7 @@ def hidden(extra: str) -> list[str]:
     """Return the packages that can be imported here, and neither memplan nor an extra requires, at any distance."""
     kept = {"memplan", "pip", "setuptools", *_distributions(map(Requirement, requirements(extra)))}
     packages = metadata.packages_distributions()
-    return sorted(name for name, owners in packages.items() if kept.isdisjoint(map(_plain, owners)))
+    return sorted(name for name, brought_by in packages.items() if kept.isdisjoint(map(_plain, brought_by)))
 
 
 def lacking(extra: str) -> list[str]:
