@@ -188,13 +188,14 @@ def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
     return Plan(placements=PlacementTable(table.ids, names, pool, at))
 
 
-def once_computed(sizes: Iterable[int], computing: str, others: str) -> list[Finding]:
+def once_computed(sizes: Iterable[int], computing: str, others: str, *, is_all: bool = False) -> list[Finding]:
     """Return a finding about values that follow from constants alone, and are in no plan, where they take much.
 
     `computing` are runtimes that compute them once, before the first run, and `others` such that do it in every run.
+    With `is_all`, the program computes nothing else, and any are said.
     """
     found = list(sizes)
-    if sum(found) < _MUCH:
+    if sum(found) < (1 if is_all else _MUCH):
         return []
     said = f"values that follow from constants ({len(found)}, of {sum(found)} bytes) are not in the plan: {computing}"
     return [Finding("once-computed", f"{said}; {others} and needs up to so many bytes more")]

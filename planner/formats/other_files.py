@@ -21,6 +21,8 @@ _OF_WHAT = "give the .onnx or .tflite that it was made of"
 _UNPACK = "unpack it, and give the file inside"
 _NO_OPERATIONS = "holds weights and no operations"
 _AS_JSON = "convert it to JSON"
+_AS_MLIR = "print it as text: mlir_module() of what jax.export gives, or --mlir-print-ir-after-all of IREE"
+_PACKED = "give what IREE prints behind its packs: iree-compile --mlir-print-ir-after=iree-stream-layout-slices"
 _SOURCE = "give the file that it was made of, or write the array's bytes into one"
 
 _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
@@ -45,15 +47,14 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"ptrt", "an engine of TensorRT", _OF_WHAT),
     (b"RKNN", "a model compiled for a Rockchip", _OF_WHAT),
     (b"7767517", "a model of ncnn", _OF_WHAT),
+    *((magic, "a model of ESP-DL", _OF_WHAT) for magic in (b"EDL1", b"EDL2", b"PDL1", b"PDL2", b"PDL3")),
     (b"\xff\xfe", "a text in UTF-16", "save it as UTF-8"),
     (b"\xfe\xff", "a text in UTF-16", "save it as UTF-8"),
-    (
-        b"ML\xefR",
-        "MLIR in bytecode",
-        "print it as text: mlir_module() of what jax.export gives, or --mlir-print-ir-after-all of IREE",
-    ),
+    (b"ML\xefR", "MLIR in bytecode", _AS_MLIR),
 )
 """Beginnings of bytes, what such a file is, and what to do instead."""
+_PORTABLE = re.compile(rb"ML\xefR.StableHLO_v", re.DOTALL)
+"""What a StableHLO program begins with in the FlatBuffer that JAX wraps it in."""
 _IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {
     b"ORTM": ("a model in ONNX Runtime's own format", "give the .onnx that it was made of"),
     b"FT01": ("data of an ExecuTorch program (.ptd)", "give the program, the .pte"),
@@ -73,7 +74,7 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
         "download the file itself (of GitHub, the raw one)",
     ),
     (re.compile(rb"(<\?xml[^>]*>\s*)?<net[\s>]"), "a model of OpenVINO", _OF_WHAT),
-    (re.compile(rb"<(\?xml|svg)"), "XML", "give a model or a problem"),
+    (re.compile(rb"<[?A-Za-z][\w.:-]*[\s/>]"), "XML", "give a model or a problem"),
     (
         re.compile(rb"HloModule\s"),
         "HLO as text, which says nothing of buffers",
@@ -82,7 +83,12 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     (
         re.compile(rb'((//|#)[^\n]*\n\s*)*(builtin\.)?module\b[^"]*[{@]'),
         "MLIR whose memory is not packed yet",
-        "give what IREE prints behind its packs: iree-compile --mlir-print-ir-after=iree-stream-layout-slices",
+        _PACKED,
+    ),
+    (
+        re.compile(rb"(.*\n)?// -----// IR Dump", re.DOTALL),
+        "a dump of IREE without stream.resource.pack, so that nothing is there to plan",
+        _PACKED,
     ),
     (re.compile(rb'(name|input|layer)\s*:\s*"[^{]*\b(layers?|input_shape)\s*\{'), "a network of Caffe", _OF_WHAT),
     (re.compile(rb"\[(net|network)\]"), "a network of Darknet", _OF_WHAT),
@@ -123,6 +129,7 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     ".caffemodel": ("weights of Caffe", _OF_WHAT),
     ".engine": ("an engine of TensorRT", _OF_WHAT),
     ".dlc": ("a model for Qualcomm's runtime", _OF_WHAT),
+    ".espdl": ("a model of ESP-DL", _OF_WHAT),
     ".mnn": ("a model of MNN", _OF_WHAT),
     ".onnx.data": ("the weights of an ONNX model", "give the .onnx beside it"),
     ".onnx_data": ("the weights of an ONNX model", "give the .onnx beside it"),
@@ -175,6 +182,8 @@ def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
     if begins_with_description(data):
         is_tensorflow = data[1] == 1 and not (name or "").lower().endswith(".mlmodel")
         return ("a SavedModel of TensorFlow", _CONVERT) if is_tensorflow else _NAMES[".mlmodel"]
+    if _PORTABLE.search(data) and int.from_bytes(data[:4], "little") < len(data):
+        return "what exported.serialize() of JAX gives", "print it as text: exported.mlir_module()"
     if begins_with_nodes(data):
         return "a frozen graph of TensorFlow", _CONVERT
     text = data[:_NEAR].removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -149,9 +149,10 @@ def _raggedness(data: bytes, width: int) -> str:
 def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
     """Return the file's own names of its columns by their fields, in the file's order."""
     found: dict[str, str] = {}
-    for name in (cell.strip() for row in first for cell in row):
+    names = [cell.strip() for row in first for cell in row]
+    for name in names:
         if name not in layout.fields:
-            raise FormatError(f"first line, column {_shown(name)}: {_meant_column(name, layout)}")
+            raise FormatError(_meant_column(name, names, layout))
         field = layout.fields[name]
         if field in found:
             raise FormatError(f"first line, column {name!r}: must not be given beside {found[field]!r}")
@@ -162,16 +163,21 @@ def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
     return found
 
 
-def _meant_column(name: str, layout: Layout) -> str:
-    """Say which columns there may be, and what a heading of another kind most likely means."""
-    required = ",".join(layout.required)
+def _meant_column(name: str, names: Sequence[str], layout: Layout) -> str:
+    """Say of a heading of another kind which columns there may be, and what it most likely means."""
+    where, required = f"first line, column {_shown(name)}", ",".join(layout.required)
     if name.lstrip("-").isdecimal() or len(name) == 1:
-        return f"must name a column, as the first line does: {required}"
+        return f"{where}: must name a column, as the first line does: {required}"
     if other := next((mark for mark in ";\t|" if mark in name), None):
-        return f"must be separated from others by commas, got {other!r}: {required}"
-    meant = meant_field("buffers", name)
-    hint = f"did you mean {meant}?" if meant in layout.fields else "leave it out"
-    return f"must be one of {', '.join(layout.fields)} ({hint})"
+        return f"{where}: must be separated from others by commas, got {other!r}: {required}"
+    meant = {each: meant_field("buffers", each) or each for each in names}
+    fields = {layout.fields.get(each) for each in meant.values()}
+    missing = [each for each in layout.required if layout.fields[each] not in fields]
+    if len(missing) > 1:
+        got = f"nothing like {', '.join(missing)}: a table of something else"
+        return f"first line: must name the columns {required}, got {got}"
+    hint = f"did you mean {meant[name]}?" if meant[name] in layout.fields else "leave it out"
+    return f"{where}: must be one of {', '.join(layout.fields)} ({hint})"
 
 
 def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[int, str]]]:

@@ -69,7 +69,10 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     _, results = drawn(())  # which buffers are results is known at the end
     program, _ = drawn(results)
     once = once_computed(
-        program.computed, "XLA folds or fuses them", "a runtime that does neither computes them in every run"
+        program.computed,
+        "XLA folds or fuses them",
+        "a runtime that does neither computes them in every run",
+        is_all=not program.main.arguments,
     )
     return program.draft.imported([*_other_functions(module), *once])
 

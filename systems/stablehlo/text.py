@@ -30,6 +30,7 @@ _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*
 _BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
 _STORED = re.compile(r"!quant\.\w+<([ui]+\d+)")
 _BITS = re.compile(r"(?:complex<)?(?:bf|f|ui|si|u|i|tf)(\d{1,3})(?:E\d\w*)?>?")
+_GLOBAL = re.compile(r'"?(\w+\.global)\b')
 _FEW = 64
 """The most whole numbers of a constant that sizes may follow from."""
 
@@ -100,6 +101,8 @@ class HloOperation:
     @property
     def kind(self) -> str:
         """The operator without its dialect where that says no more; the target of a custom call."""
+        if self.name.endswith(".constant"):  # of StableHLO, arith and CHLO
+            return "constant"
         name = self.callee if self.name == "stablehlo.custom_call" else self.name
         return name.removeprefix("stablehlo.").removeprefix("mhlo.").removeprefix("func.")
 
@@ -229,8 +232,12 @@ def module_of(data: bytes) -> HloModule:
             if each.text.startswith(("func.func", '"func.func"', "func ")):
                 function = HloFunction(each, lines)
                 module.functions.setdefault(function.name, function)
+            elif (head := _GLOBAL.match(each.text)) is not None:
+                line = bisect(lines, each.at) + 1
+                raise FormatError(f"line {line} ({head[1]}): globals are not read: make them arguments of the function")
     if not any(each.has_body for each in module.functions.values()):
-        raise FormatError("must have a function (func.func), as jax.export's mlir_module() prints it, got none")
+        got = "functions that are declared and have no body" if module.functions else "none"
+        raise FormatError(f"must have a function (func.func), as jax.export's mlir_module() prints it, got {got}")
     return module
 
 
@@ -259,6 +266,9 @@ def _region(statements: list[Statement], lines: list[int]) -> HloRegion:
     if statements and statements[0].text.startswith("^"):
         arguments = _ARGUMENT_NAME.findall(statements[0].text)
         statements = statements[1:]
+    if another := next((each for each in statements if each.text.startswith("^")), None):
+        line, way = bisect(lines, another.at) + 1, "print the program before it is lowered to them"
+        raise FormatError(f"line {line}: blocks with branches between them (cf.br) are not read: {way}")
     return HloRegion(arguments, [_operation(each, lines) for each in statements])
 
 
@@ -306,8 +316,8 @@ def _called(body: list[HloOperation]) -> Iterator[str]:
 def constant(operation: HloOperation) -> Array | None:
     """Return the few whole numbers of a constant; None for others."""
     kind = operation.types[0]
-    found = re.search(r"dense<([-\d, \s\[\]truefalse]*)>", operation.text)
+    found = re.search(r"dense<([-\d, \s\[\]truefalse]*)>|^\s*(-?\d+|true|false)\b(?!\.)", operation.text)
     if not kind.has_few_numbers or found is None:
         return None
-    values = np.array(json.loads(found[1] or "[]"), object)
+    values = np.array(json.loads(found[1] or found[2] or "[]"), object)
     return np.broadcast_to(values, kind.sizes) if values.shape == () else values.reshape(kind.sizes)

@@ -49,6 +49,11 @@ WRONG = [
         "first line, column 'colour': must be one of id, lower, upper, start, end, size, alignment, offset, kind"
         " (leave it out)",
     ),
+    (
+        "experiment,network,size\na,b,0\n",
+        "first line: must name the columns id,lower,upper,size, got nothing like id, lower, upper: a table of"
+        " something else",
+    ),
     ("id,lower,upper,start,size\n", "first line, column 'start': must not be given beside 'lower'"),
     ("id,id,lower,upper,size\n", "first line, column 'id': must not be given beside 'id'"),
     ("id,lower,upper,size\na,0,1\n", "line 2: must have 4 cells, as the first line, got 3: 'a,0,1'"),

@@ -60,6 +60,10 @@ FILES: list[tuple[str, bytes, str]] = [
     ("m.xlsx", archive("xl/workbook.xml"), "a spreadsheet; save the table as CSV"),
     ("m.csv", "id,size".encode("utf-16"), "a text in UTF-16"),
     ("m.xml", b'<?xml version="1.0"?>\n<net name="m">', "a model of OpenVINO"),
+    ("m.xml", b'<problem id="1"><buffer/></problem>', "got XML; give a model or a problem"),
+    ("m.bin", b"\x10\x00\x00\x00vjp\x00ML\xefR\rStableHLO_v1.8.0\x00", r"exported.serialize\(\).*; print it as text"),
+    ("m.espdl", b"EDL2\x00\x00\x00\x00\x10\x00\x00\x00", "a model of ESP-DL; give the .onnx"),
+    ("m.mlir", b"w: warning\n// -----// IR Dump After X //----- //\nmodule {\n}", "without stream.resource.pack"),
     ("m.tflite", b" \n", "must not be empty"),
 ]
 

@@ -196,6 +196,11 @@ _QUANTISED = "tensor<8x!quant.uniform<i8:f32, 0.5:-128>>"
             " %0 = stablehlo.abs %a : !t\n return %0 : !t\n}",
             {"a": 128, "abs.1": 128}, id="bounds, named types",
         ),
+        pytest.param(
+            f"func.func @main(%a: {_F8}) -> {_F8} {{\n %w = arith.constant dense<1.0> : {_F8}\n"
+            f" %0 = stablehlo.add %a, %w : {_F8}\n return %0 : {_F8}\n}}",
+            {"a": 64, "add.1": 64}, id="constants of arith",
+        ),
     ],
 )  # fmt: skip
 def test_what_files_of_openxla_have_is_read(text: str, expected: dict[str, int]) -> None:
@@ -219,3 +224,28 @@ def test_functions_that_are_not_planned_are_named() -> None:
     text = "\n".join(f"func.func @f{k}(%a: {_F8}) -> {_F8} {{\n return %a : {_F8}\n}}" for k in range(2))
     (warning,) = read_model(text.encode() + b"// stablehlo.x", "f.mlir").warnings
     assert "the plan is that of @f0, which does not call @f1" in warning.message
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (f"module {{\n ml_program.global private mutable @w : {_F8}\n func.func @main(%a: {_F8}) {{\n return\n }}\n}}",
+         "line 2 (ml_program.global): globals are not read: make them arguments of the function"),
+        (f"func.func @main(%a: {_F8}) -> {_F8} {{\n cf.br ^bb1(%a : {_F8})\n^bb1(%0: {_F8}):\n return %0 : {_F8}\n}}",
+         "line 3: blocks with branches between them (cf.br) are not read"),
+        (f"func.func private @main({_F8}) -> {_F8}\n", "got functions that are declared and have no body"),
+    ],
+)  # fmt: skip
+def test_what_is_not_read_of_mlir_is_named(text: str, sentence: str) -> None:
+    with pytest.raises(FormatError) as error:
+        sizes(text.encode() + b"// stablehlo.x")
+    assert sentence in str(error.value)
+
+
+def test_a_program_that_computes_constants_alone_says_that_these_are_not_in_the_plan() -> None:
+    body = " %c = arith.constant 3 : i32\n %0 = stablehlo.add %c, %c : tensor<i32>\n"
+    text = f"func.func @main() -> tensor<i32> {{\n{body} return %0 : tensor<i32>\n}}"
+    (warning,) = read_model(text.encode(), "f.mlir").warnings
+    assert "values that follow from constants (1, of 4 bytes) are not in the plan" in warning.message
+    text = text.replace("@main()", "@main(%a: tensor<i32>)")
+    assert read_model(text.encode(), "f.mlir").warnings == ()
