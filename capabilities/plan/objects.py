@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -20,6 +21,8 @@ from memplan.planner.objects import ObjectsProblem, SharedObject, violations
 
 _SWEEP = 0.6
 """The part of the time that the exact sweep has, before the local search."""
+_LOOKS_PER_S = 500
+"""The looks at a clock that count as a second where work is counted: a second of CPU has 300 to 3,000."""
 _SHOWN = 20
 """The most objects in the lines for people."""
 _MOST_BUFFERS = 10_000
@@ -54,11 +57,11 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     rows = range(len(wanted.buffers))
     if len(rows) > _MOST_BUFFERS:
         raise ProblemError(f"buffers: must be at most {_MOST_BUFFERS} for objects, got {len(rows)}")
-    sweep = running.within(_SWEEP * running.left_s)
     lifetimes = [(each.start, each.end) for each in wanted.buffers]
     kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
-    clocks = (lambda: running.is_over, lambda: sweep.is_over)
-    found = search_kinds(lifetimes, sides, kinds, wanted.ratio, clocks)
+    with running.watched(_LOOKS_PER_S) as whole, running.child(_SWEEP).watched(_LOOKS_PER_S) as sweep:
+        clocks = partial(_look, whole), partial(_look, sweep)
+        found = search_kinds(lifetimes, sides, kinds, wanted.ratio, clocks)
     made = tuple(sorted((_object(wanted, members) for members in groups(found.where)), key=lambda each: -each.amount))
     if wrong := list(violations(wanted, made)):
         raise InvalidPlanError(*wrong[:5])
@@ -72,6 +75,12 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
         by=found.by,
         ways=dict(found.ways),
     )
+
+
+def _look(control: Control) -> bool:
+    """Return whether a search is over; where work is counted, its looks are."""
+    control.spend(1)
+    return control.is_over
 
 
 def _object(problem: ObjectsProblem, members: list[int]) -> SharedObject:

@@ -16,6 +16,7 @@ from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, vi
 from tests.support.partitions import drawn_objects, least_sum, rows_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+PROBLEMS = Path(__file__).parents[3] / "library"
 EXAMPLE: dict[str, Any] = {
     "kind": "objects",
     "ratio": 5,
@@ -69,6 +70,13 @@ def test_objects_of_a_network_are_proved_and_no_way_needs_less() -> None:
     found = objects(read_problem(EXAMPLES / "mobilenet_v2.csv"))
     assert (found.status, found.total, len(found.objects)) == ("optimal", 1756160, 4)
     assert min(found.ways.values()) >= found.total
+
+
+def test_a_search_that_counts_work_ends_with_the_same_objects_each_time() -> None:
+    problem = of_problem(read_problem(PROBLEMS / "peak" / "problems" / "tflite-mobilenet_v3_small_int8.csv"))
+    first, second = (plan(problem, options=PlanOptions(time_limit_s=0.1, deterministic=True)) for _ in range(2))
+    assert first == second
+    assert first.status == "feasible", "a problem that is proved at once tells nothing"
 
 
 def test_storage_tokens_are_one_of_the_ways() -> None:
