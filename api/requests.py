@@ -92,13 +92,13 @@ class ParsedRequest:
     def reader(self) -> Reader:
         """Return the reader of its inputs, which reads as a plan of the question remembers it; raises InputError."""
         given = {} if self.reading is None else dict(self.reading)
-        plain = ReadOptions.model_construct(**dict(ReadOptions()) | given)
+        known = set() if self.reading is None else set(self.reading.model_fields_set)
+        plain = ReadOptions.model_construct(known, **dict(ReadOptions()) | given)
         sent = {name: file.data for name, file in self.files.items()} | dict(self.fields)
         plan = next((sent[name] for name in OF_PLANS if name in sent), None)
         is_read_so = any(each.reading is ReadOptions for each in self.capability.inputs)
         said = reading_of_plan(plan) if is_read_so else {}
         plan_hash = said.pop("problem_hash", None)
-        known = self.reading.model_fields_set if self.reading is not None else ()
         unsaid = validated(ReadOptions, {name: value for name, value in said.items() if name not in known})
         options = plain.model_copy(update={name: getattr(unsaid, name) for name in unsaid.model_fields_set})
         return Reader(options, plain=plain if said else None, plan_hash=plan_hash)

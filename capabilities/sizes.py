@@ -17,7 +17,7 @@ _OF_LINKERS = {"K": 2**10, "M": 2**20, "G": 2**30}
 _UNITS = {"": 1, **_DECIMAL, **_BINARY, **_OF_LINKERS}
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,30}", re.ASCII)
 _SIZE = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]*)", re.ASCII)
-_UNLIMITED = "unlimited"
+UNLIMITED = "unlimited"
 
 
 def parse_size(text: str) -> int:
@@ -117,6 +117,6 @@ def named_size(text: str, problem: Problem, count: int, option: str = "capacity"
     elif not name:
         raise OptionError(f"{option}: must name its pool before the =, got {shown(text)}")
     try:
-        return name, None if size == _UNLIMITED else parse_size(size)
+        return name, None if size == UNLIMITED else parse_size(size)
     except ValueError as error:
         raise OptionError(f"{option}: {error}") from None

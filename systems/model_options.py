@@ -114,12 +114,10 @@ class ModelOptions(WireValue):
 
     def refuse_for_models(self) -> None:
         """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
-        given = {name: getattr(self, name) for name in _FOR_MODELS}
-        said = [f"{name} {shown(value)}" for name, value in given.items() if value != getattr(ModelOptions(), name)]
-        if said:
-            known = ", ".join(file_readers())
-            rule = f"{', '.join(_FOR_MODELS)}: must be given for models only ({known})"
-            raise OptionError(f"{rule}, got {', '.join(said)}: leave it out")
+        given = {name: getattr(self, name) for name in _FOR_MODELS if name in self.model_fields_set}
+        rule = f"must be given for models only ({', '.join(file_readers())})"
+        if wrong := [f"{name}: {rule}, got {shown(value)}: leave it out" for name, value in given.items() if value]:
+            raise OptionError(*wrong)
 
 
 _FOR_MODELS = [name for name in ModelOptions.model_fields if name != "alignment"]

@@ -17,7 +17,7 @@ from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.systems.model_options import size_text
+from memplan.systems.model_options import ModelOptions, size_text
 
 V = TypeVar("V")
 _METAVARS = {
@@ -139,6 +139,8 @@ def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
     if origin is Literal:
         choices = {str(choice): str(choice) for choice in get_args(kind)}
         kind = StrEnum(name, choices)  # type: ignore[misc, no-redef]  # named as the field is
+        if name in ModelOptions.model_fields:  # which is refused where it is given for a problem
+            described["show_default"], default = str(default), None
     elif name.endswith("_s"):
         described |= {"parser": seconds, "metavar": "SECONDS"}
         described["help"] = f"{about.description} 10, 10s, 500ms or 2min."

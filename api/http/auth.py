@@ -67,7 +67,9 @@ class KeyGate:
         """
         if not self.requires_keys:
             self._check_page(method, headers or {})
-            return ANY_CALLER
+            # A key that is shown is a right one, unless what stands before this server may have others.
+            if authorization is None or self._settings.require_keys is False:
+                return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
         text = text.strip()
         if scheme.lower() != "bearer" or not text:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from memplan.capabilities.sizes import named_size, parse_size, with_capacities
+from memplan.capabilities.sizes import UNLIMITED, named_size, parse_size, with_capacities
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
@@ -44,18 +44,21 @@ class Tolerance:
 def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[str, int]]:
     """Read `SIZE` for the only pool, or `NAME=SIZE` for each; return the problem with these pools, and their budgets.
 
-    Where the problem names no pools, the names make them, without sizes, in order of preference. Raises
-    OptionError.
+    Where the problem names no pools, several names make them, without sizes, in order of preference. A budget that is
+    only `unlimited` says that there is none. Raises OptionError.
     """
+    if tuple(texts) == (UNLIMITED,):
+        return problem, {}
     named = [named_size(text, problem, len(texts), "budget") for text in texts]
     budgets = {name: size for name, size in named if size is not None}
     if len(dict(named)) < len(named):
         raise OptionError("budget: must be given once for each pool")
-    if problem.pools == (Pool(),) and named and "default" not in dict(named):
+    if problem.pools == (Pool(),) and len(named) > 1 and "default" not in dict(named):
         problem = with_capacities(problem, [f"{name}=unlimited" for name, _ in named])
     known = [pool.name for pool in problem.pools]
     if unknown := [name for name, _ in named if name not in known]:
-        raise OptionError(f"budget: must name a pool of the problem ({', '.join(known)}), got {shown(unknown[0])}")
+        way = f": --capacity {unknown[0]}={UNLIMITED} gives it this name" if problem.pools == (Pool(),) else ""
+        raise OptionError(f"budget: must name a pool of the problem ({', '.join(known)}), got {shown(unknown[0])}{way}")
     return problem, budgets
 
 

@@ -102,14 +102,18 @@ def check(
         option = "baseline-problem" if baseline_problem is not None else "differences, unmoved"
         raise OptionError(f"{option}: must come with a baseline")
     then = None if baseline is None else _checked_baseline(as_baseline(baseline, baseline_problem), problem, options)
+    if problem is not None and plan is not None and (violations := verify(problem, plan)):
+        raise PlanError(f"plan: must be valid: {violations[0].rule}: {violations[0].message}")
+    is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
+    if not options.budgets and baseline is None and not is_limited:
+        raise OptionError("check: needs a budget or a baseline: --budget 256KiB")
     if plan is None and problem is not None:
         chosen = SolveOptions(**options.fields("time_limit_s", "deterministic", "profile"))
         plan = plan_within(problem, budgets, partial(planned, options=chosen, running=running))
-    elif problem is not None and plan is not None and (violations := verify(problem, plan)):
-        raise PlanError(f"plan: must be valid: {violations[0].rule}: {violations[0].message}")
     assert plan is not None, "it is given or made"
     found = checked(problem, plan, budgets, then, tolerance)
-    if then is not None and (options.differences or options.unmoved):
+    has_plan = all(failure.rule != "no-plan" for failure in found.failures)
+    if then is not None and has_plan and (options.differences or options.unmoved):
         found = _with_difference(found, difference_of(then, Baseline(plan, problem)), options)
     named = found if options.subject is None else found.model_copy(update={"subject": options.subject})
     return named.model_copy(update={"plan": plan}) if options.with_plan else named

@@ -10,13 +10,12 @@ from pydantic import ConfigDict, Field
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.check.moves import MoveReasons, Reason
 from memplan.capabilities.plan.baseline import Baseline
-from memplan.planner.audit import verify
 from memplan.planner.errors import shown
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
-from memplan.planner.peak_growth import Cause, growths, occupancies
+from memplan.planner.peak_growth import Cause, growths
 
 MOST_LINES = 50
 """The moves that are listed for people; JSON has all."""
@@ -210,11 +209,9 @@ def _moves(before: PlacementTable, after: PlacementTable, problem: Problem | Non
 
 def _growth(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
     """Return the causes of each pool's growth, the largest first; None where a plan is not one of a known problem."""
-    if before.problem is None or after.problem is None:
+    then, now = before.occupancies, after.occupancies
+    if then is None or now is None:
         return None
-    if verify(before.problem, before.plan) or verify(after.problem, after.plan):
-        return None
-    then, now = occupancies(before.problem, before.plan), occupancies(after.problem, after.plan)
     return {
         name: PoolGrowth(
             used_before=then[name].used if name in then else None,

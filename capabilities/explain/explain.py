@@ -34,19 +34,23 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.systems.model_graph import is_graph
 from memplan.systems.reading import detect
 
+_NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
+
 
 class ExplainAnswer(Answer):
     """The reason why a problem does not fit; or, where it fits, what decides the peak of each pool in its best plan.
 
     `repairs` and `what_if` are there where they were asked for: the fewest changes with which it fits, and what single
     changes are worth against the best plan, in bytes of its peak, as intervals that are points where they are exact.
-    `stop_reason` says why the search of the best plan ended, as that of a plan does.
+    `stop_reason` says why the search of the best plan ended, as that of a plan does. `note` says where all fits because
+    no pool has a size.
     """
 
     status: Literal["fits", "infeasible", "unknown"]
     stop_reason: StopReason | None = None
     explanation: Explanation | None
     pools: tuple[PoolPeak, ...] = ()
+    note: str | None = Field(None, exclude_if=lambda found: found is None)
     repairs: Repairs | None = Field(None, exclude_if=lambda found: found is None)
     what_if: WhatIf | None = Field(None, exclude_if=lambda found: found is None)
 
@@ -79,6 +83,7 @@ def explain(
         stop_reason=plan.stop_reason,
         explanation=explanation,
         pools=_peaks(asked, plan) if is_placed else (),
+        note=_NO_SIZE if is_placed and all(pool.size is None for pool in asked.pools) else None,
         repairs=_repairs(asked, graph, plan, options, running, study_s) if options.repairs else None,
         what_if=what_if(asked, plan, options, running.within(study_s)) if options.what_if else None,
     )
@@ -138,7 +143,7 @@ def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity:
 def lines(found: ExplainAnswer) -> Iterator[str]:
     """Yield the rows of a table for people: the sentence, its members, the size that would do, and what was asked."""
     reason = found.explanation
-    yield f"{found.status}: {reason.message if reason else 'all buffers have a place'}"
+    yield f"{found.status}: {reason.message if reason else found.note or 'all buffers have a place'}"
     if found.stop_reason not in ("proved", None):
         yield f"stopped      {found.stop_reason}, with no proof: a longer --time-limit may tell more"
     if reason is not None and reason.kind is not None:

@@ -38,8 +38,10 @@ class Baseline:
 
     @cached_property
     def occupancies(self) -> dict[str, Occupancy] | None:
-        """The buffers in each pool, if the problem is known, and the plan is valid for it."""
-        if self.problem is None or verify(self.problem, self.plan):
+        """The buffers in each pool, if the problem is known, and the plan has valid places for all of them."""
+        if self.problem is None or len(self.plan.placements) < len(self.problem.buffers):
+            return None
+        if verify(self.problem, self.plan):
             return None
         return occupancies(self.problem, self.plan)
 

@@ -61,7 +61,7 @@ def test_the_command_writes_fields_beside_whole_files(tmp_path: Path, capfd: pyt
     assert main(["plan", str(problem), "--format", "status,peak", "-o", str(plan), "--quiet"]) == 0
     assert json.loads(capfd.readouterr().out) == {"status": "optimal", "peak": 96}
     assert json.loads(plan.read_text())["placements"]
-    assert main(["check", str(problem), "--format=-pools,-plan", "--quiet"]) == 0
+    assert main(["check", str(problem), "--budget", "96", "--format=-pools,-plan", "--quiet"]) == 0
     assert not {"pools", "plan"} & json.loads(capfd.readouterr().out).keys()
     assert main(["plan", str(problem), "--format", "pek"]) == 2
     assert "format: must name json, csv, table, tables, triples, exir, page, or fields" in (
@@ -76,7 +76,7 @@ def test_calls_and_jobs_have_them_in_their_query(server: Running) -> None:
         answer = client.post("/v1/plan?fields=status,peak&time_limit_s=2", json=PROBLEM)
         assert (answer.status_code, answer.json()) == (200, {"status": "optimal", "peak": 96})
     assert client.post("/v1/plan", json=PROBLEM).json()["placements"]
-    body = {"problem": PROBLEM, "options": {"time_limit_s": 2}}
+    body = {"problem": PROBLEM, "options": {"time_limit_s": 2, "budgets": ["96"]}}
     found = client.post("/v1/check?fields=-pools&fields=-plan", json=body).json()
     assert found["passed"]
     assert not {"pools", "plan"} & found.keys()

@@ -57,7 +57,7 @@ def _expanded(value: str, inputs: dict[str, str]) -> str:
 
 
 def test_it_passes_and_leaves_reports(workspace: Path) -> None:
-    done, outputs, summary = step(workspace, budget="sram=96\n\n")
+    done, outputs, summary = step(workspace, budget="96\n\n")
     assert (done.returncode, outputs) == (0, "passed=true\n")
     assert summary.startswith("## Memory of my model.csv: within limits")
     assert sorted(path.name for path in (workspace / "memplan-reports").iterdir()) == [
@@ -106,7 +106,7 @@ def test_wrong_input_fails_without_a_stale_summary(workspace: Path) -> None:
 def test_names_are_no_shell_code(workspace: Path) -> None:
     name = "$(touch done) `touch done`; touch done.csv"
     (workspace / name).write_text(ROWS)
-    done, _, _ = step(workspace, problem=name)
+    done, _, _ = step(workspace, problem=name, budget="96")
     assert done.returncode == 0
     assert not (workspace / "done").exists()
 

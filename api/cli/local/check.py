@@ -16,6 +16,7 @@ from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.check.budgets import read_budgets
 from memplan.capabilities.plan.baseline import write_baseline
+from memplan.capabilities.sizes import UNLIMITED
 from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError
 
@@ -36,6 +37,8 @@ def _prepare(call: Invocation) -> None:
     if call.has_output(PAGE):
         _refuse_no_comparison(call)
         call.change(differences=True)
+    if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.question:
+        call.change(budgets=(UNLIMITED,))  # what is made now is what later checks compare with
     has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
     call.change(with_plan=has_files or call.has_output(PAGE))
 

@@ -27,7 +27,7 @@ from memplan.api.flag_names import spelled
 from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines, unread
 from memplan.capabilities.reading import ReadOptions
-from memplan.capabilities.sizes import named_size
+from memplan.capabilities.sizes import UNLIMITED, named_size
 from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import file_readers
@@ -136,6 +136,8 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
 
     for model in _models(given["problem"], tables):
         one = _line_of(line, model, tables)
+        if given["budgets_file"] is not None and not one.given["budgets"] and one.given["baseline"] is None:
+            one = replace(one, given={**one.given, "budgets": [UNLIMITED]})  # only others have one
         one, wrong = replace(one, given={**one.given, "outputs": None}), tuple[str, ...]()
         try:
             ended = run(one, replace(extras, shows=keep))

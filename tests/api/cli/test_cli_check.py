@@ -65,7 +65,7 @@ def test_a_model_is_planned_verified_checked_and_asked_about_with_the_scratch_th
 
 
 def test_within_the_budget_is_status_0(file: str, capfd: Captured) -> None:
-    assert main(["check", file, "--budget", "sram=96"]) == 0
+    assert main(["check", file, "--capacity", "sram=unlimited", "--budget", "sram=96"]) == 0
     out, err = capfd.readouterr()
     found = json.loads(out)
     assert (found["passed"], found["pools"][0]["name"], found["pools"][0]["used"]) == (True, "sram", 96)
@@ -165,7 +165,7 @@ def test_that_nothing_fits_is_status_1_with_a_report(file: str, tmp_path: Path, 
 
 
 def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
-    used = checked(capfd, 0, MODEL)["pools"][0]["used"]
+    used = checked(capfd, 0, MODEL, "--budget", "1MiB")["pools"][0]["used"]
     assert checked(capfd, 1, MODEL, "--budget", str(used - 16))["pools"][0]["over_budget"] == 16
 
 
@@ -179,8 +179,11 @@ def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
         (["--baseline-problem", MODEL], "baseline-problem: must come with a baseline"),
         (
             ["--views", "separate"],
-            "{file}: dims, views, scratch: must be given for models only (tflite, onnx",
+            "{file}: views: must be given for models only (tflite, onnx",
         ),
+        (["--views", "alias"], "{file}: views: must be given for models only (tflite, onnx"),
+        ([], "check: needs a budget or a baseline: --budget 256KiB"),
+        (["--budget", "sram=96"], 'budget: must name a pool of the problem (default), got "sram": --capacity sram='),
     ],
 )
 def test_wrong_input_is_status_2(options: list[str], sentence: str, file: str, capfd: Captured) -> None:

@@ -46,12 +46,13 @@ def checked(capfd: Captured, status: int, *arguments: str) -> tuple[Any, list[st
 
 
 def test_each_model_of_a_folder_has_its_budget_or_the_default_and_a_line(folder: Path, capfd: Captured) -> None:
-    given = budgets(folder, '["models/a.tflite"]\nbudget = "1KiB"\n[default]\nbudget = {sram = 1500}\n')
+    default = '[default]\ncapacity = {sram = "unlimited"}\nbudget = {sram = 1500}\n'
+    given = budgets(folder, f'["models/a.tflite"]\nbudget = "1KiB"\n{default}')
     found, said = checked(capfd, 1, "models", "--budgets", given)
     assert [check["passed"] for check in found["checks"]] == [True, True, False]
     assert not found["passed"]
     assert said[:2] == [
-        "memplan: models/a.tflite: default: 128 bytes of 1,024",
+        "memplan: models/a.tflite: sram: 128 bytes of 1,024",
         "memplan: models/b.TFLITE: sram: 1,024 bytes of 1,500",
     ]
     assert said[2].startswith('memplan: models/nested/c.tflite: over-budget: pool "sram": uses 2,048 bytes, 548 above')
@@ -77,7 +78,7 @@ def test_flags_hold_for_all_models_of_a_folder_that_the_file_says_nothing_else_o
 def test_the_files_paths_are_relative_to_it_and_it_serves_one_model_too(folder: Path, capfd: Captured) -> None:
     (folder / "models" / "budgets.toml").write_text('["a.tflite"]\nbudget = 127\n')
     checked(capfd, 1, "models/a.tflite", "--budgets", "models/budgets.toml")
-    checked(capfd, 0, "models/b.TFLITE", "--budgets", "models/budgets.toml")
+    checked(capfd, 2, "models/b.TFLITE", "--budgets", "models/budgets.toml")  # which has none
     checked(capfd, 1, str(folder), "--budgets", str(folder / "models" / "budgets.toml"))
 
 

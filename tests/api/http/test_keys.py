@@ -83,10 +83,12 @@ def test_what_does_not_look_like_a_key_is_none(text: str) -> None:
     assert split(text) is None
 
 
-def test_no_key_is_checked_where_none_is_needed() -> None:
+def test_where_no_key_is_needed_a_wrong_one_is_refused_unless_a_proxy_may_have_others() -> None:
     gate = KeyGate(Settings(), Lobby()._look_up)
     assert run(gate.caller(None)) is ANY_CALLER
-    assert run(gate.caller("Bearer whatever")) is ANY_CALLER
+    with pytest.raises(NoKeyError, match="the key is not known"):
+        run(gate.caller("Bearer whatever"))
+    assert run(KeyGate(Settings(require_keys=False), Lobby()._look_up).caller("Bearer whatever")) is ANY_CALLER
 
 
 @pytest.mark.parametrize("shown", [None, "", "Bearer", "Bearer ", "Basic {key}", "{key}", "Bearer {key}0", "Bearer ä"])

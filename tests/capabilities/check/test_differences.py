@@ -82,6 +82,15 @@ def test_a_plan_that_is_not_valid_has_moves_and_no_causes() -> None:
     assert answer.difference.growth is None
 
 
+def test_where_nothing_fits_that_is_the_answer_and_there_is_no_difference() -> None:
+    assert OLD.problem is not None
+    small = OLD.problem.with_capacity(8)
+    for options in (CheckOptions(differences=True), CheckOptions(unmoved=True)):
+        answer = check(small, baseline=OLD, options=options)
+        assert ([each.rule for each in answer.failures], answer.difference) == (["no-plan"], None)
+    assert difference_of(Baseline(solve(small), small), OLD).growth is None
+
+
 def test_a_plan_comes_alone_or_with_its_problem_and_reads_the_same_from_json() -> None:
     assert OLD.problem is not None
     plan = solve(OLD.problem)

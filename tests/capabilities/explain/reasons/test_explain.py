@@ -212,3 +212,9 @@ def test_an_explanation_that_is_proved_says_so() -> None:
     proved = explain(full_load(1, 30).with_capacity(999))
     assert (proved.status, proved.stop_reason) == ("infeasible", "proved")
     assert not any("stopped" in line for line in lines(proved))
+
+
+def test_that_all_fits_because_no_pool_has_a_size_is_said() -> None:
+    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 1}]})
+    assert next(iter(lines(explain(problem)))) == "fits: no pool has a size, so all fits: --capacity SIZE"
+    assert next(iter(lines(explain(sized(problem, 4))))) == "fits: all buffers have a place"
