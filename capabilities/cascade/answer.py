@@ -106,6 +106,20 @@ class PointFigures(Answer):
     slow_traffic: int | None = Field(None, exclude_if=is_none)
 
 
+class SweptPoint(PointFigures):
+    """The figures of a point of a combination."""
+
+    checked_by_value: bool
+
+
+class SweptRow(Answer):
+    """The values of the options that are swept, and the points found with them, by falling peak."""
+
+    values: dict[str, bool | int | float | str]
+    layers_peak: int
+    points: tuple[SweptPoint, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class PlacedPoint:
     """What a point is in the process that found it: a cascade, the problem that its buffers pose, and their plan."""
@@ -176,7 +190,8 @@ class CascadeAnswer(Answer):
     `layers_macs` and `layers_traffic` are those of the operations one after the other, None where time was over before
     they were counted: then there are no points, and neither operations nor tensors are listed. `without_rolling` is the
     least peak, and what it costs, of cascades whose steps make all again that they read. `first` is the number of the
-    first point, where `point` chose one of them. `layers` is the plan without cascades.
+    first point, where `point` chose one of them. Of a sweep, `swept` has the combinations that were searched in time,
+    of `combinations`, and all else is that of the one with the lowest peak. `layers` is the plan without cascades.
     """
 
     name: str | None
@@ -192,6 +207,8 @@ class CascadeAnswer(Answer):
     barriers: tuple[Barrier, ...]
     exhausted: Exhausted
     wall_time_s: float
+    swept: tuple[SweptRow, ...] = Field((), exclude_if=lambda rows: not rows)
+    combinations: int = Field(1, exclude_if=lambda count: count == 1)
     layers: SkipJsonSchema[InstanceOf[CascadePoint] | None] = Field(None, exclude=True, repr=False)
 
     @property

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.answer import Barrier, CascadeAnswer, CascadePoint
+from memplan.capabilities.cascade.answer import Barrier, CascadeAnswer, CascadePoint, SweptPoint, SweptRow
 from memplan.capabilities.cascade.search.options import CascadeOptions as CascadeOptions
 from memplan.capabilities.cascade.search.solve import CascadeCall
+from memplan.capabilities.cascade.search.sweep import combinations
 from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.order.options import unaligned_graph
 from memplan.planner.errors import shown
@@ -19,6 +21,7 @@ from memplan.planner.operations.graph import OperationGraph
 _MOST_BARRIERS = 3
 _MOST_NAME = 40
 """The characters of a name that a line shows: the last ones, which differ."""
+_WORDS: dict[object, str] = {True: "yes", False: "no"}
 
 
 def cascade(
@@ -28,12 +31,44 @@ def cascade(
 
     The points are the front of peaks and multiplications; each is reported when it is planned.
     """
-    found = CascadeCall(graph, options, control.begun(options)).run()
+    running = control.begun(options)
+    found = _swept(graph, options, running) if options.sweep else CascadeCall(graph, options, running).run()
     return found if options.point is None or not found.points else found.with_plans(options.point)
+
+
+def _swept(graph: OperationGraph | AccessGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
+    """Return the answer of the combination with the lowest peak, with the points of all combinations."""
+    chosen, rows, best = combinations(options, options.sweep), list[SweptRow](), None
+    for k, (values, how) in enumerate(chosen):
+        if best is not None and running.is_over:
+            break
+        part = running.within(running.left_s / (len(chosen) - k))
+        found = CascadeCall(graph, how, replace(part, note=None)).run()
+        points = tuple(SweptPoint.of(point) for point in found.points)
+        rows.append(SweptRow(values=values, layers_peak=found.layers_peak, points=points))
+        if best is None or _least(found) < _least(best):
+            best = found
+        best = best.model_copy(update={"swept": tuple(rows), "combinations": len(chosen)})
+        if running.note is not None and options.point is None:
+            running.note(best)
+    assert best is not None, "a sweep has combinations"
+    return best
+
+
+def _least(found: CascadeAnswer) -> tuple[float, int]:
+    return (found.points[-1].peak, found.points[-1].macs) if found.points else (inf, 0)
 
 
 def lines(found: CascadeAnswer) -> Iterator[str]:
     """Yield the rows of a table for people."""
+    for row in found.swept:
+        values = ", ".join(
+            f"{name} {_WORDS[value] if isinstance(value, bool) else value}" for name, value in row.values.items()
+        )
+        least = _figures(found, row.points[-1], row.layers_peak) if row.points else "no cascade is within the bounds"
+        yield f"{values}: {least}"
+    if found.swept:
+        yield f"{len(found.swept):,} of {found.combinations:,} combinations; the one with the lowest peak:"
     said = found.conventions
     sliding = ", sliding" if said.sliding else ""
     yield f"input {said.input}, output {said.output}{sliding}, alignment {said.alignment}; weights not counted"
@@ -60,15 +95,18 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     yield f"looked at       {effort.evaluated:>14,} regions: {intervals} intervals"
 
 
-def _point_lines(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterator[str]:
-    share = found.layers_peak / point.peak if point.peak else 1.0
-    pools = found.conventions.pools
+def _figures(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak: int) -> str:
+    share, pools = layers_peak / point.peak if point.peak else 1.0, found.conventions.pools
     slow = f", {point.slow_traffic:,} of it in {pools[1].name}" if pools else ""
     checked = "  checked by value" if point.checked_by_value else ""
-    yield (
-        f"cascade {k:<7} {point.peak:>14,} bytes  {100 * (point.macs_ratio - 1):>+8.2f} % MACs  "
+    return (
+        f"{point.peak:>14,} bytes  {100 * (point.macs_ratio - 1):>+8.2f} % MACs  "
         f"{share:6.2f}x less  traffic {point.traffic:,}{slow}{checked}"
     )
+
+
+def _point_lines(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterator[str]:
+    yield f"cascade {k:<7} {_figures(found, point, found.layers_peak)}"
     for region in point.regions:
         if region.stride is not None:
             height, width = (str(size) if size >= 0 else f"1/{-size}" for size in region.stride)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.capabilities.capability import CapabilityOptions, Seconds
+from memplan.capabilities.cascade.search.sweep import Sweep, combinations
 from memplan.capabilities.sizes import parse_size
 from memplan.capabilities.texts import MacsRatio, refuse
 from memplan.planner.errors import broken, shown
@@ -16,6 +17,7 @@ from memplan.planner.model.rows import MAX_BYTES, Bytes, as_tuple
 
 Delivery = Literal["resident", "streamed"]
 Objective = Literal["peak", "macs", "traffic"]
+OrderName = Literal["several", "given", "breadth-first", "depth-first", "heads-early", "least-peak"]
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
 """The objectives of which there is a front."""
 LONGEST = 60
@@ -95,9 +97,17 @@ class CascadeOptions(CapabilityOptions):
     stripe: Annotated[tuple[int, int], BeforeValidator(_stripe)] | None = Field(
         None, description="Cut regions in stripes or tiles of this size alone: 4, or 6x6."
     )
+    longest: Annotated[int, Field(ge=1, le=LONGEST)] = Field(
+        LONGEST, description="The most operations of a region: how deep a cascade may be."
+    )
+    rolling: bool = Field(True, description="Keep edges from step to step; else each step makes again what it reads.")
+    orders: OrderName = Field("several", description="Search several orders of the operations, or one of them alone.")
     barriers: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
         (),
         description="An operation that runs whole, with no region across: its position, its name, or what it makes.",
+    )
+    sweep: Sweep = Field(
+        {}, description="Search for each of these values of an option: longest=1,2,4 or rolling=yes,no."
     )
     point: Annotated[int | Literal["all"], BeforeValidator(_point)] | None = Field(
         None, description="Answer with the problem and plan of point K alone, from 0, or -1, the least peak; or of all."
@@ -134,4 +144,6 @@ class CascadeOptions(CapabilityOptions):
             wrong.append("pools: must not be given beside sliding, which knows one memory")
         if wrong:
             broken(*(((), sentence) for sentence in wrong))
+        if self.sweep:
+            combinations(self, self.sweep)
         return self

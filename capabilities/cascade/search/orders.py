@@ -11,6 +11,7 @@ from typing import Any
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, reordered
 from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.capabilities.cascade.search.options import OrderName
 from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.order.search.starts import breadth_first, depth_first, heads_early
@@ -20,6 +21,15 @@ After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
 _MOST_LOWER = 2
 """The orders that are searched for what they do to other chains than the lowest."""
+
+
+def in_order(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
+    """Return a graph in the order that has a name; `after` are as in `other_orders`."""
+    if name in ("several", "given"):
+        return graph
+    single = _single(graph, after)
+    order = _least_peak(single) if name == "least-peak" else tuple(_ORDERS[name](single))
+    return graph if list(order) == sorted(order) else reordered(graph, order)
 
 
 def other_orders(
@@ -84,7 +94,14 @@ def _of_operations(single: OperationGraph) -> Iterator[tuple[int, ...]]:
     # Heads of several outputs, made while a region still has the rows that they read.
     yield tuple(heads_early(single))
     yield tuple(depth_first(single))
-    yield order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
+    yield _least_peak(single)
+
+
+def _least_peak(single: OperationGraph) -> tuple[int, ...]:
+    return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
+
+
+_ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-early": heads_early}
 
 
 def _single(graph: AccessGraph, after: After) -> OperationGraph:

@@ -67,12 +67,14 @@ class Planning:
         for how, looked in starts:
             variants.append((how, variant_of(self.graph, looked, partial(self.is_over, "regions"))))
             self.add(*variants[-1])
-        again = partial(self.is_over, "repeats")
-        for how, start in [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]:
+        again, is_free = partial(self.is_over, "repeats"), self.options.orders == "several"
+        if is_free:
+            variants = [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]
+        for how, start in variants:
             for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
-                if isinstance(variant, SeveralPasses) and not after:
+                if isinstance(variant, SeveralPasses) and is_free and not after:
                     self._in_orders_of_passes(how, search.windows, start, variant)
         self.baseline = self._without_rolling()
 
@@ -141,10 +143,10 @@ class Planning:
 
     def _without_rolling(self) -> CascadePoint | None:
         """Return the point of the least peak in the given order without rolling buffers; None where time is over."""
-        if self._is_over():
+        if self._is_over() or not self.options.rolling:
             return None
-        how = self.options.model_copy(update={"overlap": "none"})
-        variant = variant_of(self.graph, RegionSearch(self.graph, how, rolls=False), self._is_over)
+        how = self.options.model_copy(update={"overlap": "none", "rolling": False})
+        variant = variant_of(self.graph, RegionSearch(self.graph, how), self._is_over)
         least = variant.least(self.most)
         return None if least is None else planned(self.graph, how, variant.found, least, PLAN_S)
 

@@ -21,7 +21,8 @@ from memplan.capabilities.cascade.answer import (
 from memplan.capabilities.cascade.core.access import FOUND_PEAK
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.front import Chain
-from memplan.capabilities.cascade.search.options import LONGEST, CascadeOptions
+from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.search.orders import in_order
 from memplan.capabilities.cascade.search.planning import PLAN_S, Planning
 from memplan.capabilities.cascade.search.points import planned
 from memplan.capabilities.cascade.search.search import RegionSearch, strides_of
@@ -61,7 +62,8 @@ class CascadeCall:
         access = graph
         if isinstance(access, OperationGraph):
             access = access_graph(split_apart(access), brick=options.brick)
-        self.graph = with_barriers(access, options.barriers) if options.barriers else access
+        self.given = with_barriers(access, options.barriers) if options.barriers else access
+        self.graph = in_order(self.given, self.after, options.orders)
         if options.is_sliding and self.graph.layout != "NHWC":
             raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {self.graph.layout}")
         self.search = RegionSearch(self.graph, options)
@@ -83,7 +85,9 @@ class CascadeCall:
             points=(),
             without_rolling=None,
             barriers=(),
-            exhausted=Exhausted(False, LONGEST, strides=(), skipped_strides=0, evaluated=0, cut_short=LOOKED_AT),
+            exhausted=Exhausted(
+                False, options.longest, strides=(), skipped_strides=0, evaluated=0, cut_short=LOOKED_AT
+            ),
             wall_time_s=round(time.monotonic() - self.began, 6),
             layers=None,
         )
@@ -140,7 +144,7 @@ class CascadeCall:
                 CascadeOperation.model_validate(
                     {"kind": row.kind, "name": row.name, "in": [read.tensor for read in row.reads], "out": row.outputs}
                 )
-                for row in graph.operations
+                for row in self.given.operations
             ),
             points=tuple(point.model_copy(update={"checked_by_value": k in checked}) for k, point in enumerate(shown)),
             without_rolling=self.planning.baseline,
@@ -178,7 +182,7 @@ class CascadeCall:
         most = max((size for row in self.graph.tensors for size in row.sizes), default=1)
         return Exhausted(
             intervals=self.search.reached == len(self.graph.operations) and effort.lost == 0,
-            longest=LONGEST,
+            longest=options.longest,
             strides=tuple(strides_of(most) if options.stripe is None else filter(None, options.stripe)),
             skipped_strides=effort.skipped_strides,
             evaluated=effort.evaluated,
