@@ -10,16 +10,17 @@ tensors that are alive at the least peak are then made again for their late read
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memplan.capabilities.cascade.access.access_graph import MOST_BYTES, MOST_MACS, AccessGraph, repeated
 from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.search.front import Chain, front
-from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
+from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch, Windows
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
@@ -56,6 +57,19 @@ class Variant:
         within = [chain for chain in self.chains if chain.macs <= most]
         return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
 
+    @property
+    def lengths(self) -> I64:
+        """The operations of each region."""
+        return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
+
+    def within(self, longest: int) -> Self:
+        """Return the same graph with regions of at most so many operations alone."""
+        kept = self._only(self.lengths <= longest) if longest < LONGEST else self
+        return kept if kept is self else replace(kept, chains=front(kept.found, kept.cuts) if kept.cuts else [])
+
+    def _only(self, is_kept: NDArray[np.bool_]) -> Self:
+        return replace(self, found=self.found[is_kept])
+
     def alone(self, chain: Chain) -> Variant:
         """Return the graph that a chain runs, with its regions alone."""
         return Variant(self.graph, self.found, [chain])
@@ -76,6 +90,14 @@ class SeveralPasses(Variant):
     def cuts(self) -> int:
         """The number of the last cut."""
         return self.n_cuts
+
+    @property
+    def lengths(self) -> I64:
+        """The operations of each region, in its own graph."""
+        return self.sources[:, 2] - self.sources[:, 1]
+
+    def _only(self, is_kept: NDArray[np.bool_]) -> Self:
+        return replace(self, found=self.found[is_kept], sources=self.sources[is_kept])
 
     @property
     def is_new(self) -> bool:

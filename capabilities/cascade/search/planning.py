@@ -7,7 +7,7 @@ from functools import partial
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import CascadePoint
-from memplan.capabilities.cascade.core.access import FOUND_PEAK, FOUND_TRAFFIC
+from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_PEAK, FOUND_TO, FOUND_TRAFFIC
 from memplan.capabilities.cascade.search.front import Chain, front_of_three
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.orders import After, orders_of_passes, other_orders
@@ -87,7 +87,8 @@ class Planning:
             found = search.run(partial(self.is_over, "regions"))
             looked.add(search)
             found[:, FOUND_TRAFFIC] = moved_elsewhere(graph, self.options, elsewhere, found)
-            found = worth_having(found[found[:, FOUND_PEAK] <= fast])
+            is_short = found[:, FOUND_TO] - found[:, FOUND_FROM] <= self.options.longest
+            found = worth_having(found[is_short & (found[:, FOUND_PEAK] <= fast)])
             chains, cut = front_of_three(found, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._in_turn(picked):
@@ -128,6 +129,8 @@ class Planning:
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
         """Plan the chains of a graph that are within the bounds, the lowest and the highest peaks first."""
+        # Orders and repeats are those without a limit, so that no limit finds more than none.
+        variant = variant.within(self.options.longest)
         chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
         # From both ends of the front inwards: where the time ends early, what is planned still spans it.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
@@ -147,6 +150,7 @@ class Planning:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})
         variant = variant_of(self.graph, RegionSearch(self.graph, how), self._is_over)
+        variant = variant.within(self.options.longest)
         least = variant.least(self.most)
         return None if least is None else planned(self.graph, how, variant.found, least, PLAN_S)
 

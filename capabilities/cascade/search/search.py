@@ -34,7 +34,7 @@ from memplan.capabilities.cascade.core.access import (
 from memplan.capabilities.cascade.core.tiles import COUNT, EVALUATED, LOST, TileSearch, grow_tiles
 from memplan.capabilities.cascade.search.channels import channel_regions
 from memplan.capabilities.cascade.search.front import undominated
-from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
+from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
 from memplan.capabilities.cascade.search.tables import WARM_UP, access_tables
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference, Rows
@@ -59,8 +59,10 @@ class Windows:
 class WindowKeys:
     """The keys of a graph's operations: two with equal keys end the same regions."""
 
-    def __init__(self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows) -> None:
-        self.graph, self.longest, self.sliding = graph, options.longest, options.is_sliding
+    def __init__(
+        self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
+    ) -> None:
+        self.graph, self.longest, self.sliding = graph, longest, options.is_sliding
         self.last, self.live = tables.last.tolist(), tables.live.tolist()
         self.streamed = tables.is_streamed.tolist()
         self.tensors = [
@@ -153,16 +155,17 @@ class RegionSearch:
         options: CascadeOptions,
         elsewhere: Collection[int] = (),
         windows: Windows | None = None,
+        longest: int = LONGEST,
     ) -> None:
         self.graph, self.options = graph, options
         self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
         # Regions that slide, or move between memories, are weighed by more than two costs later.
         self._has_more = options.is_sliding or bool(options.pools) or "traffic" in options.objectives
-        self._longest, self._rolls = options.longest, options.rolling
+        self._longest, self._rolls = longest, options.rolling
         self._is_finer = self._rolls and not graph.is_coarse and options.stripe is None
         self.tables: Access = access_tables(graph, options, elsewhere)
-        self._keys = WindowKeys(graph, self.tables, options, self.windows)
+        self._keys = WindowKeys(graph, self.tables, options, self.windows, longest)
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
         self._found, self._answer = np.zeros((_ROOM, N_FOUND), np.int64), np.zeros(3, np.int64)

@@ -152,7 +152,7 @@ class NetworkSearch:
 
     @cached_property
     def _region_steps(self) -> RegionSteps:
-        return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment, longest=LONGEST))
+        return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
     def _found_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
         """Return a few regions of each range of operations that fit, as rows of the search, those that save most first.
@@ -160,7 +160,7 @@ class NetworkSearch:
         They go from the least work to the lowest peak.
         """
         graph, options = self.graph, self._region_steps.options
-        found = RegionSearch(graph, options, range(len(graph.tensors))).run(is_over)
+        found = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
         is_several = found[:, FOUND_TO] - found[:, FOUND_FROM] > 1
         found = worth_having(found[(found[:, FOUND_PEAK] <= self.target.capacity) & is_several])
         ranges: dict[tuple[int, int], list[list[int]]] = {}

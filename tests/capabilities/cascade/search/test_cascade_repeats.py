@@ -117,7 +117,7 @@ def test_a_region_goes_from_a_second_pass_on_to_a_sum_that_has_none() -> None:
 def test_equal_blocks_are_looked_at_once() -> None:
     efforts = []
     for count in (8, 24):
-        search = RegionSearch(access_graph(_blocks(count)), CascadeOptions(longest=6))
+        search = RegionSearch(access_graph(_blocks(count)), CascadeOptions(), longest=6)
         search.run()
         efforts.append(search.effort.evaluated)
     assert efforts[0] == efforts[1]
