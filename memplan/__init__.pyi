@@ -2,6 +2,7 @@ from memplan.capabilities.capability import Control as Control
 from memplan.capabilities.cascade.answer import CascadeAnswer as CascadeAnswer
 from memplan.capabilities.cascade.cascade import CascadeOptions as CascadeOptions
 from memplan.capabilities.cascade.cascade import cascade as cascade
+from memplan.capabilities.cascade.timing.target import Target as Target
 from memplan.capabilities.certify.certify import CertifyOptions as CertifyOptions
 from memplan.capabilities.certify.certify import certify as certify
 from memplan.capabilities.check.check import CheckOptions as CheckOptions
@@ -32,7 +33,6 @@ from memplan.capabilities.plan.plan import plan as plan
 from memplan.capabilities.plan.solving import solve as solve
 from memplan.capabilities.schedule.answer import ScheduleAnswer as ScheduleAnswer
 from memplan.capabilities.schedule.model.contest import ScheduleProblem as ScheduleProblem
-from memplan.capabilities.schedule.model.target import Target as Target
 from memplan.capabilities.schedule.schedule import ScheduleOptions as ScheduleOptions
 from memplan.capabilities.schedule.schedule import schedule as schedule
 from memplan.capabilities.selection import select_fields as select_fields

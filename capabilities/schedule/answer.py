@@ -8,8 +8,9 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
-from memplan.capabilities.schedule.model.figures import Run, ScheduleStep
-from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.cascade.timing.figures import Run
+from memplan.capabilities.cascade.timing.target import Target
+from memplan.capabilities.schedule.model.step import ScheduleStep
 from memplan.solvers.search.to_plan import gap_of
 
 Objective = Literal["latency", "traffic", "peak"]

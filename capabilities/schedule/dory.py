@@ -1,9 +1,8 @@
-"""Networks of DORY, which tiles layers for microcontrollers: its list of nodes as it writes them, and its machines.
+"""Networks of DORY, which tiles layers for microcontrollers: its list of nodes as it writes them.
 
 Each node has a `name`, parameters under `DORY_node_parameters` and `Layer_node_parameters`, and maybe `Weights`.
 Tensors are known by the names under which nodes read and make them; one that no node makes is an input.
-A machine is a file of hardware: the memories L1 and up, with their bytes, and bytes a cycle and cycles of latency
-towards the next faster one. Source: dory/Parsers and dory/Hardware_targets in pulp-platform/dory.
+Source: dory/Parsers in pulp-platform/dory.
 """
 
 from __future__ import annotations
@@ -78,32 +77,3 @@ def _kind(row: Mapping[str, Any], k: int) -> str:
         rule = "must be a Convolution, FullyConnected, Pooling or Addition"
         raise FormatError(f"nodes[{k}].name: {rule}, got {shown(name)}")
     return "depthwise_conv2d" if kind == "conv2d" and row.get("group", 1) == row.get("input_channels") != 1 else kind
-
-
-def machine_of(fields: object) -> dict[str, Any] | None:
-    """Return the target that a file of hardware describes, as JSON has it; None for other files. Raises FormatError."""
-    rates = fields.get("peak MAC/cycle") if isinstance(fields, Mapping) else None
-    if not isinstance(fields, Mapping) or not isinstance(rates, Mapping):
-        return None
-    memory, stacks = fields.get("memory", {}), fields.get("HW specific parameters", {})
-    names = [f"L{k + 1}" for k in range(memory.get("levels", 2))]
-
-    def given(level: str, name: str) -> Any:
-        value = memory.get(level, {}).get(name)
-        if not isinstance(value, int | float):
-            unit = {"bandwidth": "bytes a cycle", "latency": "cycles"}.get(name, "bytes")
-            raise FormatError(f"memory.{level}.{name}: must be {unit}, as in 8, got {shown(value)}")
-        return value
-
-    stack = stacks.get("accelerator core0 stack", 0) + 7 * stacks.get("accelerator core1-7 stack", 0)
-    rate = next((rate for rate in rates.values() if rate), None)
-    if rate is None:
-        raise FormatError('peak MAC/cycle: must have a number, as in {"8bits": 32}, got none')
-    sizes = [given(name, "dimension") - (stack if k == 0 else 0) for k, name in enumerate(names[:-1])]
-    memories = [{"name": name, "capacity": size} for name, size in zip(names[:-1], sizes, strict=True)]
-    return {
-        "name": str(fields.get("name") or "DORY"),
-        "memories": [*memories, {"name": names[-1]}],
-        "links": [{name: given(level, name) for name in ("bandwidth", "latency")} for level in names[1:]],
-        "engine": {"native": [1, 1], "copies": fields.get("double_buffering", 2), "rate": rate},
-    }

@@ -12,7 +12,6 @@ from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.schedule import dory
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.target import Target
 from memplan.planner import formats
 from memplan.planner.errors import ProblemError
 from memplan.planner.formats import memplan_json
@@ -25,15 +24,6 @@ def _subject(problem: ScheduleProblem | OperationGraph) -> Subject:
     if isinstance(problem, OperationGraph):
         return graph_subject(problem)
     return Subject(f"sha256:{sha256(problem.model_dump_json().encode()).hexdigest()}", None, len(problem.widths))
-
-
-def _target_of(value: object) -> Target:
-    if isinstance(value, dict) and "memories" not in value and value.keys() & {"ops", "op_types", "buffers"}:
-        raise ProblemError(
-            "target: must be a machine, which has memories, links and an engine, such as those of"
-            " examples/schedules, got what is to be scheduled"
-        )
-    return Target.model_validate(dory.machine_of(value) or object_in(value, "target", ProblemError))
 
 
 def _problem_of(value: object) -> ScheduleProblem | OperationGraph:
@@ -63,14 +53,4 @@ PROBLEM = Input[Any](
     from_file=_problem_in,
     subject=_subject,
     reading=ModelOptions,
-)
-TARGET = Input(
-    "target",
-    Target,
-    _target_of,
-    lambda target: target.model_dump(mode="json"),
-    "A file: a machine, as JSON (DORY's, too), instead of that of the problem.",
-    from_file=lambda _reader, data, _name, _question: _target_of(memplan_json.parse(data)),
-    required=False,
-    named_by_flag=True,
 )

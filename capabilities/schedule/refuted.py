@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
+from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_network
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.network_run import NetworkStep, run_network
 from memplan.capabilities.schedule.model.simulator import simulate
-from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.homes import second_slots
 from memplan.capabilities.schedule.search.network_search import NetworkRun
 from memplan.capabilities.schedule.search.networks import bound_of, network_answer, network_of

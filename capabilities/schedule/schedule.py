@@ -8,11 +8,12 @@ from typing import Any
 from pydantic import Field
 
 from memplan.capabilities.capability import Capability, Control, SearchOptions
+from memplan.capabilities.cascade.timing.inputs import TARGET
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.question import Question
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
-from memplan.capabilities.schedule.inputs import PROBLEM, TARGET
+from memplan.capabilities.schedule.inputs import PROBLEM
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.refuted import schedule_refuted
 from memplan.capabilities.schedule.search.networks import schedule_network
 from memplan.capabilities.schedule.search.solve import schedule_tiles

@@ -10,13 +10,13 @@ from itertools import combinations, product
 
 import numpy as np
 
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.figures import ScheduleStep
 from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation
 from memplan.capabilities.schedule.model.simulator import simulate_step
+from memplan.capabilities.schedule.model.step import ScheduleStep
 from memplan.capabilities.schedule.model.step_run import StepRun
-from memplan.capabilities.schedule.model.target import Target
 
 SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
 

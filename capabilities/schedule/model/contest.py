@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from memplan.capabilities.cascade.timing.target import Engine, Link, Memory, Rate, Side, Target
 from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation, TileTensor
-from memplan.capabilities.schedule.model.target import Engine, Link, Memory, Rate, Side, Target
 from memplan.planner.errors import Location, broken, shown
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Value, as_tuple
 

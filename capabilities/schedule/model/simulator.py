@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memplan.capabilities.schedule.model.figures import Run, ScheduleStep, StepFigures
+from memplan.capabilities.cascade.timing.figures import Run, StepFigures
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.model.graph import TileGraph
+from memplan.capabilities.schedule.model.step import ScheduleStep
 from memplan.capabilities.schedule.model.step_run import StepRun
-from memplan.capabilities.schedule.model.target import Target
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.schedule.model.figures import ScheduleStep, Slot, StepFigures
+from memplan.capabilities.cascade.timing.figures import Slot, StepFigures
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.model.graph import Alternative, TileGraph
-from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.model.step import ScheduleStep
 
 Region = tuple[str, str]
 """Rows and columns of a tensor that a tile needs: `tile`, those of the tile; `slice`, of the reduction; or `whole`."""

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation, TileTensor
-from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.nests import SLICE, TILE, WHOLE
 
 _ROUNDING = 1e-12

@@ -7,11 +7,12 @@ from itertools import product
 from math import prod
 from typing import Any, TypeVar
 
+from memplan.capabilities.cascade.timing.figures import StepFigures
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective
-from memplan.capabilities.schedule.model.figures import ScheduleStep, StepFigures
 from memplan.capabilities.schedule.model.graph import TileGraph
+from memplan.capabilities.schedule.model.step import ScheduleStep
 from memplan.capabilities.schedule.model.step_run import StepRun
-from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.nests import TILE, Nest, bits, nest_of
 from memplan.capabilities.schedule.search.tilings import Load, Tilings
 from memplan.capabilities.schedule.search.walks import Look, StepCost, TiledStep

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.bounds import LowerBounds
 from memplan.capabilities.schedule.search.costs import StepCosts
 from memplan.capabilities.schedule.search.downsets import (

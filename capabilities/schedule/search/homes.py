@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, combinations
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.schedule.model.figures import StepFigures
-from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.cascade.timing.figures import StepFigures
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.search.placement import Row
 
 MOST_EXHAUSTED = 5

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from memplan.capabilities.cascade.access.access_graph import MOST, AccessGraph
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes
+from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_step
+from memplan.capabilities.cascade.timing.target import Link, Target
 from memplan.capabilities.schedule.answer import Objective
-from memplan.capabilities.schedule.model.network_run import NetworkStep, run_step
-from memplan.capabilities.schedule.model.target import Link, Target
 
 Numbers = NDArray[Any]
 _Table = tuple[int, Sequence[float], list[int], list[list[int]], list[bool]]

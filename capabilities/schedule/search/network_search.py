@@ -14,10 +14,10 @@ from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch, worth_having
 from memplan.capabilities.cascade.search.steps import RegionSteps
+from memplan.capabilities.cascade.timing.figures import Run, StepFigures
+from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_network, run_step
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective, ScheduleSlot
-from memplan.capabilities.schedule.model.figures import Run, StepFigures
-from memplan.capabilities.schedule.model.network_run import NetworkStep, run_network, run_step
-from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.homes import homes, second_slots
 from memplan.capabilities.schedule.search.layers import LayerFront, LayerTilings, layer_step, whole_front
 from memplan.capabilities.schedule.search.placement import placed, slots_of

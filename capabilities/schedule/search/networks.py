@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, AccessOperation, driven
 from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer, ScheduleTransfer, point_of
-from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.downsets import EPSILON
 from memplan.capabilities.schedule.search.homes import items_of
 from memplan.capabilities.schedule.search.network_search import PASSES, NetworkRun, NetworkSearch

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from memplan.capabilities.cascade.timing.figures import StepFigures
+from memplan.capabilities.cascade.timing.target import Memory, Target
 from memplan.capabilities.schedule.answer import ScheduleSlot
-from memplan.capabilities.schedule.model.figures import StepFigures
-from memplan.capabilities.schedule.model.target import Memory, Target
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan

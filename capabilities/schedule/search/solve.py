@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective, Proof, ScheduleAnswer, ScheduleSlot, point_of
-from memplan.capabilities.schedule.model.figures import ScheduleStep
 from memplan.capabilities.schedule.model.graph import TileGraph
 from memplan.capabilities.schedule.model.simulator import Simulation, simulate
-from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.model.step import ScheduleStep
 from memplan.capabilities.schedule.search.costs import StepCosts
 from memplan.capabilities.schedule.search.downsets import EPSILON, Found, PlannedStep, ScheduleEffort
 from memplan.capabilities.schedule.search.frontier import front_of, least_peak

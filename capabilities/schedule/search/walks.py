@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.schedule.model.figures import StepFigures
+from memplan.capabilities.cascade.timing.figures import StepFigures
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.model.graph import Alternative
-from memplan.capabilities.schedule.model.target import Target
 from memplan.capabilities.schedule.search.nests import COLUMN, EVERY, ROW, SLICE, TILE, WHOLE, Nest, Work
 from memplan.capabilities.schedule.search.tilings import (
     MANY_VISITS,

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.figures import ScheduleStep
 from memplan.capabilities.schedule.model.simulator import simulate
-from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.model.step import ScheduleStep
 
 POINT, PRODUCT = "Pointwise", "MatMul"
 

@@ -12,10 +12,11 @@ import pytest
 from lab.schedule_tiles import differences, drawn_machine, greedy, walk
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.capabilities.cascade.timing.inputs import machine_of
+from memplan.capabilities.cascade.timing.network_run import run_step
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import ScheduleAnswer
-from memplan.capabilities.schedule.dory import graph_of, machine_of, nodes_of
-from memplan.capabilities.schedule.model.network_run import run_step
-from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.schedule.dory import graph_of, nodes_of
 from memplan.capabilities.schedule.refuted import schedule_refuted
 from memplan.capabilities.schedule.search.layers import LayerTilings, layer_step, whole_front
 from memplan.capabilities.schedule.search.network_search import MOST_RANGES, PASSES, NetworkSearch

@@ -8,10 +8,10 @@ from typing import get_args
 
 import pytest
 
+from memplan.capabilities.cascade.timing.target import Engine, Link, Memory, Target
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
 from memplan.capabilities.schedule.model.graph import TileGraph, TileOperation, TileTensor
 from memplan.capabilities.schedule.model.simulator import simulate
-from memplan.capabilities.schedule.model.target import Engine, Link, Memory, Target
 from memplan.capabilities.schedule.search.bounds import LowerBounds
 from memplan.capabilities.schedule.search.costs import StepCosts
 from memplan.capabilities.schedule.search.downsets import ScheduleEffort

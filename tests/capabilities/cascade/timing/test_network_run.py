@@ -14,7 +14,7 @@ from memplan.capabilities.cascade.regions.counts import macs_of
 from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Stripes
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch
-from memplan.capabilities.schedule.model.network_run import NetworkStep, run_network, run_step
+from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_network, run_step
 from memplan.capabilities.schedule.search.layers import layer_step
 from memplan.capabilities.schedule.search.networks import least_needs
 from tests.support.cascade_twin import coarse, region_of

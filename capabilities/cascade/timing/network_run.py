@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, Window, driven
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes, sums_of
-from memplan.capabilities.schedule.model.figures import Slot, StepFigures, Transfer
-from memplan.capabilities.schedule.model.target import Target
+from memplan.capabilities.cascade.timing.figures import Slot, StepFigures, Transfer
+from memplan.capabilities.cascade.timing.target import Target
 
 Counts = NDArray[Any]
 
