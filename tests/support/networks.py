@@ -163,6 +163,17 @@ def two_convolutions() -> OperationGraph:
     return net.graph()
 
 
+def five_operations() -> OperationGraph:
+    """A convolution, an own median, a pointwise and a strided convolution, and an activation: 147,456 bytes."""
+    net = Network("five_operations")
+    x = net.conv(net.input(48, 48, 4), 32)
+    window = {"access_rows": (1, 1, -1, 1), "access_columns": (1, 1, -1, 1)}
+    x = net.add_op("my.median", [x], net.shapes[x], **window, macs=0, mixes=False)
+    x = net.conv(net.conv(x, 16, 1), 16, 3, 2)
+    net.add_op("relu", [x], net.shapes[x])
+    return net.graph()
+
+
 def mobilenet_v1(width: float = 1.0, size: int = 224) -> OperationGraph:
     net = Network("mobilenet_v1")
     x = net.conv(net.input(size, size, 3), int(32 * width), 3, 2)
