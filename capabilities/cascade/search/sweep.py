@@ -16,7 +16,7 @@ from memplan.planner.model.rows import Name, as_tuple
 
 Options = TypeVar("Options", bound=CapabilityOptions)
 MOST_COMBINATIONS = 100
-_APART = ("sweep", "time_limit_s", "point", "check", "objectives")
+_APART = ("sweep", "time_limit_s", "point", "check", "objectives", "barriers")
 """The options that all combinations share."""
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
