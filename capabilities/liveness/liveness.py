@@ -14,15 +14,15 @@ from memplan.capabilities.graph_inputs import OPERATIONS
 from memplan.capabilities.inputs import PLAN
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import counted
-from memplan.planner.liveness import Analysis, Reading, analyse, pose, problem_of
+from memplan.planner.liveness import Analysis, Reading, analyse, expand, pose, problem_of
 from memplan.planner.liveness.activations import CallWorkspace
-from memplan.planner.liveness.expansion import expand
 from memplan.planner.liveness.lifetimes import Liveness, Temporaries
 from memplan.planner.liveness.shadow import Clobber, shadow
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
 from memplan.solvers.portfolio.solve import solve
+from memplan.systems.tvm.relay_storages import StoragePlan, plan_storages
 
 Planning = Literal["global", "local"]
 
@@ -122,6 +122,12 @@ class LivenessOptions(Reading, CapabilityOptions):
     """Options for reading lifetimes."""
 
     compare: bool = Field(False, description="Plan what each way to read lifetimes needs, within the time limit.")
+    match_range: int | None = Field(
+        None,
+        ge=0,
+        le=1_000_000,
+        description="Hand out storages as Relay does, each for up to so many times its size: 16 there, 0 never.",
+    )
 
     @property
     def reading(self) -> Reading:
@@ -137,10 +143,14 @@ class Shadow(Answer):
 
 
 class LivenessAnswer(Analysis):
-    """The analysis of operations; `peaks` where ways to read them were compared, `shadow` where there is a plan."""
+    """The analysis of operations; `peaks` where ways to read them were compared, `shadow` where there is a plan.
+
+    `storages` are those of Relay's planner, where a range of matching is set.
+    """
 
     peaks: tuple[PlannedPeak, ...] | None = None
     shadow: Shadow | None = Field(None, exclude_if=lambda shadow: shadow is None)
+    storages: StoragePlan | None = Field(None, exclude_if=lambda storages: storages is None)
 
 
 def liveness(
@@ -162,6 +172,7 @@ def liveness(
     return LivenessAnswer.model_construct(
         **{name: getattr(found, name) for name in Analysis.model_fields},
         peaks=peaks,
+        storages=None if options.match_range is None else plan_storages(operations, options.match_range),
         shadow=None if clobbered is None else Shadow(intact=not clobbered, clobbered=clobbered),
     )
 
@@ -186,6 +197,9 @@ def lines(found: LivenessAnswer) -> Iterator[str]:
     for row in found.readings[1:]:
         if row.lost_bytes:
             yield f"{row.temporaries} by {row.liveness}: {_written(row.lost_bytes)} more alive"
+    if found.storages is not None:
+        sizes = [row.max_bytes for row in found.storages.storages]
+        yield f"{counted(len(sizes), 'storage')} of Relay's planner, together {_written(sum(sizes))}"
     for peak in found.peaks or ():
         planned = peak.status if peak.peak is None else f"peak {_written(peak.peak)}"
         yield f"{peak.temporaries} by {peak.liveness}, planned {peak.planning}: {planned}"

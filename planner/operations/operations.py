@@ -8,17 +8,28 @@ from graphlib import CycleError, TopologicalSorter
 from math import prod
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, WrapValidator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, WrapValidator, model_validator
 
 from memplan.planner.errors import MAX_SHOWN, Location, OperationsError, broken, sentences, shown
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.parts import entries_in_parts, in_parts
 from memplan.planner.model.problem import Objective, Pool
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue, as_tuple
 from memplan.planner.operations.graph_facts import Shape, bits_of
-from memplan.planner.operations.statements import Alloc, Body, Call, Free, Names, every_statement, named_buffers
+from memplan.planner.operations.statements import (
+    Alloc,
+    Body,
+    Call,
+    Free,
+    Names,
+    SomeNames,
+    every_statement,
+    named_buffers,
+    without_tuples,
+)
 
 OrderStatus = Literal["final", "tentative"]
+Item = Annotated[tuple[Name, Annotated[int, Field(ge=0)]], BeforeValidator(as_tuple)]
 
 
 class DeclaredBuffer(WireValue):
@@ -62,16 +73,28 @@ class DeclaredBuffer(WireValue):
 
 
 class Function(WireValue):
-    """A function: its buffers and its statements, in order. Params and results belong to the caller."""
+    """A function: its buffers and its statements, in order. Params and results belong to the caller.
+
+    A tuple is a name for several buffers, or tuples before it, and `[tuple, k]` for one of them: it stands for them
+    among inputs, outputs and results, and takes no bytes.
+    """
 
     params: Names = ()
     results: Names = ()
     constants: Names = ()
     buffers: Annotated[tuple[DeclaredBuffer, ...], WrapValidator(in_parts)] = ()
     body: Body = ()
+    tuples: Annotated[dict[Name, SomeNames | Item], WrapValidator(entries_in_parts)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> Function:
+        if self.tuples:
+            fields = self._fields
+            for field, spread in (
+                ("results", tuple(dict.fromkeys(each for name in self.results for each in fields.get(name, (name,))))),
+                ("body", tuple(without_tuples(statement, fields) for statement in self.body)),
+            ):
+                object.__setattr__(self, field, spread)
         breaks = [*self._broken_buffers(), *self._broken_lists(), *self._broken_statements()]
         if breaks:
             broken(*breaks[: MAX_SHOWN + 1])
@@ -81,6 +104,27 @@ class Function(WireValue):
     def declared(self) -> dict[str, DeclaredBuffer]:
         """From a buffer's id to what is declared of it."""
         return {buffer.id: buffer for buffer in self.buffers}
+
+    def fields_of(self, name: str) -> tuple[str, ...]:
+        """Return the buffers that a name stands for: those of a tuple, or itself."""
+        return self._fields.get(name, (name,))
+
+    @cached_property
+    def _fields(self) -> dict[str, tuple[str, ...]]:
+        fields: dict[str, tuple[str, ...]] = {row.id: (row.id,) for row in self.buffers}
+        for name, parts in self.tuples.items():
+            if name in self.declared:
+                broken((("tuples", name), "must not be the id of a buffer"))
+            names, item = (parts, None) if isinstance(parts[-1], str) else (parts[:1], parts[-1])
+            for k, part in enumerate(names):
+                if part not in fields:
+                    rule = f"must be the id of a buffer or a tuple before it, got {shown(part)}"
+                    broken((("tuples", name, k), rule))
+            spread = tuple(each for part in names for each in fields[part])
+            if item is not None and item >= len(spread):
+                broken((("tuples", name, 1), f"must be below {len(spread)}, got {item}"))
+            fields[name] = spread if item is None else (spread[item],)
+        return fields
 
     @cached_property
     def temporaries(self) -> tuple[str, ...]:

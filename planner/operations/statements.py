@@ -133,3 +133,16 @@ def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
     for field in ("inputs", "outputs", "temporaries", "alloc", "free"):
         for k, name in enumerate(getattr(statement, field, ())):
             yield field, k, name
+
+
+def without_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) -> Statement:
+    """Return a statement that names the fields of tuples in their place, as do those inside of it."""
+    update: dict[str, Any] = {
+        field: tuple(part for name in getattr(statement, field) for part in fields.get(name, (name,)))
+        for field in ("inputs", "outputs")
+        if hasattr(statement, field)
+    }
+    for (field, *_), inner in blocks(statement):
+        spread = tuple(without_tuples(each, fields) for each in inner)
+        update[str(field)] = (*update.get("branches", ()), spread) if field == "branches" else spread
+    return statement.model_copy(update=update)

@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass
 from itertools import chain
 
-_MATCH_RANGE = 16
+MATCH_RANGE = 16
 """A storage is reused for what is between a 16th and 16 times its size."""
 _MAX_RATIO = 5
 """A texture is reused where neither side is more than so many times the other's, in whole numbers."""
@@ -37,7 +37,8 @@ class Token:
 class FreeTokens:
     """Free storages of one dimension, in the order of their sizes, of equal ones first freed first."""
 
-    def __init__(self) -> None:
+    def __init__(self, match_range: int = MATCH_RANGE) -> None:
+        self._range = match_range
         self._entries: list[tuple[int, int, Token]] = []
         self._freed = 0
 
@@ -47,8 +48,10 @@ class FreeTokens:
         The smallest that is large enough comes first, of equal ones the first freed; else the largest of the smaller
         ones, of equal ones the last freed, which grows.
         """
-        begin, middle = self._below(size // _MATCH_RANGE), self._below(size)
-        end = self._below(size * _MATCH_RANGE + 1)
+        if not self._range:
+            return None
+        begin, middle = self._below(size // self._range), self._below(size)
+        end = self._below(size * self._range + 1)
         for k in chain(range(middle, end), reversed(range(begin, middle))):
             token = self._entries.pop(k)[2]
             token.width = max(token.width, size)

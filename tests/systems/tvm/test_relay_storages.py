@@ -1,0 +1,197 @@
+"""Relay's planner of operations beside one written again, from its source, on other data structures."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import memplan
+from memplan.capabilities.liveness.liveness import LivenessOptions
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.operations import operations_from
+from tests.support.depth import DEPTH
+
+Node = tuple[Any, ...]
+
+
+def size_of_token(token: list[int]) -> int:
+    return token[1]
+
+
+class Twin:
+    """The planner again: nodes as Relay has them, tokens as lists [uses, bytes, id], all free ones searched."""
+
+    def __init__(self, nodes: list[Node], results: list[str], match_range: int) -> None:
+        self.match_range = match_range
+        self.free: list[list[int]] = []
+        wanted: dict[str, list[list[int]]] = {}
+        for kind, name, inputs, sizes in nodes:
+            if kind == "tuple":
+                wanted[name] = [token for each in inputs for token in wanted[each]]
+            elif kind == "item":
+                wanted[name] = [wanted[inputs[0]][sizes]]
+            else:
+                wanted[name] = [[0, size, -1] for size in sizes]
+            if kind in ("call", "reshape"):
+                for each in inputs:
+                    for token in wanted[each]:
+                        token[0] += 1
+        given_back = {id(token): token for each in results for token in wanted[each]}
+        for token in given_back.values():  # operations name a result once
+            token[0] += 1
+        self.uses = {name: tuple(token[0] for token in tokens) for name, tokens in wanted.items()}
+        self.tokens: dict[str, list[list[int]]] = {}
+        self.all: list[list[int]] = []
+        for kind, name, inputs, sizes in nodes:
+            if kind == "tuple":
+                self.tokens[name] = [token for each in inputs for token in self.tokens[each]]
+            elif kind == "item":
+                self.tokens[name] = [self.tokens[inputs[0]][sizes]]
+            else:
+                self.node(kind, name, inputs, wanted[name])
+        self.ids = {name: tuple(token[2] for token in tokens) for name, tokens in self.tokens.items()}
+
+    def node(self, kind: str, name: str, inputs: list[str], wanted: list[list[int]]) -> None:
+        if kind == "reshape":
+            token = self.tokens[inputs[0]][0]
+            token[0] += wanted[0][0]
+            self.tokens[name] = [token]
+        else:
+            self.tokens[name] = [self.request(kind, token) for token in wanted]
+        if kind == "param":
+            return
+        for token in self.tokens[name]:
+            self.release(token)
+        for each in inputs:
+            for token in self.tokens[each]:
+                token[0] -= 1
+                self.release(token)
+
+    def release(self, token: list[int]) -> None:
+        if token[0] == 0:
+            self.free.append(token)
+
+    def request(self, kind: str, token: list[int]) -> list[int]:
+        size = token[1]
+        if kind == "call" and self.match_range:
+            larger = [each for each in self.free if size <= each[1] <= size * self.match_range]
+            smaller = [each for each in self.free if size // self.match_range <= each[1] < size]
+            if larger or smaller:
+                # min takes the first freed of equal ones, and the last is that of the reversed list.
+                best: list[int] = min(larger, key=size_of_token) if larger else max(smaller[::-1], key=size_of_token)
+                self.free = [each for each in self.free if each is not best]
+                best[0], best[1] = token[0], max(best[1], size)
+                return best
+        token[2] = len(self.all)
+        self.all.append(token)
+        token[0] += kind != "call"
+        return token
+
+
+def operations_of(nodes: list[Node], results: list[str]) -> dict[str, Any]:
+    """Return the operations of nodes: what a call makes is a tuple of that name."""
+    buffers: list[dict[str, Any]] = []
+    tuples: dict[str, Any] = {}
+    body = []
+    size_of: dict[str, int] = {}
+    for kind, name, inputs, sizes in nodes:
+        if kind == "tuple":
+            tuples[name] = inputs
+        elif kind == "item":
+            tuples[name] = [inputs[0], sizes]
+        elif kind == "call":
+            tuples[name] = [f"{name}.{k}" for k in range(len(sizes))]
+            buffers += [{"id": f"{name}.{k}", "size": size} for k, size in enumerate(sizes)]
+            body.append({"op": name, "inputs": inputs, "outputs": [name]})
+        else:
+            buffers.append({"id": name, "size": sizes[0]})
+            size_of[name] = sizes[0]
+            if kind == "reshape":
+                source = inputs[0]
+                root = next((row.get("alias_of") for row in buffers if row["id"] == source), None)
+                buffers[-1]["alias_of"] = root or tuples.get(source, [source])[0]
+                body.append({"op": "reshape", "inputs": inputs, "outputs": [name]})
+    params = [name for kind, name, _, _ in nodes if kind == "param"]
+    main = {"params": params, "results": results, "buffers": buffers, "tuples": tuples, "body": body}
+    return {"functions": {"main": main}}
+
+
+def drawn(seed: int) -> tuple[list[Node], list[str]]:
+    """Draw some nodes: params first, and then calls of one or two outputs, reshapes, tuples and items of these."""
+    rng = random.Random(seed)
+    scale = rng.choice((12, 300, 5_000))
+    sizes = [rng.randrange(1, scale) for _ in range(6)]
+    nodes: list[Node] = [("param", f"p{k}", [], [rng.choice(sizes)]) for k in range(rng.randint(1, 3))]
+    width = {name: sizes for _, name, _, sizes in nodes}
+    kind_of = dict.fromkeys(width, "param")
+    for k in range(rng.randint(2, 25)):
+        recent = list(width)[-6:]
+        inputs = [rng.choice(recent) for _ in range(rng.randint(1, 3))]
+        kind = rng.choice(("call", "call", "call", "tuple", "item", "reshape"))
+        made: Any = [rng.choice(sizes) for _ in range(rng.choice((1, 1, 2)))]
+        name = f"n{k}"
+        if kind == "tuple":
+            width[name] = [size for each in inputs for size in width[each]]
+        elif kind == "item":
+            inputs, made = inputs[:1], rng.randrange(len(width[inputs[0]]))
+            width[name] = [width[inputs[0]][made]]
+        elif kind == "reshape":
+            one = [each for each in recent if kind_of[each] in ("param", "call", "reshape") and len(width[each]) == 1]
+            if not one:
+                continue
+            inputs = [rng.choice(one)]
+            width[name] = made = width[inputs[0]]
+        else:
+            width[name] = made
+        kind_of[name] = kind
+        nodes.append((kind, name, inputs, made))
+    return nodes, sorted({rng.choice(list(width)) for _ in range(rng.randint(1, 2))})
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("match_range", [0, 1, 2, 16])
+def test_storages_and_counts_are_those_of_the_planner_written_again(match_range: int) -> None:
+    for seed in range(150 * DEPTH):
+        nodes, results = drawn(seed)
+        twin = Twin(nodes, results, match_range)
+        operations = operations_from(operations_of(nodes, results))
+        found = memplan.liveness(operations, options=LivenessOptions(match_range=match_range)).storages
+        assert found is not None
+        names = [name for _, name, _, _ in nodes]
+        assert {name: found.storage_ids[name] for name in names} == twin.ids, seed
+        assert {name: found.expected_uses[name] for name in names} == twin.uses, seed
+        assert [row.max_bytes for row in found.storages] == [token[1] for token in twin.all], seed
+        n_params = sum(kind == "param" for kind, *_ in nodes)
+        assert [row.realloc for row in found.storages] == [k >= n_params for k in range(len(twin.all))]
+
+
+def test_what_is_written_in_parts_or_again_is_in_one_storage_until_all_of_it_is_over() -> None:
+    rows = [{"id": name, "size": 8} for name in ("x", "whole", "a", "b", "c")]
+    parts = [{"id": f"part{k}", "size": 4, "alias_of": "whole", "alias_offset": 4 * k} for k in range(2)]
+    made = [["x", "part0"], ["x", "a"], ["a", "part1"], ["a", "b"], ["b", "a"], ["whole", "c"]]
+    body = [{"op": "run", "inputs": [one], "outputs": [other]} for one, other in made]
+    main = {"params": ["x"], "results": ["c", "a"], "buffers": rows + parts, "body": body}
+    found = memplan.liveness(operations_from({"functions": {"main": main}}), options=LivenessOptions(match_range=16))
+    assert found.storages is not None
+    ids = found.storages.storage_ids
+    assert ids["whole"] == ids["part0"] == ids["part1"] == (1,)
+    assert (ids["a"], ids["b"], ids["c"]) == ((2,), (3,), (3,))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"body": [{"loop": []}]}, "functions.main.body[0]: must be an operation without a body"),
+        ({"tuples": {"t": ["x", "z"]}}, "functions.main.tuples.t[1]: must be the id of a buffer or a tuple before it"),
+        ({"tuples": {"t": ["x", "x"], "i": ["t", 2]}}, "functions.main.tuples.i[1]: must be below 2, got 2"),
+        ({"tuples": {"x": ["x"]}}, "functions.main.tuples.x: must not be the id of a buffer"),
+        ({"tuples": {"t": []}}, "functions.main.tuples.t"),
+    ],
+)
+def test_what_relay_does_not_know_and_what_is_no_tuple_is_refused(change: dict[str, Any], sentence: str) -> None:
+    main = {"params": ["x"], "buffers": [{"id": "x", "size": 8}]} | change
+    with pytest.raises(OperationsError) as caught:
+        memplan.liveness(operations_from({"functions": {"main": main}}), options=LivenessOptions(match_range=16))
+    assert caught.value.sentences[0].startswith(sentence)
