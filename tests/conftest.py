@@ -59,6 +59,7 @@ _WAITING = {
 """Tests with clocks or many processes, which wait more than they work: one process runs all of a group, at first."""
 _GROUPS = _WAITING | {
     "exports": ("tests/api/executorch", "tests/packaging/test_docs.py"),
+    "seeds": ("tests/seeds",),
     "pages": ("tests/api/reports/page/test_page",),
     "stores": (
         "tests/api/store",
@@ -67,7 +68,8 @@ _GROUPS = _WAITING | {
         "tests/api/http/test_keys.py",
     ),
 }
-"""Tests that share what is dear to make: one process exports models, one has a browser, one a PostgreSQL."""
+"""Tests that share what is dear to make: one process exports models, one has a service,
+one a browser, one a PostgreSQL."""
 
 
 class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # which has no types

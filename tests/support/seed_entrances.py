@@ -1,0 +1,87 @@
+"""The entrances through which the rows of the source documents are tried: service and command, in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastapi.testclient import TestClient
+from httpx import Response
+
+from memplan.api.cli.main import main
+
+Body = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Http:
+    """The service: `ask` is a question that is answered, `post` gives the whole response, whatever it is."""
+
+    client: TestClient
+
+    def ask(self, name: str, body: Body | bytes, **query: Any) -> Any:
+        """Return the answer to `POST /v1/NAME`."""
+        response = self.post(name, body, **query)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def post(self, name: str, body: Body | bytes, accept: str = "application/json", **query: Any) -> Response:
+        """Return the response to `POST /v1/NAME`; bytes are a file."""
+        headers = {"Accept": accept}
+        if isinstance(body, bytes):
+            headers["Content-Type"] = "application/octet-stream"
+            return self.client.post(f"/v1/{name}", params=query, content=body, headers=headers)
+        return self.client.post(f"/v1/{name}", params=query, json=body, headers=headers)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that ran: its exit status, and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def answer(self) -> Any:
+        """The JSON on standard output."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command, in a folder of its own; what is not a text is written there as a file of JSON first."""
+
+    folder: Path
+    captured: Callable[[], tuple[str, str]]
+
+    def __call__(self, *arguments: str | Path) -> Ran:
+        """Run the command."""
+        self.captured()
+        status = main([str(argument) for argument in arguments])
+        out, err = self.captured()
+        return Ran(status, out, err)
+
+    def file(self, name: str, content: Body | str | bytes) -> Path:
+        """Write a file, and return its path."""
+        path = self.folder / name
+        text = content if isinstance(content, str | bytes) else json.dumps(content)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+
+def problem_of(*rows: tuple[int, int, int], **more: Any) -> dict[str, Any]:
+    """Return a problem of (size, start, end), whose buffers are called a, b, c, ..."""
+    buffers = [
+        {"id": "abcdefghijklmnopqrstuvwxyz"[k], "size": size, "start": start, "end": end}
+        for k, (size, start, end) in enumerate(rows)
+    ]
+    return {"buffers": buffers, **more}
+
+
+def offsets(answer: Any) -> dict[Any, int]:
+    """Return the offset of each buffer in a plan of JSON."""
+    return {row["id"]: row["offset"] for row in answer["placements"]}
