@@ -45,6 +45,7 @@ struct Outcome {
     status: c_int,
     rule: c_int,
     proof: c_int,
+    ran_out: i32,
     buffer: usize,
     other: usize,
     peak: i64,

@@ -31,5 +31,6 @@ def amalgamated(folder: Path) -> str:
     for name in SOURCES:
         take(name)
     includes = "".join(f"#include <{name}>\n" for name in sorted(system))
-    head = f"// memplan in one file, made by `memplan core -o`; beside it {HEADER}. C++20, -ffp-contract=off.\n"
+    head = "// SPDX-License-Identifier: Apache-2.0\n"
+    head += f"// memplan in one file, made by `memplan core -o`; beside it {HEADER}. C++20, -ffp-contract=off.\n"
     return f'{head}{includes}\n#include "{HEADER}"\n\n' + "\n".join(parts)

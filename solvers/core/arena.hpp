@@ -15,6 +15,7 @@ struct Allocator {
   void *context = nullptr;
   std::size_t taken = 0;
   std::size_t most = 0;
+  bool has_refused = false;
 };
 
 class Arena {
@@ -83,7 +84,7 @@ class Arena {
       if (block != nullptr) *block = {last_, bytes};
     }
     if (block == nullptr) {
-      has_failed = true;
+      has_failed = allocator_.has_refused = true;
       return {nullptr, 0};
     }
     last_ = block;

@@ -5,16 +5,25 @@
 #include "arena.hpp"
 #include "door.hpp"
 
+#ifdef _WIN32  // as <windows.h> has them
+extern "C" __declspec(dllimport) int __stdcall QueryPerformanceCounter(union _LARGE_INTEGER *);
+extern "C" __declspec(dllimport) int __stdcall QueryPerformanceFrequency(union _LARGE_INTEGER *);
+#endif
+
 namespace memplan {
 
+// Seconds of a clock that nobody sets.
 inline double now() {
-  timespec time{};
 #ifdef _WIN32
-  timespec_get(&time, TIME_UTC);
+  i64 ticks = 0, a_second = 1;
+  QueryPerformanceCounter(reinterpret_cast<_LARGE_INTEGER *>(&ticks));
+  QueryPerformanceFrequency(reinterpret_cast<_LARGE_INTEGER *>(&a_second));
+  return static_cast<double>(ticks) / static_cast<double>(a_second);
 #else
+  timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
-#endif
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+#endif
 }
 
 // Whether the clock or the caller ends the search.

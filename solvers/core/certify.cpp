@@ -29,7 +29,7 @@ class Certificate {
         text[count] = '\0';
       }
     }
-    asked_.result.memory = allocator.most;
+    asked_.result.memory = allocator.most, asked_.result.ran_out = allocator.has_refused;
   }
 
  private:

@@ -135,7 +135,7 @@ constexpr const char *kRuleTexts[] = {
     "fine",
     "a pointer is NULL",
     "too many buffers or rows",
-    "sums of sizes or prices may pass 2^60",
+    "sizes, alignments, no_cross, distances, prices and the highest place must add up to at most 2^60",
     "the capacity must not be negative",
     "the base must not be negative",
     "the size must not be negative",
@@ -149,7 +149,7 @@ constexpr const char *kRuleTexts[] = {
     "a pair must name two buffers",
     "a gap must lie inside a lifetime, rows ascending",
     "a join must name two buffers with a size, rows ascending by the upper one",
-    "a reserved range must not be empty, rows ascending",
+    "a reserved range must not be empty nor end above 2^60, rows ascending",
     "a price must be of two buffers, and not negative",
     "prices must add up to less than 2^33 of their largest common divisor",
     "prices must be without several memories, joins and no_cross",
@@ -163,6 +163,10 @@ constexpr const char *kRuleTexts[] = {
     "the buffer lies in a reserved range",
     "the buffer does not lie at its distance",
     "two buffers overlap",
+    "the capacity must not be 0 where a buffer has a size; MEMPLAN_UNLIMITED is none",
+    "the base must be at most 2^60",
+    "the pin must be at most 2^60; MEMPLAN_FREE is none",
+    "the lowest offset must be at most 2^60",
 };
 
 }  // namespace
@@ -181,7 +185,7 @@ extern "C" const char *memplan_status_text(memplan_status status) {
 }
 
 extern "C" const char *memplan_rule_text(memplan_rule rule) {
-  static_assert(sizeof kRuleTexts / sizeof *kRuleTexts == MEMPLAN_OVERLAP + 1);
+  static_assert(sizeof kRuleTexts / sizeof *kRuleTexts == MEMPLAN_LOWEST_TOO_LARGE + 1);
   const int at = rule;
-  return at >= 0 && at <= MEMPLAN_OVERLAP ? kRuleTexts[at] : "no rule";
+  return at >= 0 && at <= MEMPLAN_LOWEST_TOO_LARGE ? kRuleTexts[at] : "no rule";
 }

@@ -40,6 +40,7 @@ class Door {
       const memplan_rule rule = fault_of(p.buffers[i]);
       if (rule != MEMPLAN_FINE) return rule;
       if (p.memory_count > 0 && p.memory_of[i] >= p.memory_count) return MEMPLAN_MEMORY_WRONG;
+      if (p.buffers[i].size > 0 && memory_of(p, i).capacity == 0) return MEMPLAN_CAPACITY_ZERO;
       highest = std::max({highest, p.buffers[i].pin, p.buffers[i].lowest});
     }
     const memplan_rule rule = fault_of_rows(at);
@@ -74,11 +75,11 @@ class Door {
     if (memory.reserved_count > kMostRows) return MEMPLAN_TOO_MANY;
     if (memory.capacity < 0) return MEMPLAN_CAPACITY_NEGATIVE;
     if (memory.base < 0) return MEMPLAN_BASE_NEGATIVE;
-    if (!add(memory.base)) return MEMPLAN_TOO_LARGE;
+    if (!add(memory.base)) return MEMPLAN_BASE_TOO_LARGE;
     for (std::size_t row = 0; row < memory.reserved_count; ++row) {
       const memplan_range &range = memory.reserved[row];
       const i64 before = row > 0 ? memory.reserved[row - 1].end : 0;
-      if (range.begin < before || range.end <= range.begin) return at = row, MEMPLAN_RANGE_WRONG;
+      if (range.begin < before || range.end <= range.begin || range.end > kLargest) return at = row, MEMPLAN_RANGE_WRONG;
       highest = std::max(highest, range.end);
     }
     return MEMPLAN_FINE;
@@ -89,7 +90,9 @@ class Door {
     if (!problem_.only_pairs && buffer.end <= buffer.begin) return MEMPLAN_LIFETIME_EMPTY;
     if (buffer.alignment < 0) return MEMPLAN_ALIGNMENT_NEGATIVE;
     if (buffer.pin < 0 && buffer.pin != MEMPLAN_FREE) return MEMPLAN_PIN_NEGATIVE;
+    if (buffer.pin > kLargest) return MEMPLAN_PIN_TOO_LARGE;
     if (buffer.lowest < 0) return MEMPLAN_LOWEST_NEGATIVE;
+    if (buffer.lowest > kLargest) return MEMPLAN_LOWEST_TOO_LARGE;
     if (buffer.limit < 0) return MEMPLAN_LIMIT_NEGATIVE;
     if (buffer.no_cross < 0) return MEMPLAN_NO_CROSS_NEGATIVE;
     return add(buffer.size) && add(buffer.alignment) && add(buffer.no_cross) ? MEMPLAN_FINE : MEMPLAN_TOO_LARGE;

@@ -188,12 +188,29 @@ class Plan {
     for (i64 i = 0; i < instance.n; ++i) offsets[instance.source[i]] = best_.offset[i] * instance.unit;
   }
 
+  // Say which two pins are at odds, as where all are forgotten, unless that takes long to see.
+  void name_pins(const OnePool &instance) {
+    i64 left = 1'000'000;
+    for (i64 i = 0; i < instance.n && left > 0; ++i) {
+      if (instance.pin[i] == kAbsent) continue;
+      for (i64 j = 0; j < i && --left > 0; ++j) {
+        const bool is_apart = instance.pin[j] == kAbsent || instance.pin[j] >= instance.pin[i] + instance.size[i] ||
+                              instance.pin[j] + instance.size[j] <= instance.pin[i];
+        if (is_apart || !instance.conflict(i, j)) continue;
+        result_.buffer = static_cast<std::size_t>(instance.source[j]);
+        result_.other = static_cast<std::size_t>(instance.source[i]);
+        return;
+      }
+    }
+  }
+
   void tell(const OnePool &instance, i64 *offsets) {
     result_.bound = best_.bound * instance.unit;
     result_.proof = best_.is_searched ? MEMPLAN_PROOF_SEARCH : MEMPLAN_PROOF_LIVE_SET;
     if (instance.n == 0) best_.peak = 0;
     if (best_.is_infeasible) {
       result_.status = MEMPLAN_INFEASIBLE;
+      name_pins(instance);
     } else if (best_.peak == kMost) {
       result_.status = MEMPLAN_UNKNOWN;
     } else {
@@ -250,7 +267,7 @@ extern "C" memplan_result memplan_plan(const memplan_problem *problem, const mem
     memplan::Plan(*problem, asked.options, asked.result, allocator, stop).run(offsets);
   else
     memplan::plan_memories(*problem, asked.options, asked.result, allocator, stop, offsets);
-  asked.result.memory = allocator.most;
+  asked.result.memory = allocator.most, asked.result.ran_out = allocator.has_refused;
   return asked.result;
 }
 

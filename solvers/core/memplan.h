@@ -1,4 +1,6 @@
-/* memplan: where in memories to put buffers whose lifetimes are known. C99 and C++.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memplan: where in memories to put buffers whose lifetimes are known. C99 and C++.
  *
  *   memplan_buffer buffers[2] = {{.size = 401408, .begin = 0, .end = 3, .pin = MEMPLAN_FREE},
  *                                {.size = 200704, .begin = 2, .end = 5, .pin = MEMPLAN_FREE}};
@@ -6,7 +8,8 @@
  *   int64_t offsets[2];
  *   memplan_result result = memplan_plan(&problem, NULL, offsets);
  *
- * Zero is the default of every field but `pin` and `capacity`. Nothing is kept between calls, which any number of
+ * Zero is the default of every field but `pin` and `capacity`, which MEMPLAN_BUFFER_INIT and MEMPLAN_PROBLEM_INIT set:
+ * a capacity of 0 is refused where a buffer has a size, and a forgotten pin is offset 0. Nothing is kept between calls, which any number of
  * threads may make at once; nothing is thrown, nothing ends the process. The same problem and options give the same
  * bytes on every machine, unless a clock or `cancel` ends the search.
  */
@@ -28,6 +31,8 @@
 extern "C" {
 #endif
 
+#define MEMPLAN_VERSION 1000 /* 0.1.0: 1,000,000 for the first number, 1,000 for the second, 1 for the last */
+
 #define MEMPLAN_FREE INT64_MIN
 #define MEMPLAN_UNLIMITED INT64_MAX
 #define MEMPLAN_NONE SIZE_MAX
@@ -43,6 +48,8 @@ typedef struct memplan_buffer {
   int64_t limit;     /* no end above it; 0: none but the capacity */
   int64_t no_cross;  /* its bytes lie between two multiples of this address; 0: anywhere */
 } memplan_buffer;
+
+#define MEMPLAN_BUFFER_INIT {0, 0, 0, 0, MEMPLAN_FREE, 0, 0, 0}
 
 /* A time in which a buffer is not alive, inside of its lifetime, from `begin` up to, and without, `end`. Rows ascend by
  * buffer, then by time, and those of one buffer do not touch. */
@@ -110,11 +117,15 @@ typedef struct memplan_problem {
   size_t price_count;
 } memplan_problem;
 
+#define MEMPLAN_PROBLEM_INIT \
+  {NULL, 0, MEMPLAN_UNLIMITED, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0}
+
 typedef enum memplan_status {
   MEMPLAN_OPTIMAL,       /* offsets given, and no plan has a lower peak; with prices, a lower cost */
   MEMPLAN_FEASIBLE,      /* offsets given */
   MEMPLAN_INFEASIBLE,    /* proved: nothing fits; `bound` bytes are needed at least, where that is the reason, in the
-                            memory `other` where several are listed */
+                            memory `other` where several are listed; and where two pins are at odds, those of `buffer`
+                            and `other` */
   MEMPLAN_UNKNOWN,       /* no plan was found in the work, and none is ruled out */
   MEMPLAN_INVALID,       /* `buffer` breaks `rule`; nothing was searched */
   MEMPLAN_OUT_OF_MEMORY  /* the allocator gave nothing */
@@ -126,7 +137,7 @@ typedef enum memplan_rule {
   MEMPLAN_FINE,
   MEMPLAN_NULL_POINTER,       /* a pointer is NULL where the count is not 0 */
   MEMPLAN_TOO_MANY,           /* more than 2^31 - 1 buffers, or 2^40 rows */
-  MEMPLAN_TOO_LARGE,          /* sums of sizes, alignments, ranges, prices may pass 2^60 */
+  MEMPLAN_TOO_LARGE,          /* sizes, alignments, no_cross, distances, prices and the highest place add up to 2^60 */
   MEMPLAN_CAPACITY_NEGATIVE,
   MEMPLAN_BASE_NEGATIVE,
   MEMPLAN_SIZE_NEGATIVE,
@@ -140,7 +151,7 @@ typedef enum memplan_rule {
   MEMPLAN_PAIR_WRONG,         /* a buffer with itself, or one that is not there */
   MEMPLAN_GAP_WRONG,          /* empty, not inside a lifetime, or out of order */
   MEMPLAN_JOIN_WRONG,         /* a distance below 0, a buffer of size 0 or not there, two memories, or out of order */
-  MEMPLAN_RANGE_WRONG,        /* empty, below 0, or out of order */
+  MEMPLAN_RANGE_WRONG,        /* empty, below 0 or above 2^60, or out of order */
   MEMPLAN_PRICE_WRONG,        /* of a buffer with itself, or one that is not there, or below 0 */
   MEMPLAN_PRICES_TOO_LARGE,   /* they add up to 2^33 of their largest common divisor, or more */
   MEMPLAN_PRICES_BESIDE,      /* several memories, joins or no_cross: such problems are checked, and not searched */
@@ -153,7 +164,11 @@ typedef enum memplan_rule {
   MEMPLAN_ABOVE_CAPACITY,
   MEMPLAN_IN_RESERVED,        /* `other` is the row of the range */
   MEMPLAN_OFF_DISTANCE,       /* of the group; `other` is the lower one */
-  MEMPLAN_OVERLAP             /* of `buffer` and `other` */
+  MEMPLAN_OVERLAP,            /* of `buffer` and `other` */
+  MEMPLAN_CAPACITY_ZERO,      /* of problems again: that of the buffer's memory; see MEMPLAN_PROBLEM_INIT */
+  MEMPLAN_BASE_TOO_LARGE,     /* above 2^60, as the next two */
+  MEMPLAN_PIN_TOO_LARGE,
+  MEMPLAN_LOWEST_TOO_LARGE
 } memplan_rule;
 
 /* What proves the bound. */
@@ -178,6 +193,7 @@ typedef struct memplan_result {
   memplan_status status;
   memplan_rule rule;
   memplan_proof proof;
+  int32_t ran_out; /* not 0: the allocator refused, and with more memory the plan may be another one */
   size_t buffer;
   size_t other;
   int64_t peak;    /* the largest end, of several memories their sum; -1 without a plan */

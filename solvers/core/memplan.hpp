@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // memplan.h for C++20: a problem of spans, and a plan that owns its offsets.
 #ifndef MEMPLAN_HPP
 #define MEMPLAN_HPP

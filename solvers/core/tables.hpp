@@ -10,8 +10,10 @@
 
 #ifdef _WIN32
 #define MEMPLAN_KERNEL extern "C" __declspec(dllexport) std::int64_t
-#else
+#elif defined(__GNUC__)
 #define MEMPLAN_KERNEL extern "C" __attribute__((visibility("default"))) std::int64_t
+#else
+#define MEMPLAN_KERNEL extern "C" std::int64_t
 #endif
 
 namespace memplan {

@@ -77,6 +77,9 @@ def test_the_command_says_where_the_sources_are(capsys: pytest.CaptureFixture[st
     where = Path(capsys.readouterr().out.strip())
     assert (where / "memplan.h").exists()
     assert f"VERSION {__version__}" in (where / "CMakeLists.txt").read_text()
+    number = sum(int(part) * 1_000**k for k, part in enumerate(reversed(re.findall(r"\d+", __version__))))
+    assert f"#define MEMPLAN_VERSION {number} " in (where / "memplan.h").read_text()
+    assert f'return "{__version__}"' in (where / "memplan.cpp").read_text()
     assert main(["core"]) == 2
 
 
@@ -85,6 +88,32 @@ def test_the_program_of_the_page_links_as_c_and_needs_the_c_library_alone(linked
     pedantic = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
     run("cc", *pedantic, f"-I{linked}", linked / "main.c", linked / "memplan.o", "-o", linked / "main")
     assert run(linked / "main") == f"{TWO}, at least 602112\n"
+
+
+def test_what_is_made_to_be_copied_names_its_licence(linked: Path) -> None:
+    for file in (linked / "memplan.h", linked / "memplan.cpp", CORE / "memplan.hpp"):
+        assert "SPDX-License-Identifier: Apache-2.0" in file.read_text().splitlines()[0]
+
+
+def test_a_program_in_c_plans_csv_files(linked: Path) -> None:
+    program, file = linked / "plan_csv", linked / "two.csv"
+    pedantic = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
+    run("cc", *pedantic, f"-I{linked}", ADAPTERS / "plan_csv.c", linked / "memplan.o", "-o", program)
+    network = ROOT / "examples" / "mobilenet_v2.csv"
+    first, *rows = run(program, network).splitlines()
+    with network.open() as source:
+        sizes = {(row["lower"], row["upper"], row["size"]) for row in csv.DictReader(source)}
+    assert (first, len(rows)) == ("optimal: 1505280 bytes, at least 1505280", 66)
+    assert {tuple(row.split(",")[:3]) for row in rows} == sizes
+    file.write_text(
+        "buffer,start,end,size,offset\na,0,3,5,\nb,3,4,6,0\n"
+    )  # the last moment of one is the first of the other
+    assert run(program, file).splitlines() == ["optimal: 11 bytes, at least 11", "0,4,5,6", "3,5,6,0"]
+    done = subprocess.run([program, file, "0"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.count("the capacity must not be 0")) == (1, 1)
+    file.write_text("id,lower,upper,size,gaps\na,0,3,5,1-2\n")
+    done = subprocess.run([program, file], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, f'{file}: the column "gaps" is not known\n')
 
 
 def test_the_program_of_the_page_in_cpp_plans(linked: Path) -> None:
@@ -116,23 +145,31 @@ def test_cmake_finds_it_installed_as_sources_and_fetched(tmp_path: Path, monkeyp
     run("cmake", "-S", CORE, "-B", tmp_path / "lib", *places, *kind)
     run("cmake", "--build", tmp_path / "lib")
     run("cmake", "--install", tmp_path / "lib")
+    shows = re.findall(r'python -c "(import memplan.*?)"`', (ROOT / "docs" / "builds.md").read_text())
+    package = run(sys.executable, "-c", *shows).strip()  # of this checkout: as editable installations have it
     fetched = f"include(FetchContent)\nFetchContent_Declare(memplan SOURCE_DIR {ROOT} SOURCE_SUBDIR solvers/core)\n"
     ways = {
         "installed": ("C", "find_package(memplan REQUIRED)", (f"-Dmemplan_DIR={prefix}/lib/cmake/memplan",)),
-        "sources": ("C CXX", "find_package(memplan REQUIRED)", (f"-Dmemplan_DIR={ROOT / 'cmake'}",)),
+        "sources": ("C CXX", "find_package(memplan REQUIRED)", (f"-Dmemplan_DIR={package}",)),
         "fetched": ("C CXX", f"{fetched}FetchContent_MakeAvailable(memplan)", ()),
     }
     for way, (languages, found, options) in ways.items():
         folder = tmp_path / way
         folder.mkdir()
         (folder / "main.c").write_text(shown("c"))
+        (folder / "spans.cpp").write_text(shown("cpp"))
         (folder / "CMakeLists.txt").write_text(
             f"cmake_minimum_required(VERSION 3.20)\nproject(main {languages})\n{found}\n"
             "add_executable(main main.c)\ntarget_link_libraries(main PRIVATE memplan::memplan)\n"
+            "if(CMAKE_CXX_COMPILER)\n  add_executable(spans spans.cpp)\n"
+            "  target_link_libraries(spans PRIVATE memplan::memplan)\nendif()\n"
         )
         run("cmake", "-S", folder, "-B", folder / "build", *kind, *options)
         run("cmake", "--build", folder / "build", "--target", "main")
         assert TWO in run(folder / "build" / "main")
+        if "CXX" in languages:  # in the compiler's own default, which may be C++17
+            run("cmake", "--build", folder / "build", "--target", "spans")
+            assert run(folder / "build" / "spans") == "200704\n"
     if shutil.which("pkg-config") is not None:
         wanted = ["pkg-config", "--cflags", "--libs", "memplan"]
         where = os.environ | {"PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"}

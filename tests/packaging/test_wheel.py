@@ -94,7 +94,7 @@ def test_the_wheel_holds_what_is_in_version_control(wheel: Path) -> None:
         for folder in folders(ROOT)
         for place in (library_of(folder), library_of(folder).with_name("sources.txt"))
     }
-    assert modules(content(wheel).keys()) == tracked() | {"memplan/cmake/memplan-config.cmake"} | made
+    assert modules(content(wheel).keys()) == tracked() | made
 
 
 def test_a_wheel_is_for_its_platform_and_any_python(wheel: Path) -> None:

@@ -78,9 +78,10 @@ bool is_right(std::uint64_t seed) {
   if (account.blocks != 0) return std::printf("seed %" PRIu64 ": memory was not given back\n", seed), false;
   if (proof.status == MEMPLAN_OPTIMAL && c.is_tiny && result.peak > 0 && can_fit(c, result.peak - 1))
     return std::printf("seed %" PRIu64 ": certified, and it fits below\n", seed), false;
-  if (c.is_huge && result.rule == MEMPLAN_TOO_LARGE) return proof.rule == MEMPLAN_TOO_LARGE;
+  const bool is_large = result.rule == MEMPLAN_TOO_LARGE || result.rule >= MEMPLAN_PIN_TOO_LARGE;
+  if (result.rule == MEMPLAN_CAPACITY_ZERO || (c.is_huge && is_large)) return proof.rule == result.rule;
   if (result.status == MEMPLAN_INVALID) return std::printf("seed %" PRIu64 ": rule %d\n", seed, result.rule), false;
-  if (result.status == MEMPLAN_OUT_OF_MEMORY) return account.left < 0;
+  if (result.status == MEMPLAN_OUT_OF_MEMORY) return account.left < 0 && result.ran_out != 0;
   if (result.peak >= 0) {
     const memplan_result check = memplan_check(&c.problem, offsets.data());
     if (check.cost != result.cost || result.cost_bound > result.cost)
@@ -96,7 +97,7 @@ bool is_right(std::uint64_t seed) {
     return std::printf("seed %" PRIu64 ": bound %" PRId64 ", and it fits below\n", seed, result.bound), false;
   if (c.is_tiny && result.cost_bound > 0 && can_fit(c, 40, result.cost_bound - 1))
     return std::printf("seed %" PRIu64 ": a cost of %" PRId64 ", and it costs less\n", seed, result.cost_bound), false;
-  if (account.left < 1'000'000) return true;
+  if (result.ran_out != 0) return account.left < 0;
   account.left = INT64_MAX;
   const memplan_result twice = memplan_plan(&c.problem, &options, again.data());
   if (std::memcmp(&twice, &result, sizeof result) != 0 || again != offsets)

@@ -80,6 +80,7 @@ int main(void) {
   TWO(problem.memory_of = NULL, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
   TWO(memory_of[1] = 2, MEMPLAN_MEMORY_WRONG, 1)
   TWO(memories[1].capacity = -1, MEMPLAN_CAPACITY_NEGATIVE, 1)
+  TWO(memories[1].capacity = 0, MEMPLAN_CAPACITY_ZERO, 1)
   TWO(ROWS(range, range, 8, 8) memories[1].reserved = ranges; memories[1].reserved_count = 1, MEMPLAN_RANGE_WRONG, 1)
   TWO(ROWS(range, range, 4, 6) memories[1].reserved = ranges; memories[1].reserved_count = 1, MEMPLAN_IN_RESERVED, 1)
   TWO(ROWS(join, join, 1, 0, 0) problem.joins = joins; problem.join_count = 1, MEMPLAN_JOIN_WRONG, 0)
@@ -113,6 +114,11 @@ int main(void) {
   REFUSED(rows[0].limit = -1, MEMPLAN_LIMIT_NEGATIVE, 0)
   REFUSED(rows[0].no_cross = -1, MEMPLAN_NO_CROSS_NEGATIVE, 0)
   REFUSED(rows[2].size = INT64_C(1) << 60, MEMPLAN_TOO_LARGE, 2)
+  REFUSED(problem.capacity = 0, MEMPLAN_CAPACITY_ZERO, 0)
+  REFUSED(problem.base = INT64_MAX, MEMPLAN_BASE_TOO_LARGE, MEMPLAN_NONE)
+  REFUSED(rows[1].pin = INT64_MAX, MEMPLAN_PIN_TOO_LARGE, 1)
+  REFUSED(rows[1].lowest = INT64_MAX, MEMPLAN_LOWEST_TOO_LARGE, 1)
+  REFUSED(ROWS(range, range, 8, INT64_MAX) problem.reserved = ranges; problem.reserved_count = 1, MEMPLAN_RANGE_WRONG, 0)
   REFUSED(ROWS(pair, pair, 1, 1) problem.pairs = pairs; problem.pair_count = 1, MEMPLAN_PAIR_WRONG, 0)
   REFUSED(ROWS(pair, pair, 0, 3) problem.pairs = pairs; problem.pair_count = 1, MEMPLAN_PAIR_WRONG, 0)
   REFUSED(ROWS(gap, gap, 0, 0, 5) problem.gaps = gaps; problem.gap_count = 1, MEMPLAN_GAP_WRONG, 0)
@@ -134,6 +140,15 @@ int main(void) {
   WRONG(ROWS(range, range, 12, 14) problem.reserved = ranges; problem.reserved_count = 1, MEMPLAN_IN_RESERVED, 1)
   WRONG(ROWS(join, join, 1, 0, 16) problem.joins = joins; problem.join_count = 1, MEMPLAN_OFF_DISTANCE, 1)
   WRONG(ROWS(pair, pair, 2, 0) problem.pairs = pairs; problem.pair_count = 1, MEMPLAN_OVERLAP, 2)
+
+  set_up(); /* as where nobody has thought of pins */
+  for (int k = 0; k < 3; ++k) rows[k].pin = 0;
+  memplan_result pinned = memplan_plan(&problem, NULL, offsets);
+  expect(pinned, MEMPLAN_INFEASIBLE, MEMPLAN_FINE, 0, __LINE__);
+  faults |= pinned.other != 1;
+  const memplan_buffer row = MEMPLAN_BUFFER_INIT;
+  const memplan_problem none = MEMPLAN_PROBLEM_INIT;
+  faults |= row.pin != MEMPLAN_FREE || none.capacity != MEMPLAN_UNLIMITED;
 
   set_up(); /* a gap in which the second one lies */
   rows[1].begin = 3, rows[1].end = 7, offsets[1] = 0;
