@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.api.torch.demand import Simulation, has_products, live_peak_of, problem_of, simulate
+from memplan.api.torch.demand import Simulation, has_products, live_peak_of, problem_of, simulate, unsure_operators
 from memplan.api.torch.device import APART, FitsOptions
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.solving import solve
@@ -137,12 +137,12 @@ class Compared(Answer):
 class FitsAnswer(Answer):
     """The answer whether a step fits, and why; sizes are in bytes.
 
-    `fits` is None where the plan may still get within the capacity. `proof` says what decides. `live_peak` is the most
-    that storages take at once, `peak` what a plan of one arena needs and `lower_bound` what every such plan needs;
-    `reserved` is what the caching allocator holds at most where memory does not end, None for allocators that are not
-    simulated. `roles` are the bytes at the live peak by what they are for, `alive` the largest of them by module and
-    line, `running` the operation. `left` is there where a step surely fits, `recorded` and `turns` for snapshots,
-    `compared` where a snapshot was given beside the model.
+    `fits` is None where the plan may still get within the capacity, or an operator keeps what is not counted. `proof`
+    says what decides. `live_peak` is the most that storages take at once, `peak` what a plan of one arena needs and
+    `lower_bound` what every such plan needs; `reserved` is what the caching allocator holds at most where memory does
+    not end, None for allocators that are not simulated. `roles` are the bytes at the live peak by what they are for,
+    `alive` the largest of them by module and line, `running` the operation. `left` is there where a step surely fits,
+    `recorded` and `turns` for snapshots, `compared` where a snapshot was given beside the model.
     """
 
     fits: bool | None
@@ -206,6 +206,9 @@ def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     plan = solve(problem, time_limit_s=device.time_limit_s, explain_s=0)
     unlimited = simulate(step, device, None) if device.is_simulated else None
     decided, proof = _decided(step, device, live_peak, plan)
+    if decided and (unsure := unsure_operators(step, device)):
+        rule = f"open: what {', '.join(unsure)} keeps on the device is not counted, say it as kernel_workspace"
+        decided, proof = None, f"{rule}; else {proof}"
     roles = Counter[str]()
     for tensor in alive:
         roles[tensor.role] += tensor.size

@@ -46,9 +46,19 @@ def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
     return Problem(buffers=buffers, pools=[Pool(name=pool) for pool in pools])
 
 
+def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
+    """Return the operators that may keep more on a device than is counted; none where its user says the bytes."""
+    if device.kernel_workspace is not None:
+        return ()
+    own = (row for row in step.tensors if row.is_on_host and row.role != "optimizer" and device.is_simulated)
+    return tuple(dict.fromkeys((*step.unmeasured, *(row.operation for row in own))))
+
+
 def is_within(step: StepMemory, device: FitsOptions) -> bool:
     """Return True if a step surely fits into the bytes that are left on a device."""
     live_peak, usable = live_peak_of(step, device)[0], device.usable or 0
+    if unsure_operators(step, device):
+        return False
     if live_peak > usable or device.allocator == "cpu":
         return live_peak <= usable
     if device.is_simulated:

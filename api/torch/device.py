@@ -17,7 +17,7 @@ from memplan.systems.torch.storages import StepMemory, Storage
 CUBLAS = (2 * 4096 + 8 * 16) << 10
 """The workspace of cuBLAS, from its first product on; 32 MiB on devices of compute capability 9."""
 APART = {
-    "kernel_workspace": "workspaces of convolutions and attention",
+    "kernel_workspace": "workspaces of convolutions, attention and recurrent layers",
     "context": "the context of the device, with its kernels",
     "nccl": "buffers of NCCL",
 }
@@ -56,7 +56,7 @@ class FitsOptions(CapabilityOptions):
     computed: bool = Field(False, description="Run the step on real values.")
     compiled: bool = Field(False, description="Run forward and backward as AOT autograd parts them.")
     cublas_workspace: Size = Field(CUBLAS, description="The workspace of cuBLAS.")
-    kernel_workspace: Size | None = Field(None, description="Workspaces of convolutions and attention.")
+    kernel_workspace: Size | None = Field(None, description="Workspaces of convolutions, attention, recurrent layers.")
     context: Size | None = Field(None, description="The context of the device, with its kernels.")
     nccl: Size | None = Field(None, description="Buffers of NCCL.")
     time_limit_s: float = Field(5.0, gt=0, le=3600, description="Seconds for the plan; for the ways out as many twice.")

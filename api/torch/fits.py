@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from memplan.api.torch.answer import FitsAnswer, compared, judged
-from memplan.api.torch.demand import is_within
+from memplan.api.torch.demand import is_within, unsure_operators
 from memplan.api.torch.device import FitsOptions
 from memplan.api.torch.step import TorchStep
 from memplan.api.torch.ways import sizes_of, ways
@@ -56,7 +56,7 @@ def fits(
     answer = judged(recording, device)
     if beside is not None:
         answer = answer.model_copy(update={"compared": compared(recording, device, beside)})
-    if not device.suggest or device.usable is None:
+    if not device.suggest or device.usable is None or unsure_operators(recording, device):
         return answer
     changing = sizes_of(step) if device.sizes is None else device.sizes
     tries = partial(is_within, device=device)

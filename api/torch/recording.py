@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 import memplan
+from memplan.api.torch.kernels import RealKernels
 from memplan.systems.torch.storages import Phase, Role, StepMemory, Storage
 
 _OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
@@ -54,12 +55,14 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         self.modules: list[str] = []
         self.names: tuple[str, ...] = ()
         self.last_step = 0
+        self.kernels = RealKernels()
         self._alive: dict[int, tuple[int, Any]] = {}
         self._origins: dict[int, tuple[str, str]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if func.namespace != "prim":
+            result = self.kernels.result(func, args, kwargs or {}, result)
             self._operation(func, args, kwargs or {}, result)
         return result
 
@@ -84,6 +87,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
 
     def close(self) -> None:
         """End the recording: what is alive now is alive behind it."""
+        self.unmeasured = tuple(self.kernels.unmeasured)
         self._alive.clear()
 
     def watch(self, model: Any) -> None:
@@ -109,6 +113,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         for value in results:
             if value.untyped_storage()._cdata not in self._alive:
                 position = self._begin(value, name, origin, "temporaries", len(self.events))
+                self.tensors[position].is_on_host = self.kernels.takes_as_host(value)
                 self.events.append(position)
                 made.append(position)
         changed = list(_changed(func, args, kwargs)) if func._schema.is_mutable else []

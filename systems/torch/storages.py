@@ -53,7 +53,8 @@ class StepMemory:
 
     `events` are positions of tensors, n where tensor n begins and ~n where it ends; those that are there from the start
     have no event that begins them. Of a snapshot there are the segments at the begin and at the end, those that were
-    requested between, as address and size, the events at which free ones went back, and the settings.
+    requested between, as address and size, the events at which free ones went back, and the settings. `unmeasured` are
+    operators that may make more storage than is counted.
     """
 
     tensors: list[Storage] = field(default_factory=list)
@@ -64,3 +65,4 @@ class StepMemory:
     released: set[int] = field(default_factory=set)
     most_reserved: int | None = None
     settings: AllocatorSettings | None = None
+    unmeasured: tuple[str, ...] = ()

@@ -386,6 +386,23 @@ def spectral() -> Made:
     return Network(run, kernel=nn.Parameter(torch.randn(9, 2)), last=nn.Linear(16, 4)), (torch.randn(3, 16),)
 
 
+def folded() -> Made:
+    def run(own: Any, x: Any) -> Any:
+        return functional.mse_loss(functional.fold(functional.unfold(own.first(x), 3), (8, 8), 3), own.last(x))
+
+    return Network(run, first=nn.Conv2d(3, 4, 1), last=nn.Conv2d(3, 4, 1)), (image(size=8),)
+
+
+def narrow() -> Made:
+    """Return a model whose activations are narrower than its parameters."""
+
+    def run(own: Any, x: Any) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            return own.last(own.first(x).flatten(1)).float()
+
+    return Network(run, first=normal(3, 8, 3), last=nn.Linear(512, 4)), (image(size=8),)
+
+
 MODELS: dict[str, Callable[[], Made]] = {
     "resnet18": lambda: (resnet(18), (image(),)),
     "vgg": vgg,
@@ -409,6 +426,7 @@ MODELS: dict[str, Callable[[], Made]] = {
     "encoder": encoder,
     "translator": translator,
     "lstm": lambda: recurrent(nn.LSTM, num_layers=2),
+    "two_ways": lambda: recurrent(nn.LSTM, num_layers=2, bidirectional=True),
     "gru": lambda: recurrent(nn.GRU, bidirectional=True),
     "rnn": lambda: recurrent(nn.RNN),
     "unrolled": unrolled,
@@ -418,5 +436,7 @@ MODELS: dict[str, Callable[[], Made]] = {
     "own_function": own_function,
     "changed_in_place": changed_in_place,
     "spectral": spectral,
+    "folded": folded,
+    "narrow": narrow,
 }
 """From a name to a function that makes a model and its inputs."""

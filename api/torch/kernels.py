@@ -1,0 +1,128 @@
+"""Operators of torch whose fake kernels say less storage than real ones make: those are run, once for their sizes.
+
+HIDING are all such operators of torch 2.13 on the CPU among the samples of its own tests, as `lab/kernels.py` compares
+them, and those of GPUs whose workspaces fake kernels leave out, which are not run. An operator runs on zeros, and what
+it returns has the storages that it makes of them. Imports torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
+
+_MIXED = frozenset(
+    f"aten::{name}" for name in ("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional")
+)
+HIDING = _MIXED | frozenset(
+    {
+        "aten::_cudnn_rnn",
+        "aten::_embedding_bag",
+        "aten::_sparse_mm_reduce_impl",
+        "aten::binary_cross_entropy",
+        "aten::col2im",
+        "aten::cudnn_batch_norm",
+        "aten::miopen_rnn",
+        "aten::mkldnn_rnn_layer",
+        "aten::mkldnn_rnn_layer_backward",
+        "aten::mse_loss",
+        "aten::smooth_l1_loss",
+        "aten::soft_margin_loss",
+    }
+)
+Made = list[tuple[Any, int] | None]
+"""The layouts and bytes of what an operator makes, None for what is no tensor."""
+_SHARING = "aten::mkldnn_rnn_layer_backward"
+_OF_ROWS = "aten::_embedding_bag"
+_OF_CPU = "aten::mkldnn_"
+_MOST_BYTES = 1 << 30
+"""The most bytes of arguments and results of an operator that is run."""
+
+
+class RealKernels:
+    """Gives results of fake kernels the storages of real ones.
+
+    `unmeasured` are operators that could not be run.
+    """
+
+    def __init__(self) -> None:
+        self.unmeasured: dict[str, None] = {}
+        self._of_host: set[int] = set()
+        self._made: dict[str, Made | None] = {}
+
+    def result(self, func: Any, args: Any, kwargs: Any, result: Any) -> Any:
+        """Return the result of an operator, with tensors of its own where a real one has other storages."""
+        if (name := func._schema.name) not in HIDING:
+            return result
+        if name == _OF_ROWS:  # whose table may be large; zeros look at its first row alone
+            args = (args[0][:1], *args[1:])
+        leaves, tree = tree_flatten(result)
+        given = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
+        fakes = [each for each in (*given, *leaves) if isinstance(each, FakeTensor)]
+        if not fakes or any(map(_has_symbols, fakes)):
+            return result
+        if name in _MIXED:  # statistics are as wide as parameters
+            rows = [(each, torch.promote_types(each.dtype, given[-1].dtype)) for each in leaves[1:]]
+            return tree_unflatten([leaves[0], *(each.to(dtype) for each, dtype in rows)], tree)
+        if name == _SHARING:  # the fake kernel gives one tensor for two gradients
+            last = {each.untyped_storage()._cdata: k for k, each in enumerate(leaves)}
+            own = [last[each.untyped_storage()._cdata] == k for k, each in enumerate(leaves)]
+            parted = (each if is_own else torch.empty_like(each) for each, is_own in zip(leaves, own, strict=True))
+            return tree_unflatten(list(parted), tree)
+        key = str((func, tree_map_only(torch.Tensor, _layout, (args, kwargs))))
+        if key not in self._made:
+            is_small = sum(each.numel() * each.element_size() for each in fakes) <= _MOST_BYTES
+            is_of_cpu = all(each.device.type == "cpu" and each.layout == torch.strided for each in fakes)
+            self._made[key] = _run(func, args, kwargs) if is_small and is_of_cpu else None
+        made = self._made[key]
+        if made is None or len(made) != len(leaves):
+            self.unmeasured[str(func)] = None
+            return result
+        return tree_unflatten([self._like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
+
+    def takes_as_host(self, value: Any) -> bool:
+        """Return True, once, for a tensor that only kernels of CPUs keep."""
+        key = value.untyped_storage()._cdata
+        is_of_host = key in self._of_host
+        self._of_host.discard(key)  # another storage may be where it was
+        return is_of_host
+
+    def _like(self, func: Any, fake: Any, real: tuple[Any, int] | None) -> Any:
+        """Return a fake tensor with the layout of a real one, and as many bytes."""
+        if real is None or not isinstance(fake, FakeTensor):
+            return fake
+        (shape, stride, dtype, device), size = real
+        made = torch.empty_strided(shape, stride, dtype=dtype, device=device)
+        made.untyped_storage().resize_(size)
+        if func._schema.name.startswith(_OF_CPU) and size > fake.untyped_storage().nbytes():
+            self._of_host.add(made.untyped_storage()._cdata)
+        return made
+
+
+def _layout(value: Any) -> Any:
+    return tuple(value.shape), value.stride() if value.layout == torch.strided else (), value.dtype, value.device
+
+
+def _has_symbols(value: Any) -> bool:
+    return any(isinstance(size, torch.SymInt) for size in (*value.shape, *_layout(value)[1]))
+
+
+def _run(func: Any, args: Any, kwargs: Any) -> Made | None:
+    """Return the layouts and bytes of what an operator makes of zeros; None where it does not run."""
+
+    def zeros(value: Any) -> Any:
+        shape, stride, dtype, device = _layout(value)
+        return torch.empty_strided(shape, stride, dtype=dtype, device=device).zero_()
+
+    try:
+        with _disable_current_modes():  # whether gradients are on stays: kernels look at it
+            made = func(*(given := tree_map_only(torch.Tensor, zeros, (args, kwargs)))[0], **given[1])
+            return [
+                (_layout(each), each.untyped_storage().nbytes()) if isinstance(each, torch.Tensor) else None
+                for each in tree_flatten(made)[0]
+            ]
+    except Exception:  # noqa: BLE001  kernels refuse zeros, devices and sizes in their own ways
+        return None
