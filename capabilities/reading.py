@@ -59,8 +59,18 @@ def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
         line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
         raise OptionError(
             f"together: must be given for several files, got {', '.join(files)}: {line}, or"
-            " --together with the names of those that may run together; an application in JSON says more"
+            " --together with the names of those that may run together; an application in JSON says more. With"
+            " -o FOLDER/ and without --together each is planned by itself"
         )
+
+
+def names_of(paths: Sequence[str]) -> list[str]:
+    """Return a name for each file, that of the file where no other has it."""
+    names: list[str] = []
+    for path in paths:
+        stem = Path(path).stem
+        names.append(next(each for k in count(1) if (each := stem if k == 1 else f"{stem}#{k}") not in names))
+    return names
 
 
 def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> Application:
@@ -71,10 +81,7 @@ def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> 
     # Imported here: few problems are of several models.
     from memplan.planner.together import Application
 
-    models: dict[str, Problem] = {}
-    for path, problem in problems:
-        stem = Path(path).stem
-        models[next(each for k in count(1) if (each := stem if k == 1 else f"{stem}#{k}") not in models)] = problem
+    models = dict(zip(names_of([path for path, _ in problems]), (problem for _, problem in problems), strict=True))
     groups = (text for text in together if text != NONE)
     return Application(models=models, together=tuple(tuple(text.split(",")) for text in groups))
 

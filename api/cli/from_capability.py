@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import typer
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import BROWSER, QUIET, SERVER, TABLE, flag, flags_of, options_given
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
-from memplan.api.cli.running import INTERRUPTED, graceful_interrupts, run_in_thread, seconds_left
+from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, run_in_thread, seconds_left
 from memplan.api.cli.streams import (
     FOLDER,
     STANDARD,
@@ -32,7 +32,7 @@ from memplan.capabilities.capability import NEVER, Capability, CapabilityOptions
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, with_reading
 from memplan.capabilities.selection import Selection
 from memplan.files import named
-from memplan.planner.errors import InputError, OptionError, shown
+from memplan.planner.errors import InputError, OptionError, ReaderFaultError, shown
 
 Result = TypeVar("Result")
 _OUTPUT = "A file for the answer, as its suffix says: {suffixes}; repeatable."
@@ -241,6 +241,26 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
         call.say(*call.said)
         say_written()
     return INTERRUPTED if cancelled.is_set() else line.capability.exit_status(answer) or call.exit_status
+
+
+def run_apart(lines: Iterable[CommandLine], extras: CommandExtras) -> Iterator[tuple[CommandLine, int, Sequence[str]]]:
+    """Run the command lines of several files, none of which keeps the others from being run; Ctrl-C ends them all.
+
+    Yields each with its exit status, and with what is wrong with the file, which was printed.
+    """
+    for one in lines:
+        path, wrong = one.given["problem"], tuple[str, ...]()
+        try:
+            status = run(one, extras)
+        except InputError as error:
+            status, wrong = WRONG_INPUT, one.completed_error(error).sentences
+        except ReaderFaultError as fault:
+            status, wrong = FAULT, (str(fault),)
+        for sentence in wrong:
+            say(f"memplan: error: {'' if sentence.startswith(path) else f'{path}: '}{sentence}")
+        yield one, status, wrong
+        if status == INTERRUPTED:
+            return
 
 
 def _read(line: CommandLine, extras: CommandExtras) -> Invocation:

@@ -11,13 +11,11 @@ from typing import Any, get_args
 from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import flags_of, options_given
-from memplan.api.cli.from_capability import CommandExtras, Invocation, run
-from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT
+from memplan.api.cli.from_capability import CommandExtras, Invocation, run, run_apart
 from memplan.api.cli.streams import (
     STANDARD,
     read_as,
     refuse_unwritable,
-    say,
     say_written,
     suffix_of,
     wants_table,
@@ -28,7 +26,7 @@ from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines, unread
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.sizes import UNLIMITED, named_size
-from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, shown
+from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import file_readers
 
@@ -134,23 +132,11 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
             one.say(text)
         return True
 
-    for model in _models(given["problem"], tables):
-        one = _line_of(line, model, tables)
-        if given["budgets_file"] is not None and not one.given["budgets"] and one.given["baseline"] is None:
-            one = replace(one, given={**one.given, "budgets": [UNLIMITED]})  # only others have one
-        one, wrong = replace(one, given={**one.given, "outputs": None}), tuple[str, ...]()
-        try:
-            ended = run(one, replace(extras, shows=keep))
-        except InputError as error:  # of one model, which keeps no other from being checked
-            ended, wrong = WRONG_INPUT, one.completed_error(error).sentences
-        except ReaderFaultError as fault:
-            ended, wrong = FAULT, (str(fault),)
-        for sentence in wrong:
-            say(f"memplan: error: {'' if sentence.startswith(model) else f'{model}: '}{sentence}")
-        checks += [unread(model, wrong)] if wrong else []
+    models = (_line_of(line, model, tables).given for model in _models(given["problem"], tables))
+    each = [replace(line, given={**one, "outputs": None, "budgets": _budgets(line, one)}) for one in models]
+    for one, ended, wrong in run_apart(each, replace(extras, shows=keep)):
+        checks += [unread(one.given["problem"], wrong)] if wrong else []
         status = max(status, ended)
-        if ended == INTERRUPTED:
-            break
     for report in reports:
         write(report, report_of_many(checks, suffix_of(report)))
     if not reports and not is_table:
@@ -158,6 +144,12 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
     if not given["quiet"]:
         say_written()
     return status
+
+
+def _budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
+    """Return the budgets of a model, which are unlimited where a file has some of others alone."""
+    is_of_others = line.given["budgets_file"] is not None and of_one["baseline"] is None
+    return of_one["budgets"] or ([UNLIMITED] if is_of_others else of_one["budgets"])
 
 
 def _models(folder: str, tables: Tables) -> list[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import BROWSER, TABLE, argument, flag
-from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.from_capability import CommandExtras, Invocation, run_apart
 from memplan.api.cli.local.beside_plan import certified_plan, open_page, plan_page, plan_picture
 from memplan.api.cli.streams import (
     CERTIFICATE,
@@ -19,6 +21,7 @@ from memplan.api.cli.streams import (
     STANDARD,
     is_terminal,
     read_as,
+    refuse_unwritable,
     suffix_of,
     warnings,
     write,
@@ -27,7 +30,7 @@ from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.capabilities.plan.plan import CAPABILITY, read_kept
 from memplan.capabilities.plan.planning import is_own_planner
-from memplan.capabilities.reading import Reader, ReadOptions, joined, refuse_files
+from memplan.capabilities.reading import Reader, ReadOptions, joined, names_of, refuse_files
 from memplan.planner.errors import FileError, OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
@@ -72,6 +75,23 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
         reader.data = read_as(given["problem"], lambda data: data)
         return {}
     return None
+
+
+def _run_each(line: CommandLine) -> int | None:
+    """Plan several files each by itself, into a folder, where it is not said how they run in one memory."""
+    given, outputs = line.given, list[str](line.given["outputs"] or ())
+    if not given["more"] or given["together"] or [suffix_of(path) for path in outputs] != [FOLDER]:
+        return None
+    (folder,), paths = outputs, [given["problem"], *given["more"]]
+    refuse_unwritable(folder)
+    files = [str(Path(folder, f"{name}.plan.json")) for name in names_of(paths)]
+    alone = {**given, "more": None}
+    lines = [
+        replace(line, given={**alone, "problem": path, "outputs": [file]})
+        for path, file in zip(paths, files, strict=True)
+    ]
+    statuses = [ended[1] for ended in run_apart(lines, LOCAL)]
+    return max(statuses)
 
 
 def _begin(call: Invocation, control: Control) -> None:
@@ -156,13 +176,20 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
 
 LOCAL = CommandExtras(
     (
-        argument("more", list[str] | None, None, metavar="[FILE]...", help="Models that share the memory with it."),
+        argument(
+            "more",
+            list[str] | None,
+            None,
+            metavar="[FILE]...",
+            help="Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself.",
+        ),
         flag("together", list[str] | None, None, "--together", metavar="NAMES", help=_TOGETHER),
         flag("order", list[str] | None, None, "--order", metavar="best|A,B", help=_ORDER),
     ),
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
     beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
+    runs=_run_each,
     reads=_reads,
     begin=_begin,
     prepare=_prepare,

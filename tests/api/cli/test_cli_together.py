@@ -72,6 +72,24 @@ def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, ca
         assert result(data, whole + 64) == result(made[name], 1 << 20)
 
 
+def test_files_that_share_nothing_are_planned_each_by_itself(tmp_path: Path, capfd: Captured) -> None:
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("id,lower,upper,size\na,3,1,8\n")
+    small = tmp_path / "mobilenet_v2.csv"
+    small.write_text("id,lower,upper,size\na,0,1,8\n")
+    files = [KWS, EXAMPLES / "mobilenet_v2.csv", wrong, small]
+    assert main(["plan", *map(str, files), "-o", f"{tmp_path / 'plans'}/"]) == 2
+    err = capfd.readouterr().err
+    assert f"{wrong}" in err
+    assert "upper" in err
+    plans = {path.name: json.loads(path.read_text())["peak"] for path in (tmp_path / "plans").iterdir()}
+    assert plans == {
+        "kws_dscnn_int8.plan.json": planned(capfd, KWS)["peak"],
+        "mobilenet_v2.plan.json": 1505280,
+        "mobilenet_v2#2.plan.json": 8,
+    }
+
+
 def test_an_application_is_a_problem_as_others(capfd: Captured) -> None:
     found = planned(capfd, EXAMPLES / "application.json")
     assert (found["status"], found["peak"]) == ("optimal", 35840)
