@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from inspect import cleandoc
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -43,6 +46,8 @@ _APPLICATION: dict[str, Any] = {
     "rich_markup_mode": "markdown",
     "pretty_exceptions_enable": False,
 }
+_DOCSTRING, _GROUP = r'(?ms)^def {}\(.*?"""(.*?)"""', r'(?m)^{} = typer.Typer\(\s*help="(.*?)"'
+"""Where the source of a module has the help of a command, and of a command with commands of its own."""
 _NAMES = (*(name for name in MODULES if name not in COMMANDS), *COMMANDS)
 
 
@@ -61,7 +66,7 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     """
     name = arguments[0] if arguments else ""
     if name not in _NAMES:
-        return Runnable(app(_NAMES), "memplan", arguments)
+        return Runnable(app(_NAMES, _summarised), "memplan", arguments)
     command = made(name)
     if isinstance(command, typer.Typer):
         return Runnable(app([name]), "memplan", arguments)
@@ -70,13 +75,13 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     return Runnable(alone, f"memplan {name}", arguments[1:])
 
 
-def app(names: Sequence[str]) -> typer.Typer:
-    """Return the application of some commands, in the panels of their list."""
+def app(names: Sequence[str], make: Callable[[str], Any] | None = None) -> typer.Typer:
+    """Return the application of some commands, in the panels of their list; `make` returns what stands for one."""
     about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
     found = typer.Typer(help=about, no_args_is_help=True, context_settings=_HELP, **_APPLICATION)
     found.callback()(memplan)
     for name in names:
-        command, panel = made(name), _PANEL_OF.get(name, "Plan")
+        command, panel = (make or made)(name), _PANEL_OF.get(name, "Plan")
         if isinstance(command, typer.Typer):
             found.add_typer(command, name=name, rich_help_panel=panel)
         else:
@@ -96,6 +101,19 @@ def made(name: str) -> Any:
         return command_of(CAPABILITIES[name])
     module = import_module(f"{__package__}.{LOCALS[name]}")
     return command_of(CAPABILITIES[name], module.LOCALS[name] if hasattr(module, "LOCALS") else module.LOCAL)
+
+
+def _summarised(name: str) -> Callable[[], None]:
+    """Return a command for a list of all, which has its name and its help, read in its source without importing it."""
+    package, where = Path(__file__).parent, COMMANDS.get(name)
+    folder = package if where else package.parents[1] / "capabilities"
+    source = folder.joinpath(*(where or MODULES[name]).split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    docstring, of_group = re.search(_DOCSTRING.format(name), source), re.search(_GROUP.format(name), source)
+
+    def listed() -> None: ...
+
+    listed.__doc__ = next(cleandoc(each[1]) for each in (docstring, of_group) if each)
+    return listed
 
 
 def _show_version(is_asked: bool) -> None:

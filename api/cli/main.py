@@ -42,13 +42,39 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if given == ["--version"]:
+            # Imported here, and below: this is asked more often than anything, and needs nothing else.
+            from memplan.planner import __version__
+
+            print(f"memplan {__version__}", flush=True)  # noqa: T201 - what the list of commands prints, too
+            return 0
+        if given in (["-h"], ["--help"]):
+            from memplan.api.cli.commands import runnable
+
+            return runnable(given).run(args=given, prog_name="memplan", standalone_mode=False) or 0
+    except OSError as error:
+        return _full(error)
+    return _command(given)
+
+
+def _full(error: OSError) -> int:
+    """Say that a standard stream takes no more, and return the exit status."""
+    from memplan.api.cli.streams import say
+
+    say(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")
+    return WRONG_INPUT
+
+
+def _command(given: list[str]) -> int:
+    """Run the command that a command line begins with, and return its exit status."""
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
     from memplan.api.cli.commands import runnable
     from memplan.api.cli.streams import UsageError, begin_command, say
     from memplan.planner.errors import InputError, ReaderFaultError
     from memplan.planner.errors.extras import missing
 
-    given = list(sys.argv[1:] if arguments is None else arguments)
     begin_command()
     try:
         flags = [word.partition("=")[0] for word in given if word.startswith("-")]
@@ -88,8 +114,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         say(f"memplan: error: {name}: {missing(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
     except OSError as error:  # what commands write goes through memplan.api.cli.streams, but not the help
-        say(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")
-        return WRONG_INPUT
+        return _full(error)
     except Interrupted:
         raise
     except SystemExit as exit_:
