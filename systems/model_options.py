@@ -115,9 +115,9 @@ class ModelOptions(WireValue):
     def refuse_for_models(self) -> None:
         """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
         given = {name: getattr(self, name) for name in _FOR_MODELS if name in self.model_fields_set}
-        rule = f"must be given for models only ({', '.join(file_readers())})"
-        if wrong := [f"{name}: {rule}, got {shown(value)}: leave it out" for name, value in given.items() if value]:
-            raise OptionError(*wrong)
+        if wrong := {name: value for name, value in given.items() if value}:
+            rule = f"must be given for models only ({', '.join(file_readers())})"  # which imports all systems
+            raise OptionError(*(f"{name}: {rule}, got {shown(value)}: leave it out" for name, value in wrong.items()))
 
 
 _FOR_MODELS = [name for name in ModelOptions.model_fields if name != "alignment"]
