@@ -47,7 +47,7 @@ _APPLICATION: dict[str, Any] = {
     "pretty_exceptions_enable": False,
 }
 _DOCSTRING, _GROUP = r'(?ms)^def {}\(.*?"""(.*?)"""', r'(?m)^{} = typer.Typer\(\s*help="(.*?)"'
-"""Where the source of a module has the help of a command, and of a command with commands of its own."""
+"""The help of a command, and of a group of commands, in the source of its module."""
 _NAMES = (*(name for name in MODULES if name not in COMMANDS), *COMMANDS)
 
 
