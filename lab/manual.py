@@ -88,7 +88,9 @@ def _called(capability: Capability[Any], name: str) -> str:
     """Return how a question is put as a command, in Python and over HTTP."""
     files = (each for each in capability.inputs if each.from_file is not None)
     written = " ".join(_written(each) if each.required else f"[{_written(each)}]" for each in files)
-    names = ", ".join(each.name for each in capability.inputs)
+    kinds = inspect.signature(capability.function).parameters
+    by_name = {each.name for each in kinds.values() if each.kind is each.KEYWORD_ONLY}
+    names = ", ".join(f"{each.name}=..." if each.name in by_name else each.name for each in capability.inputs)
     return f"`memplan {name} {written}`, `memplan.{name}({names})`"
 
 

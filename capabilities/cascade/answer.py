@@ -96,7 +96,7 @@ class CascadeOperation(Answer):
 
 
 class PointFigures(Answer):
-    """The figures of a point, which is planned."""
+    """The figures of a point, which is planned; `latency` on a target, where it fits the fast memory of one."""
 
     peak: int
     macs: int
@@ -104,6 +104,7 @@ class PointFigures(Answer):
     traffic: int
     runs: int
     slow_traffic: int | None = Field(None, exclude_if=is_none)
+    latency: float | None = Field(None, exclude_if=is_none)
 
 
 class SweptPoint(PointFigures):
@@ -188,7 +189,8 @@ class CascadeAnswer(Answer):
     """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions.
 
     `layers_macs` and `layers_traffic` are those of the operations one after the other, None where time was over before
-    they were counted: then there are no points, and neither operations nor tensors are listed. `without_rolling` is the
+    they were counted: then there are no points, and neither operations nor tensors are listed. `layers_latency` is that
+    on a target. `without_rolling` is the
     least peak, and what it costs, of cascades whose steps make all again that they read. `first` is the number of the
     first point, where `point` chose one of them. Of a sweep, `swept` has the combinations that were searched in time,
     of `combinations`, and all else is that of the one with the lowest peak. `layers` is the plan without cascades.
@@ -199,6 +201,7 @@ class CascadeAnswer(Answer):
     layers_peak: int
     layers_macs: int | None
     layers_traffic: int | None
+    layers_latency: float | None = Field(None, exclude_if=is_none)
     tensors: tuple[CascadeTensor, ...]
     operations: tuple[CascadeOperation, ...]
     points: tuple[CascadePoint, ...]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -13,37 +14,56 @@ from memplan.capabilities.cascade.answer import Barrier, CascadeAnswer, CascadeP
 from memplan.capabilities.cascade.search.options import CascadeOptions as CascadeOptions
 from memplan.capabilities.cascade.search.solve import CascadeCall
 from memplan.capabilities.cascade.search.sweep import combinations
+from memplan.capabilities.cascade.timing.inputs import TARGET
+from memplan.capabilities.cascade.timing.latency import latency_of_point
+from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.order.options import unaligned_graph
-from memplan.planner.errors import shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.operations.graph import OperationGraph
 
 _MOST_BARRIERS = 3
 _MOST_NAME = 40
 """The characters of a name that a line shows: the last ones, which differ."""
+_TARGET = "A file: a machine, as JSON (DORY's, too), on which points have latencies."
 _WORDS: dict[object, str] = {True: "yes", False: "no"}
 
 
 def cascade(
-    graph: OperationGraph | AccessGraph, options: CascadeOptions = CascadeOptions(), control: Control = Control()
+    graph: OperationGraph | AccessGraph,
+    options: CascadeOptions = CascadeOptions(),
+    control: Control = Control(),
+    *,
+    target: Target | None = None,
 ) -> CascadeAnswer:
     """Run operations in stripes: peaks, what they cost in recomputation, each one a verified plan.
 
-    The points are the front of peaks and multiplications; each is reported when it is planned.
+    The points are the front of peaks and multiplications; each is reported when it is planned. With a target, whose
+    fast memory has the arena, they have latencies.
     """
-    running = control.begun(options)
-    found = _swept(graph, options, running) if options.sweep else CascadeCall(graph, options, running).run()
+    if target is not None and target.engine.rate is None:
+        raise OptionError("target.engine.rate: is required, as operations have multiplications, and no times")
+    running, latency = control.begun(options), partial(latency_of_point, target=target)
+    if options.sweep:
+        found = _swept(graph, options, running, latency)
+    else:
+        found = CascadeCall(graph, options, running, latency).run()
     return found if options.point is None or not found.points else found.with_plans(options.point)
 
 
-def _swept(graph: OperationGraph | AccessGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
+def _swept(
+    graph: OperationGraph | AccessGraph,
+    options: CascadeOptions,
+    running: Control,
+    latency: Callable[[CascadePoint], float | None],
+) -> CascadeAnswer:
     """Return the answer of the combination with the lowest peak, with the points of all combinations."""
     chosen, rows, best = combinations(options, options.sweep), list[SweptRow](), None
     for k, (values, how) in enumerate(chosen):
         if best is not None and running.is_over:
             break
         part = running.within(running.left_s / (len(chosen) - k))
-        found = CascadeCall(graph, how, replace(part, note=None)).run()
+        found = CascadeCall(graph, how, replace(part, note=None), latency).run()
         points = tuple(SweptPoint.of(point) for point in found.points)
         rows.append(SweptRow(values=values, layers_peak=found.layers_peak, points=points))
         if best is None or _least(found) < _least(best):
@@ -73,7 +93,8 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     sliding = ", sliding" if said.sliding else ""
     yield f"input {said.input}, output {said.output}{sliding}, alignment {said.alignment}; weights not counted"
     macs = "" if found.layers_macs is None else f"  {found.layers_macs:>16,} MACs"
-    yield f"layer by layer  {found.layers_peak:>14,} bytes{macs}"
+    latency = "" if found.layers_latency is None else f"  latency {found.layers_latency:,.1f}"
+    yield f"layer by layer  {found.layers_peak:>14,} bytes{macs}{latency}"
     for k, point in enumerate(found.points, found.first):
         yield from _point_lines(found, k, point)
     if not found.points and found.layers_macs is not None:
@@ -99,9 +120,10 @@ def _figures(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak
     share, pools = layers_peak / point.peak if point.peak else 1.0, found.conventions.pools
     slow = f", {point.slow_traffic:,} of it in {pools[1].name}" if pools else ""
     checked = "  checked by value" if point.checked_by_value else ""
+    latency = "" if point.latency is None else f"  latency {point.latency:,.1f}"
     return (
         f"{point.peak:>14,} bytes  {100 * (point.macs_ratio - 1):>+8.2f} % MACs  "
-        f"{share:6.2f}x less  traffic {point.traffic:,}{slow}{checked}"
+        f"{share:6.2f}x less  traffic {point.traffic:,}{slow}{latency}{checked}"
     )
 
 
@@ -142,7 +164,7 @@ def _example() -> dict[str, Any]:
 
 CAPABILITY = Capability(
     cascade,
-    inputs=(replace(GRAPH, from_file=unaligned_graph),),
+    inputs=(replace(GRAPH, from_file=unaligned_graph), replace(TARGET, help=_TARGET)),
     lines=lines,
     exit_status=lambda found: 0 if found.points else 1,
     exits={0: "there are points", 1: "none is within the bounds"},

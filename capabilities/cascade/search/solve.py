@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from memplan.capabilities.capability import Control
@@ -51,8 +51,14 @@ LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
 class CascadeCall:
     """A call; raises OptionError for a wrong option, and OperationsError for a graph that has no access maps."""
 
-    def __init__(self, graph: OperationGraph | AccessGraph, options: CascadeOptions, running: Control) -> None:
-        self.options, self.running, self.began = options, running, time.monotonic()
+    def __init__(
+        self,
+        graph: OperationGraph | AccessGraph,
+        options: CascadeOptions,
+        running: Control,
+        latency: Callable[[CascadePoint], float | None] = lambda _point: None,
+    ) -> None:
+        self.options, self.running, self.latency, self.began = options, running, latency, time.monotonic()
         if isinstance(graph, OperationGraph) and len(graph.ops) > _MANY_OPERATIONS and running.note is not None:
             running.note(self._in_order_as_given(graph))
         self.within = running.within(max(running.left_s / 2, running.left_s - _ANSWER_S))
@@ -132,13 +138,18 @@ class CascadeCall:
         shown = [point for point in points if options.fit is None or point.peak <= options.fit]
         wanted = self._wanted(shown) if options.check else []
         checked = self._checked(shown, wanted) if is_ended else ()
-        effort = self._effort(unchecked=len(wanted) - len(checked))
+        effort, baseline = self._effort(unchecked=len(wanted) - len(checked)), self.planning.baseline
+
+        def timed(point: CascadePoint, **others: bool) -> CascadePoint:
+            return point.model_copy(update={"latency": self.latency(point) if is_ended else None, **others})
+
         return CascadeAnswer(
             name=graph.name or None,
             conventions=_conventions(options),
             layers_peak=self.layers.peak,
             layers_macs=graph.macs,
             layers_traffic=self.layers.traffic,
+            layers_latency=timed(self.layers).latency,
             tensors=tuple(map(CascadeTensor.of, graph.tensors)),
             operations=tuple(
                 CascadeOperation.model_validate(
@@ -146,8 +157,8 @@ class CascadeCall:
                 )
                 for row in self.given.operations
             ),
-            points=tuple(point.model_copy(update={"checked_by_value": k in checked}) for k, point in enumerate(shown)),
-            without_rolling=self.planning.baseline,
+            points=tuple(timed(point, checked_by_value=k in checked) for k, point in enumerate(shown)),
+            without_rolling=baseline and timed(baseline),
             barriers=barriers[:MOST_BARRIERS],
             exhausted=effort if is_ended else replace(effort, intervals=False, cut_short=LOOKED_AT),
             wall_time_s=round(time.monotonic() - self.began, 6),

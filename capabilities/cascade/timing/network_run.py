@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, Window, driven
-from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes, sums_of
+from memplan.capabilities.cascade.access.access_graph import AccessGraph, PixelTensor, Read, Window, driven
+from memplan.capabilities.cascade.regions.regions import CascadeRegion, Span, Stripes, is_accumulated, sums_of
 from memplan.capabilities.cascade.timing.figures import Slot, StepFigures, Transfer
 from memplan.capabilities.cascade.timing.target import Target
 
@@ -80,10 +80,15 @@ def run_step(
     resident: frozenset[int],
     target: Target,
     far: frozenset[int] = frozenset(),
+    *,
+    keeps: bool = True,
 ) -> StepFigures:
-    """Return the figures of one step, in front of which some tensors are whole in the fast memory."""
+    """Return the figures of one step, in front of which some tensors are whole in the fast memory.
+
+    Where it `keeps` what it loads, the next visit loads it only if that is other bytes; else each visit loads anew.
+    """
     graph = graph.in_way(step.region.first, step.region.alternative)
-    return _StepRun(graph, step, resident, target, far).run()
+    return _StepRun(graph, step, resident, target, far, keeps).run()
 
 
 @dataclass
@@ -95,15 +100,21 @@ class _StepRun:
     resident: frozenset[int]
     target: Target
     far: frozenset[int]
+    keeps: bool
     slots: list[Slot] = field(default_factory=list)
     staged: list[Slot] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
 
     def run(self) -> StepFigures:
         graph, region, target = self.graph, self.step.region, self.target
-        self.inside = {t for t, hold in region.holds.items() if hold.mode != "whole"} - set(self.step.retained)
+        held = {t for t, hold in region.holds.items() if hold.mode != "whole"} - set(self.step.retained)
+        # An output that goes in pieces has no reader, and leaves the fast memory.
+        self.inside = {t for t in held if graph.readers[t]}
         self.i, self.j, self.k = self._visits()
         work, self.moved = np.zeros(len(self.i)), [np.zeros(len(self.i), np.int64) for _ in target.links]
+        for t, made in region.pieces.items():
+            area = _lengths(made.rows)[self.i] * _lengths(made.columns)[self.j]
+            self._load("input", t, np.stack([self.i, self.j], axis=1), area * graph.tensors[t].pixel, t)
         for v in range(region.first, region.end):
             work += self._operation(v)
         rounded = target.rounded
@@ -118,10 +129,8 @@ class _StepRun:
 
     def _visits(self) -> tuple[Counts, Counts, Counts]:
         region = self.step.region
-        if region.kind == "whole":
-            counts = (1, 1, 1)
-        else:
-            counts = (*region.steps, len(region.ranges[region.first].channels) if self.step.is_alone else 1)
+        slices = max((len(made.channels) for made in region.ranges.values()), default=0)
+        counts = (*region.steps, max(1, slices))
         order = (2, 0, 1) if self.step.channels_outermost else (0, 1, 2)
         i, j, k = (index.transpose(order).ravel() for index in np.indices(counts))
         return i, j, k
@@ -130,17 +139,19 @@ class _StepRun:
         """Add what an operation loads and stores; return the time of its work in each visit."""
         graph, region, row = self.graph, self.step.region, self.graph.operations[v]
         out = graph.tensors[row.outputs[0]] if row.outputs else None
-        is_whole, of = region.kind == "whole", (max(1, out.channels) if out else 1)
-        made = Stripes(rows=(), columns=()) if is_whole else region.ranges[v]
-        channels = _lengths(made.channels)[self.k] if self.step.is_alone else np.full(len(self.k), of)
-        rows, columns = (np.ones(1, np.int64),) * 2 if is_whole else (_lengths(made.rows), _lengths(made.columns))
+        is_whole, adds_up = region.kind == "whole", v == region.end - 1 and is_accumulated(graph, region)
+        cut = graph.tensors[row.reads[0].tensor] if adds_up else out
+        of = max(1, cut.channels) if cut else 1
+        made = _all_of(out if row.role == "striped" else None) if is_whole else region.ranges[v]
+        channels = _lengths(made.channels)[self.k] if made.channels else np.full(len(self.k), of)
+        rows, columns = _lengths(made.rows), _lengths(made.columns)
         area = rows[self.i] * columns[self.j]
-        key = self.k[:, None] if self.step.is_alone else np.zeros((len(self.k), 1), np.int64)
+        key = self.k[:, None] if made.channels else np.zeros((len(self.k), 1), np.int64)
         weights = (area > 0) * -(-row.weights * channels // of)
         self._load("constants", row.outputs[0] if row.outputs else 0, key, weights, -1 - v)
         for read in row.reads:
             if read.tensor not in self.inside and read.tensor not in self.resident | set(self.step.retained):
-                self._read(v, read, made, channels)
+                self._read(v, read, made, (channels, of))
         if row.role == "sum" and not is_whole:
             self.slots.append(("sums", row.outputs[0], self.target.rounded(sums_of(graph, region))))
         if row.work:
@@ -148,21 +159,27 @@ class _StepRun:
         for t in row.outputs:
             if t not in self.inside and t not in self.step.retained:
                 stored = area * -(-graph.tensors[t].pixel * channels // of)
-                if is_whole or row.role != "striped":
+                if is_whole or adds_up or row.role != "striped":
                     stored = np.where(np.arange(len(area)) == len(area) - 1, graph.tensors[t].bytes, 0)
                 self._move("output", t, stored, t)
         engine = self.target.engine
-        if row.role == "striped" and not is_whole:
+        if row.role == "striped":
             tiles = _tiled(rows, engine.height)[self.i] * _tiled(columns, engine.width)[self.j]
             return np.asarray(row.macs * tiles * channels / of / engine.rate_of(row.kind))
-        macs = graph.macs_of(v) if is_whole else row.macs
-        return np.asarray(macs * area / max(1, int(area.sum())) / engine.rate_of(row.kind))
+        part = area * channels
+        return np.asarray(row.macs * part / max(1, int(part.sum())) / engine.rate_of(row.kind))
 
-    def _read(self, v: int, read: Read, made: Stripes, channels: Counts) -> None:
-        """Add a tensor of the slow memory: it is loaded where a visit changes an index on which its piece depends."""
+    def _read(self, v: int, read: Read, made: Stripes, share: tuple[Counts, int]) -> None:
+        """Add a tensor of the slow memory: it is loaded where a visit changes an index on which its piece depends.
+
+        `share` has the channels of each visit, and all of them.
+        """
+        channels, of = share
         row, source = self.graph.operations[v], self.graph.tensors[read.tensor]
-        if self.step.region.kind == "whole":
-            self._load("input", read.tensor, self.k[:, None] * 0, np.array([source.bytes]), read.tensor)
+        if self.step.region.kind in ("whole", "channels"):
+            is_cut = read.channels == "same" or self.graph.maker[read.tensor] in self.step.region.ranges
+            bytes_ = -(-source.bytes * channels // of) if is_cut else np.full(len(channels), source.bytes)
+            self._load("input", read.tensor, self.k[:, None] * is_cut, bytes_, read.tensor)
             return
         if row.role == "sum":
             spans = made.rows, made.columns
@@ -171,8 +188,7 @@ class _StepRun:
         pixel: Counts | int = source.pixel
         keys = [index * (len(set(ranges)) > 1) for index, ranges in zip((self.i, self.j), spans, strict=True)]
         if self.step.is_alone and read.channels == "same":
-            out = self.graph.tensors[row.outputs[0]]
-            pixel, keys = -(-source.pixel * channels // max(1, out.channels)), [*keys, self.k]
+            pixel, keys = -(-source.pixel * channels // of), [*keys, self.k]
         bytes_ = _lengths(spans[0])[self.i] * _lengths(spans[1])[self.j] * pixel
         self._load("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
@@ -180,7 +196,8 @@ class _StepRun:
         """Add what is loaded in each visit: nothing where it is still there from the visit before that used any."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
-        fresh[1:] = (key[used[1:]] != key[used[:-1]]).any(axis=1)
+        if self.keeps:
+            fresh[1:] = (key[used[1:]] != key[used[:-1]]).any(axis=1)
         loaded = np.zeros(len(bytes_), np.int64)
         loaded[used[fresh]] = bytes_[used[fresh]]
         self._move(kind, tensor, loaded, item)
@@ -287,6 +304,12 @@ def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
 def _sources(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
     """Return the ranges of an input that ranges of an output read."""
     return tuple(window.source(a, b, size) if b > a else (0, 0) for a, b in spans)
+
+
+def _all_of(tensor: PixelTensor | None) -> Stripes:
+    """Return the ranges of all rows and columns of a tensor, or of one pixel."""
+    rows, columns = (1, 1) if tensor is None else tensor.sizes
+    return Stripes(rows=((0, rows),), columns=((0, columns),))
 
 
 def _lengths(spans: tuple[Span, ...]) -> Counts:
