@@ -66,7 +66,7 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     """
     name = arguments[0] if arguments else ""
     if name not in _NAMES:
-        return Runnable(app(_NAMES, _summarised), "memplan", arguments)
+        return Runnable(app(_NAMES, listed), "memplan", arguments)
     command = made(name)
     if isinstance(command, typer.Typer):
         return Runnable(app([name]), "memplan", arguments)
@@ -103,17 +103,17 @@ def made(name: str) -> Any:
     return command_of(CAPABILITIES[name], module.LOCALS[name] if hasattr(module, "LOCALS") else module.LOCAL)
 
 
-def _summarised(name: str) -> Callable[[], None]:
-    """Return a command for a list of all, which has its name and its help, read in its source without importing it."""
+def listed(name: str) -> Callable[[], None]:
+    """Return a command for the list of all: it has the help of the one of that name, whose source is not imported."""
     package, where = Path(__file__).parent, COMMANDS.get(name)
     folder = package if where else package.parents[1] / "capabilities"
     source = folder.joinpath(*(where or MODULES[name]).split(".")).with_suffix(".py").read_text(encoding="utf-8")
     docstring, of_group = re.search(_DOCSTRING.format(name), source), re.search(_GROUP.format(name), source)
 
-    def listed() -> None: ...
+    def command() -> None: ...
 
-    listed.__doc__ = next(cleandoc(each[1]) for each in (docstring, of_group) if each)
-    return listed
+    command.__doc__ = next(cleandoc(each[1]) for each in (docstring, of_group) if each)
+    return command
 
 
 def _show_version(is_asked: bool) -> None:

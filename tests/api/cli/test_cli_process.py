@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import pstats
@@ -13,8 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import typer
 
+from memplan.api.cli.commands import COMMANDS, listed, made
 from memplan.api.cli.streams import ProgressLine
+from memplan.capabilities import MODULES
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
 from tests.support import public_problems
@@ -144,6 +148,26 @@ def test_a_plan_needs_no_library_for_pictures_tables_or_servers_and_no_other_sys
         [sys.executable, "-c", script, "plan", str(file)], cwd=ROOT, capture_output=True, timeout=60, check=False
     )
     assert done.stderr == b"0 []\n"
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_the_version_and_the_list_of_commands_wait_for_nothing_that_answers(option: str) -> None:
+    script = (
+        "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
+        "print(status, sorted({'numpy', 'pydantic'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, option], cwd=ROOT, capture_output=True, timeout=60, check=False
+    )
+    assert done.stderr == b"0 []\n"
+
+
+@pytest.mark.parametrize("name", [*MODULES, *COMMANDS])
+def test_the_list_of_commands_has_the_help_of_each_command(name: str) -> None:
+    command = made(name)
+    text = command.info.help if isinstance(command, typer.Typer) else inspect.getdoc(command)
+    assert listed(name).__doc__
+    assert (text or "").startswith(listed(name).__doc__ or "")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
