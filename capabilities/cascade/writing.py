@@ -23,6 +23,7 @@ from memplan.systems.writing import write_reordered
 
 RUNTIME = "TFLite Micro"
 NOT_WRITTEN = "not written, as nothing is gained"
+_AS_GIVEN = "written as given, as nothing is gained"
 _MOST_WRITTEN = 6
 """The forms of cascades that are written to learn what a runtime's arena takes."""
 
@@ -46,11 +47,11 @@ class Written:
 
 
 def written_model(reader: Reader, found: OrderAnswer) -> Written:
-    """Return the model that was read with its operations in the order of an answer, if it then needs less memory."""
+    """Return the model that was read with its operations in the order of an answer; as given, if that is no better."""
     assert found.ordered is not None, "an answer of this machine's own has its graph"
     has_no_arena = not is_tflite(reader.data)
     if found.moves == 0 or (has_no_arena and found.saved_bytes <= 0):
-        return Written(None, (f"{NOT_WRITTEN}: the given order has the least peak, {found.peak:,} bytes",))
+        return Written(reader.data, (f"{_AS_GIVEN}: the given order has the least peak, {found.peak:,} bytes",))
     file = write_reordered(reader.data, reader.name, permuted(found.ordered, found.order))
     left_out = tuple(f"has not {what}" for what in file.left_out)
     if has_no_arena:
@@ -58,7 +59,7 @@ def written_model(reader: Reader, found: OrderAnswer) -> Written:
     given, arena = (arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
     if not arena.is_smaller(given):
         way_out = "a plan in the file may help, which `memplan convert` writes"
-        return Written(None, (f"{NOT_WRITTEN}: {RUNTIME} takes {given}, and in the new order {arena}; {way_out}",))
+        return Written(reader.data, (f"{_AS_GIVEN}: {RUNTIME} takes {given}, and in the new order {arena}; {way_out}",))
     return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {given.used:,} as given"), arena)
 
 

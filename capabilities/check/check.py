@@ -10,9 +10,11 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions
+from memplan.capabilities.check.arena import ARENA, failure_of_arena
 from memplan.capabilities.check.budgets import Tolerance, plan_within, read_budgets
 from memplan.capabilities.check.difference import Difference, difference_of, lines_of_difference
 from memplan.capabilities.check.pools import CheckedPool, Failure, checked_pools, failures_of
+from memplan.capabilities.convert.answer import RuntimeArena
 from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM, PlanAndProblem
 from memplan.capabilities.plan.baseline import (
     Baseline,
@@ -74,6 +76,7 @@ class Check(Answer):
     failures: tuple[Failure, ...]
     pools: tuple[CheckedPool, ...]
     placements: PlacementChanges | None
+    arena: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)
     difference: Difference | None = Field(None, exclude_if=lambda found: found is None)
     wall_time_s: float | None = None
     plan: Plan | None = None
@@ -84,12 +87,14 @@ def check(
     plan: Plan | None = None,
     baseline: Plan | Baseline | None = None,
     baseline_problem: Problem | None = None,
+    arena: RuntimeArena | None = None,
     options: CheckOptions = CheckOptions(),
     control: Control = Control(),
 ) -> Check:
     """Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.
 
-    Where no plan is given, one is made. Of plans without their problems, only places are compared.
+    Where no plan is given, one is made. Of plans without their problems, only places are compared. The arena of a
+    runtime has more than tensors; where it is known, the budget of an only pool is for all of it.
     """
     running = control.begun(options)
     tolerance = Tolerance.read(options.tolerance)
@@ -112,6 +117,9 @@ def check(
         plan = plan_within(problem, budgets, partial(planned, options=chosen, running=running))
     assert plan is not None, "it is given or made"
     found = checked(problem, plan, budgets, then, tolerance)
+    if arena is not None and len(budgets) == len(found.pools) == 1:
+        failures = (*found.failures, *failure_of_arena(arena, *next(iter(budgets.items()))))
+        found = found.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
     has_plan = all(failure.rule != "no-plan" for failure in found.failures)
     if then is not None and has_plan and (options.differences or options.unmoved):
         found = _with_difference(found, difference_of(then, Baseline(plan, problem)), options)
@@ -196,6 +204,8 @@ def lines(found: Check) -> Iterator[str]:
         budget = "" if pool.budget is None else f" of {pool.budget:,}"
         change = "" if pool.growth is None else f" ({pool.growth:+,})"
         yield f"{pool.name}: {pool.used:,} bytes{budget}{change}"
+    if found.arena is not None:
+        yield f"TFLite Micro's arena: {found.arena.text}"
     if found.difference is not None:
         yield from lines_of_difference(found.difference)
 
@@ -238,6 +248,7 @@ CAPABILITY = Capability(
             required=False,
             named_by_flag=True,
         ),
+        ARENA,
         _BASELINE,
         baseline_problem("baseline_problem", "a baseline"),
     ),

@@ -132,12 +132,15 @@ class Converted(Answer):
 
     @property
     def not_written(self) -> str | None:
-        """Why nothing is worth a file, if so."""
-        if not self.fits:
-            return "there is no plan" if self.deployment is None else _too_large(self)
-        form = self.deployment
-        is_given = form is not None and form.form == "given" and not form.planned and len(self.files) == 1
-        return "nothing is gained" if is_given else None
+        """Why nothing is written, if so."""
+        if self.fits:
+            return None
+        return "there is no plan" if self.deployment is None else _too_large(self)
+
+    @property
+    def is_as_given(self) -> bool:
+        """True for a model that no other form of it betters."""
+        return self.deployment is not None and self.deployment.form == "given" and not self.deployment.planned
 
     @property
     def documents(self) -> dict[str, bytes]:
@@ -207,7 +210,7 @@ def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
     if answer.arena is not None and answer.given is not None:
         yield f"{RUNTIME}'s arena  {answer.arena.text}"
         yield f"as given             {answer.given.text}"
-    if found.form == "given" and not found.planned:
+    if answer.is_as_given:
         yield "nothing is gained by another form"
     if found.fits is not None:
         yield "it fits" if found.fits else _too_large(answer)

@@ -69,7 +69,8 @@ def _finish(call: Invocation, answer: Converted) -> Sequence[str]:
         # Imported here: few models are written.
         from memplan.systems.tflite.interpreter import measured
 
-        said.append(f"{output}: {measured(answer.files[0].data, answer.arena.least)}")
+        unchanged = "the model as given, as nothing is gained; " if answer.is_as_given else ""
+        said.append(f"{output}: {unchanged}{measured(answer.files[0].data, answer.arena.least)}")
     return said
 
 

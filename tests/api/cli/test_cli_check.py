@@ -61,7 +61,8 @@ def test_a_model_is_planned_verified_checked_and_asked_about_with_the_scratch_th
     assert main(["explain", *given, "--what-if"]) == 0
     assert main(["explain", *given, "--capacity", "95", "-q"]) == 1
     capfd.readouterr()
-    assert checked(capfd, 0, *given, "--budget", "96")["pools"][0]["used"] == 96
+    found = checked(capfd, 0, *given, "--budget", "1056")
+    assert (found["pools"][0]["used"], found["arena"]["least"]) == (96, 1056)
 
 
 def test_within_the_budget_is_status_0(file: str, capfd: Captured) -> None:

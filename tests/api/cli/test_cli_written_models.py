@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -46,12 +47,12 @@ def test_the_whole_arena_of_a_new_order_is_said(tmp_path: Path, capfd: Captured)
     assert f"TFLite Micro's whole arena takes {after}, {before.used:,} as given" in capfd.readouterr().err
 
 
-def test_an_order_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Captured) -> None:
+def test_an_order_that_gains_nothing_is_written_as_given(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
     given.write_bytes((MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes())
-    assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 1
-    assert "not written, as nothing is gained: the given order has the least peak" in capfd.readouterr().err
-    assert not target.exists()
+    assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
+    assert "written as given, as nothing is gained: the given order has the least peak" in capfd.readouterr().err
+    assert target.read_bytes() == given.read_bytes()
 
 
 def test_the_whole_arena_of_a_plan_is_said(tmp_path: Path, capfd: Captured) -> None:
@@ -61,3 +62,20 @@ def test_the_whole_arena_of_a_plan_is_said(tmp_path: Path, capfd: Captured) -> N
     assert main(["convert", str(given), plan, "-o", str(target)]) == 0
     arena = arena_of(target.read_bytes())
     assert f"TFLite Micro's whole arena takes {arena}, as large as {arena.used:,} without" in capfd.readouterr().err
+
+
+def test_a_check_holds_the_whole_arena_of_a_model_to_the_budget_of_its_tensors(tmp_path: Path, capfd: Captured) -> None:
+    given, plan = tmp_path / "model.tflite", tmp_path / "plan.json"
+    given.write_bytes(_two_halves())
+    arena = arena_of(given.read_bytes())
+    assert arena.head < arena.used == arena.least
+    for budget, status in ((arena.head, 1), (arena.least - 1, 1), (arena.least, 0)):
+        assert main(["check", str(given), "--budget", str(budget)]) == status
+        found = json.loads(capfd.readouterr().out)
+        assert (found["arena"]["least"], found["passed"]) == (arena.least, status == 0)
+        said = [failure["message"] for failure in found["failures"] if "TFLite Micro's arena" in failure["message"]]
+        assert len(said) == status
+        assert all(f"{arena.least - budget:,} above its budget" in message for message in said)
+    assert main(["plan", str(given), "-o", str(plan), "--quiet"]) == 0
+    assert main(["check", str(given), "--plan", str(plan), "--budget", str(arena.head)]) == 0
+    assert "arena" not in json.loads(capfd.readouterr().out)
