@@ -22,15 +22,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+_FOLDER = re.compile(r"memplan\.capabilities\.(\w+)\.")
+"""The folder of a question, in the name of a module."""
+
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module that each name is imported from; capabilities come from their own table, too."""
+    """Return the module that each name is imported from: of a question that is there, itself, its options and more."""
     from memplan.capabilities import MODULES
 
     stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    stated = {name: module for module, name in re.findall(r"^from (\S+) import (\w+) as", stub, re.MULTILINE)}
-    return {name: f"memplan.capabilities.{module}" for name, module in MODULES.items()} | stated
+    stated = re.findall(r"^from (\S+) import (\w+) as \w+$", stub, re.MULTILINE)
+    folders = {module.partition(".")[0] for module in MODULES.values()}
+    found = {name: module for module, name in stated if not (of := _FOLDER.match(module)) or of[1] in folders}
+    for name, module in MODULES.items():
+        found |= dict.fromkeys((name, f"{name.capitalize()}Options"), f"memplan.capabilities.{module}")
+    return found
 
 
 def __getattr__(name: str) -> object:
@@ -59,4 +66,4 @@ def _cell(problem: Any, plan: Any) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted(globals().keys() | _modules())
+    return sorted(_modules())

@@ -1,11 +1,15 @@
-"""Functions whose arguments are checked by their annotations: a wrong kind of thing is an InputError."""
+"""Functions whose arguments are checked by their annotations: a wrong kind of thing is an InputError.
+
+Options are given by name, or as `options`; what a question is about, also as the path of a file or as JSON's objects.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import types
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -16,16 +20,20 @@ from memplan.planner.errors.did_you_mean import did_you_mean, meant_number
 F = TypeVar("F", bound=Callable[..., Any])
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _NUMBERS: dict[Any, type] = {int: Integral, float: Real}
-
+_OPTIONS, _UNSAID = "options", ("options", "control")
 _NAMED = 2
 """The arguments by name that an example of a call has."""
 _READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
 """The readers of what is given as a path where a value is wanted."""
+_WARNED = "never-alive"
+"""The rule whose findings are warnings: in Python, fields are easily forgotten."""
 
 
 def checked(function: F) -> F:
     """Return a function that raises OptionError for arguments of other types than its annotations say."""
     signature = inspect.signature(function)
+    model = type(signature.parameters[_OPTIONS].default) if _OPTIONS in signature.parameters else None
+    fields: Mapping[str, Any] = getattr(model, "model_fields", {})
     kinds: dict[str, tuple[type, ...]] = {}
 
     @functools.wraps(function)
@@ -34,24 +42,96 @@ def checked(function: F) -> F:
             hints = _hints_of_parameters(function)
             named_ones = (each.name for each in signature.parameters.values() if each.kind not in _MANY)
             kinds.update((name, _classes(hints[name])) for name in named_ones if name in hints)
+        if callable(named.get("solver")):
+            way = "write MODULE:FUNCTION, as it runs in a process of its own"
+            raise OptionError(f"solver: must be the name of one, got {shown(named['solver'])}: {way}")
+        named = _with_options(signature, model, named)
         try:
-            found = signature.bind(*given, **named).arguments
+            bound = signature.bind(*given, **named)
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            kind = kinds.get("options", ())[:1]
-            if kind and wrong in getattr(kind[0], "model_fields", ()):
-                hint = f" (did you mean options={kind[0].__name__}({wrong}=...)?)"
-            else:
-                hint = did_you_mean(wrong, signature.parameters) or f": {_call(function, is_full=not wrong)}"
+            hint = did_you_mean(wrong, [*signature.parameters, *fields]) or f": {_call(function, is_full=not wrong)}"
             raise OptionError(f"{function.__name__}: {error}{hint}") from None
-        for name, value in found.items():
+        wrong_ones = {
+            name: value
+            for name, value in bound.arguments.items()
+            if kinds.get(name) and not isinstance(value, kinds[name])
+        }
+        if any(isinstance(value, str | PathLike | Mapping) for value in wrong_ones.values()):
+            bound.arguments |= _read(function.__name__, bound.arguments, wrong_ones)
+        for name, value in bound.arguments.items():
             if kinds.get(name) and not isinstance(value, kinds[name]):
-                way = _READ.get(kinds[name][0].__name__) if isinstance(value, str | PathLike) else None
-                call = f"read it by memplan.{way}" if way else _call(function)
-                raise OptionError(f"{name}: {_rule(kinds[name])}, got {_got(value)}: {call}")
-        return function(*given, **named)
+                raise OptionError(
+                    f"{name}: {_rule(kinds[name])}, got {_got(value)}{_way(function, name, value, kinds)}"
+                )
+        answer = function(*bound.args, **bound.kwargs)
+        for finding in getattr(answer, "findings", ()):
+            if finding.rule == _WARNED:
+                warnings.warn(finding.message, stacklevel=2)
+        return answer
 
+    call.__signature__ = _shown_signature(signature, fields)  # type: ignore[attr-defined]
+    if fields and model is not None:
+        lines = "\n".join(f"    {name}: {about.description}" for name, about in fields.items())
+        call.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, by name or in options={model.__name__}(...):\n\n{lines}"
     return call  # type: ignore[return-value]  # of the same signature
+
+
+def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments by name with the options among them as the function takes them; raises OptionError."""
+    found = {name: value for name, value in named.items() if value is not None or name not in _UNSAID}
+    whole = found.get(_OPTIONS)
+    if isinstance(whole, Mapping):
+        fields = dict(found.pop(_OPTIONS))
+    else:
+        fields = {name: getattr(whole, name) for name in getattr(whole, "model_fields_set", ())}
+    if model is None:
+        return found if whole is None else fields | {name: found[name] for name in found if name != _OPTIONS}
+    more = {name: found.pop(name) for name in named if name in model.model_fields and name not in signature.parameters}
+    if not more and not isinstance(whole, Mapping):
+        return found
+    # Imported here: what is read here is known by then.
+    from memplan.capabilities.reading import validated
+
+    return found | {_OPTIONS: validated(model, fields | more)}
+
+
+def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those inputs of a question that are paths or objects of JSON as values; raises InputError."""
+    # Imported here: most arguments are values.
+    from memplan.capabilities.reading import Reader
+    from memplan.capabilities.registry import CAPABILITIES
+    from memplan.files import contents, named
+
+    question, reader = dict(arguments), Reader()
+    capability = CAPABILITIES.get("plan" if name == "solve" else name)
+    for each in () if capability is None else capability.inputs:
+        value = wrong.get(each.name)
+        if isinstance(value, Mapping):
+            question[each.name] = each.from_json(value)
+        elif isinstance(value, str | PathLike) and each.from_file is not None:
+            data, path = contents(value)
+            with named(path):
+                question[each.name] = each.from_file(reader, data, path or "", question)
+        elif each.name not in question and each.absent is not None and reader.data and name != "solve":
+            question[each.name] = each.absent(reader, question)
+    return {each: value for each, value in question.items() if value is not None}
+
+
+def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:
+    """Return a signature for people: options by name, with their defaults, and nothing of what runs inside."""
+    rows = [
+        each.replace(default=None, annotation=f"{each.annotation} | None") if each.name in _UNSAID else each
+        for each in signature.parameters.values()
+        if each.kind not in _MANY
+    ]
+    rows += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=about.get_default(call_default_factory=True))
+        for name, about in fields.items()
+        if name not in signature.parameters
+    ]
+    many = [each for each in signature.parameters.values() if each.kind in _MANY]
+    return signature.replace(parameters=sorted([*rows, *many], key=lambda each: each.kind))
 
 
 def _hints_of_parameters(function: Callable[..., Any]) -> dict[str, Any]:
@@ -80,6 +160,15 @@ def _got(value: object) -> str:
         text = value.removesuffix("s").removesuffix("ec") if isinstance(value, str) else value
         return f"{shown(value)}{meant_number(text)}"
     return f"a {type(value).__name__}"
+
+
+def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[str, tuple[type, ...]]) -> str:
+    """Say what to write instead of a wrong argument."""
+    if way := _READ.get(kinds[name][0].__name__) if isinstance(value, str | PathLike) else None:
+        return f": read it by memplan.{way}"
+    if type(value) in kinds.get(_OPTIONS, ()):
+        return f" (did you mean {_OPTIONS}={type(value).__name__}(...)?)"
+    return f": {_call(function)}"
 
 
 def _call(function: Callable[..., Any], *, is_full: bool = False) -> str:

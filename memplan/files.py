@@ -36,7 +36,7 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
     of `ReadOptions`: `inclusive` for tables, and how a model is read, such as `dims={"batch": 1}`.
     Raises FileError where there is no such file, FormatError and ProblemError where it is no problem, and OptionError.
     """
-    data, name = _contents(source)
+    data, name = contents(source)
     with named(name):
         problem = _reader(options).problem(data, name)
     return problem if capacity is None else problem.with_capacity(capacity)
@@ -48,7 +48,7 @@ def read_graph(source: Source, **options: Any) -> OperationGraph:
     The options are those of `ModelOptions`, for models only. Raises FileError where there is no such file, FormatError
     and OperationsError where it is no graph, and OptionError.
     """
-    data, name = _contents(source)
+    data, name = contents(source)
     with named(name):
         return _reader(options).graph(data, name)
 
@@ -62,7 +62,7 @@ def read_plan(source: Source, problem: Problem) -> Plan:
 
     Raises FileError where there is no such file, FormatError and PlanError where it is no plan.
     """
-    data, name = _contents(source)
+    data, name = contents(source)
     with named(name):
         return with_problem(formats.read_plan(data, problem, name), problem)
 
@@ -105,7 +105,7 @@ def _format(path: str | os.PathLike[str] | None, name: str | None) -> str:
     return name
 
 
-def _contents(source: Source) -> tuple[bytes, str | None]:
+def contents(source: Source) -> tuple[bytes, str | None]:
     """Return the bytes of a source, and its name if it has one."""
     if isinstance(source, bytes):
         return source, None

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,14 @@ class Columns(Sequence[Row]):
 
     def __repr__(self) -> str:
         return brief(self)
+
+    if not TYPE_CHECKING:  # to type checkers, there are no other attributes
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(list, name) and not name.startswith("_"):
+                way = "build another with [*rows, more]"
+                raise AttributeError(f"{name}: rows must not be changed, as values are frozen: {way}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def _plain(value: Any) -> Any:

@@ -38,7 +38,8 @@ def _id(value: object) -> int | str:
         rule = f"must be the id alone, {shown(value['id'])}"
         if "offset" in value:
             rule += f", with alias_offset {shown(value['offset'])} beside alias_of"
-    raise PydanticCustomError("rule", "{rule}, got {shown}", {"rule": rule, "shown": shown(value)})
+    got = f"bytes, {value!r}" if isinstance(value, bytes) else shown(value)
+    raise PydanticCustomError("rule", "{rule}, got {got}", {"rule": rule, "got": got})
 
 
 def as_tuple(value: Any) -> Any:

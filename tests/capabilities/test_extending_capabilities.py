@@ -67,6 +67,7 @@ from memplan.api.settings import Settings
 buffers = [{"id": 0, "size": 8, "start": 0, "end": 2}, {"id": 1, "size": 4, "start": 1, "end": 3}]
 problem, folder = {"buffers": buffers}, Path(sys.argv[1])
 assert memplan.count(memplan.Problem.model_validate(problem)).buffers == 2
+assert memplan.count(problem, least=5).buffers == memplan.count(problem, memplan.CountOptions(least=5)).buffers == 1
 (folder / "problem.json").write_text(json.dumps(problem))
 assert main(["count", str(folder / "problem.json"), "--least", "5", "-o", str(folder / "count.json")]) == 0
 assert json.loads((folder / "count.json").read_text()) == {"buffers": 1}

@@ -45,6 +45,7 @@ def served(folder, root):
 
     assert Path(memplan.__file__).is_relative_to(folder)
     assert all(CAPABILITIES[name].name == name for name in MODULES)
+    assert all(getattr(memplan, name) for name in dir(memplan))
     model, plan = str(root / "examples" / "mobilenet_v2.csv"), str(folder / "plan.json")
     assert main(["plan", model, "-q", "-o", plan]) == 0
     assert main(["verify", model, plan]) == 0

@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import memplan
+from memplan import Buffer, Problem
 from memplan.capabilities import MODULES
+from memplan.capabilities.registry import CAPABILITIES
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES, MODEL = ROOT / "examples", ROOT / "tests" / "models" / "view.tflite"
+GRAPH = {"size": [8, 4, 2], "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]}
+SUBJECTS: dict[str, list[Any]] = {
+    **{name: [EXAMPLES / "mobilenet_v2.csv"] for name in ("plan", "explain", "certify")},
+    **{name: [GRAPH] for name in ("order", "cascade")},
+    **{name: [MODEL] for name in ("compare", "convert")},
+    "verify": [EXAMPLES / "two_memories.json", {"placements": []}],
+    "check": [EXAMPLES / "mobilenet_v2.csv", None, {"pools": [{"name": "default", "used": 10**8}], "placements": []}],
+    "sweep": [EXAMPLES / "mobilenet_v2.csv", {"default": [2**22]}],
+    "schedule": [EXAMPLES / "schedules" / "attention.json"],
+    "liveness": [EXAMPLES / "operations.json"],
+    "shapes": [next((EXAMPLES / "symbolic").glob("*.json"))],
+}
+"""What each question is asked about: paths, and objects of JSON."""
 
 
 def test_it_offers_all_capabilities_and_no_names_but_those_of_the_stub() -> None:
     offered = {*MODULES, "Buffer", "Plan", "Pool", "Problem", "solve", "read_problem", "write_plan"}
-    assert offered <= {*memplan.__all__} <= {*dir(memplan)}
+    assert offered <= {*memplan.__all__} == {*dir(memplan)}
+    assert {f"{name.capitalize()}Options" for name in MODULES} <= offered | {*memplan.__all__}
+    stub = Path(str(memplan.__file__)).with_suffix(".pyi").read_text()
+    assert [name for name in memplan.__all__ if not re.search(rf"\b{name}\b", stub)] == []
     with pytest.raises(AttributeError, match="module 'memplan' has no attribute 'planned'"):
         memplan.planned  # type: ignore[attr-defined]  # noqa: B018
 
@@ -42,3 +66,28 @@ def test_solve_has_a_signature_of_its_own() -> None:
     parameters = inspect.signature(memplan.solve).parameters
     assert next(iter(parameters)) == "problem"
     assert {"time_limit_s", "solver", "accept", "seed", "control"} <= parameters.keys()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_each_question_takes_paths_and_objects_and_its_options_by_name_or_in_one_value(name: str) -> None:
+    ask, options = getattr(memplan, name), getattr(memplan, f"{name.capitalize()}Options")
+    fields = {"time_limit_s": 2.0, **({"to": "c"} if name == "convert" else {})}
+    for given in (fields, {"options": options(**fields)}, {"options": fields}, {**fields, "options": options()}):
+        answer = ask(*SUBJECTS[name], **given)
+        assert isinstance(answer, CAPABILITIES[name].answers), name
+
+
+@pytest.mark.parametrize("name", ["solve", *MODULES])
+def test_help_names_each_option_with_its_default_and_nothing_of_what_runs_inside(name: str) -> None:
+    text, signature = str(inspect.getdoc(getattr(memplan, name))), inspect.signature(getattr(memplan, name))
+    assert not {"Deadline", "array", "Event", "object at"} & set(re.findall(r"\w+(?: at)?", str(signature)))
+    fields = {} if name == "solve" else CAPABILITIES[name].options.model_fields
+    assert all(f"    {field}: {about.description}" in text for field, about in fields.items())
+    assert fields.keys() <= signature.parameters.keys()
+
+
+def test_a_forgotten_lifetime_is_a_warning() -> None:
+    problem = Problem(buffers=[Buffer(id="a", size=3)])
+    for ask in (memplan.plan, memplan.solve):
+        with pytest.warns(UserWarning, match='buffer "a": has no lifetime and no conflict'):
+            ask(problem)

@@ -74,10 +74,21 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
     (memplan.write_plan, [TWO, PLAN], {}, "plan: must be a Plan, got a Problem: write_plan(plan, problem)"),
     (memplan.solve, [TWO], {"time_limit_s": "2s"}, 'time_limit_s: must be a number, got "2s" (did you mean 2'),
     (memplan.solve, [TWO], {"time_limit": 2}, "unexpected keyword argument 'time_limit' (did you mean time_limit_s?)"),
-    (memplan.solve, ["two.json"], {}, 'must be a Problem, got "two.json": read it by memplan.read_problem(path)'),
-    (memplan.order, ["net.onnx"], {}, "read it by memplan.read_graph(path)"),
-    (memplan.plan, [TWO], {"time_limit_s": 2}, "(did you mean options=PlanOptions(time_limit_s=...)?)"),
-    (memplan.plan, [TWO], {"keep": "old.json"}, "keep: must be a Plan"),
+    (memplan.solve, ["none.json"], {}, "none.json: no such file or directory"),
+    (memplan.order, ["net.onnx"], {}, "net.onnx: no such file or directory"),
+    (memplan.order_operations, ["net.onnx"], {}, "read it by memplan.read_graph(path)"),
+    (memplan.plan, [TWO], {"time_limt_s": 2}, "'time_limt_s' (did you mean time_limit_s?)"),
+    (memplan.plan, [TWO, memplan.PlanOptions()], {}, "(did you mean options=PlanOptions(...)?)"),
+    (
+        memplan.plan,
+        [TWO],
+        {"solver": len},
+        "solver: must be the name of one, got <built-in function len>: write MODULE:",
+    ),
+    (memplan.solve, [TWO], {"options": {"sed": 1}}, "unexpected keyword argument 'sed' (did you mean seed?)"),
+    (memplan.plan, [{"buffer": [A]}], {}, "buffer: is not a known field (did you mean buffers?)"),
+    (memplan.plan, [TWO], {"keep": "old.json"}, "old.json: no such file or directory"),
+    (memplan.Buffer, [], {"id": b"a", "size": 1}, "id: must be a non-empty string or an integer, got bytes, b'a'"),
     (memplan.write_plan, [PLAN, TWO, "plan.yaml"], {}, "plan.yaml: must end in .json or .csv"),
     (
         memplan.OrderOptions,
@@ -88,7 +99,7 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
     (memplan.Problem, [], {"buffers": [("a", 64, 0, 3)]}, "buffers[0]: must be an object"),
     (memplan.Problem, [], {"buffer": [A]}, "buffer: is not a known field (did you mean buffers?)"),
     (memplan.Problem, [], {"buffers": [A], "pools": {"sram": 64}}, "pools: must be a list"),
-    (memplan.plan, [TWO], {"options": {}}, "options: must be a PlanOptions, got {}: plan(problem)"),
+    (memplan.plan, [TWO], {"options": {"a": 1}}, "a: is not a known field"),
     (memplan.order, [TWO], {}, "graph: must be an OperationGraph, got a Problem: order(graph)"),
     (memplan.read_problem, [5], {}, "got 5: read_problem(source)"),
     (memplan.read_problem, [b"{'buffers': []}"], {}, "in double quotes"),
@@ -157,6 +168,11 @@ def test_what_is_meant_by_another_kind_of_file_is_said(
 def test_rows_are_not_taken_by_name(of: Any, wrong: str) -> None:
     with pytest.raises(TypeError, match=r"plan\[name\]"):
         of[wrong]
+
+
+def test_rows_are_not_changed_in_place() -> None:
+    with pytest.raises(AttributeError, match="append: rows must not be changed, as values are frozen"):
+        TWO.buffers.append(TWO.buffers[0])  # type: ignore[attr-defined]
 
 
 def test_a_name_that_memplan_does_not_have_is_told() -> None:
