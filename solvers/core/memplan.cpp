@@ -20,6 +20,7 @@ constexpr i64 kMostBorders = 100'000;   // of pages, each of which is an obstacl
 constexpr i64 kFirst = 4;               // if none of the first orders comes near the bound, hardly any later one does
 constexpr double kNear = 1.1;
 constexpr i64 kRandomOrders = 200;
+constexpr i64 kTurn = 500;  // nodes of one of two searches
 
 // The best offsets so far, and what is proved, in units.
 struct Best {
@@ -51,6 +52,7 @@ class Plan {
   Allocator &allocator_;
   Stop &stop_;
   Best best_;
+  bool is_open_ = false;  // whether the exact search need not heed the capacity
 
   void search(Arena &arena, i64 *offsets) {
     const OnePool instance = Compiler(arena, problem_).instance(stop_);
@@ -63,6 +65,7 @@ class Plan {
     best_.bound = live.end, best_.is_infeasible = !live.fits();
     best_.goal = problem_.price_count > 0 ? ceiling_of(instance) : best_.bound;
     if (!best_.is_infeasible && instance.n > 0) find_plan(arena, instance);
+    if (best_.peak > instance.capacity) best_.peak = kMost;
     if (problem_.price_count > 0 && !best_.is_infeasible && options_.work > 0 && instance.n > 0)
       pay_less(instance, offsets);
     tell(instance, offsets);
@@ -78,6 +81,7 @@ class Plan {
     }
     const i64 lifetimes = std::max(instance.n, instance.start.size);
     const i64 ceiling = ceiling_of(instance);
+    is_open_ = problem_.price_count == 0 && *std::max_element(instance.page.begin(), instance.page.end()) == 0;
     i64 borders = 0;
     for (i64 i = 0; i < instance.n && borders <= kMostBorders; ++i)
       borders += instance.page[i] > 0 ? ceiling / instance.page[i] : 0;
@@ -103,7 +107,8 @@ class Plan {
         end[i] = has_life ? instance.end[instance.first[i + 1] - 1] : n_sets;
       }
     }
-    const quick::OrderTask task{instance.size, start, end, instance.step, n_sets, instance.capacity, best_.goal,
+    const quick::OrderTask task{instance.size, start, end, instance.step, n_sets,
+                                is_exact_next && is_open_ ? kMost : instance.capacity, best_.goal,
                                 is_exact_next ? kFirst : kMost, kNear, best_.offset, tried};
     quick::QuickOrders orders(arena, task);
     if (arena.has_failed) return;
@@ -139,29 +144,44 @@ class Plan {
     }
   }
 
+  // A capacity is no reason to search otherwise: one as large as the least peak would cost plans. So all is searched as if
+  // there were none, and where no quick order keeps it, the same work goes, by turns, into a search within it, which proves
+  // sooner that nothing fits. Where pages are listed up to it, or prices paid, there is the latter alone.
   void search_exactly(const OnePool &instance) {
-    Parts parts(allocator_, instance);
-    ExactSearch search(allocator_, parts, options_.seed, true);
-    best_.has_failed = !parts.begin() || !search.begin();
+    OnePool open = instance;
+    if (is_open_) open.capacity = kMost;
+    Parts parts[] = {{allocator_, open}, {allocator_, instance}};
+    ExactSearch searches[] = {{allocator_, parts[0], options_.seed, true}, {allocator_, parts[1], options_.seed, true}};
+    const int count = is_open_ && best_.peak > instance.capacity ? 2 : 1;
+    const i64 work = problem_.price_count > 0 ? options_.work / 2 + 1 : options_.work, pause = count > 1 ? kTurn : work;
+    for (int k = 0; k < count; ++k) {
+      best_.has_failed = best_.has_failed || !parts[k].begin() || !searches[k].begin();
+      searches[k].bound = best_.goal;
+    }
     stop_();
     if (best_.has_failed) return;
-    if (best_.peak != kMost) search.look(best_.offset.data);
-    search.bound = best_.goal;
-    const i64 work = problem_.price_count > 0 ? options_.work / 2 + 1 : options_.work;
-    while (true) {
-      const TurnOutcome outcome = search.turn(work, work, stop_);
+    if (best_.peak != kMost) searches[0].look(best_.offset.data);
+    bool is_going[] = {true, count > 1};
+    for (int k = count - 1; is_going[0] || is_going[1]; k = (k + 1) % count) {
+      if (!is_going[k]) continue;
+      const TurnOutcome outcome = searches[k].turn(work, pause, stop_);
       best_.has_failed = outcome == TurnOutcome::kFailed;
       best_.is_searched |= outcome == TurnOutcome::kRaised || outcome == TurnOutcome::kInfeasible;
-      best_.is_infeasible = outcome == TurnOutcome::kInfeasible && parts.ceiling() < kLargest;
-      if (outcome != TurnOutcome::kPaused && outcome != TurnOutcome::kBetter && outcome != TurnOutcome::kRaised) break;
+      if (problem_.price_count == 0) best_.bound = std::max(best_.bound, searches[k].bound);
+      best_.is_infeasible =
+          (outcome == TurnOutcome::kInfeasible && parts[k].ceiling() < kLargest) || best_.bound > instance.capacity;
+      is_going[k] = outcome == TurnOutcome::kPaused || outcome == TurnOutcome::kBetter || outcome == TurnOutcome::kRaised;
+      if (best_.is_infeasible || (!is_going[k] && outcome != TurnOutcome::kSpent)) break;
     }
-    best_.bound = problem_.price_count > 0 ? best_.bound : search.bound, result_.nodes = search.nodes;
     Arena arena(allocator_);
     Array<i64> whole = arena.array<i64>(instance.n);
-    const i64 peak = arena.has_failed ? kAbsent : search.collect(whole.data);
-    if (peak == kAbsent || peak >= best_.peak) return;
-    best_.peak = peak, result_.order = -1;
-    std::copy(whole.begin(), whole.end(), best_.offset.data);
+    for (int k = 0; k < count; ++k) {
+      result_.nodes += searches[k].nodes;
+      const i64 peak = arena.has_failed ? kAbsent : searches[k].collect(whole.data);
+      if (peak == kAbsent || peak >= best_.peak || peak > instance.capacity) continue;
+      best_.peak = peak, result_.order = -1;
+      std::copy(whole.begin(), whole.end(), best_.offset.data);
+    }
   }
 
   // Search on from the plan that there is, if any, for one that costs less.
@@ -212,7 +232,7 @@ class Plan {
       result_.status = MEMPLAN_INFEASIBLE;
       name_pins(instance);
     } else if (best_.peak == kMost) {
-      result_.status = MEMPLAN_UNKNOWN;
+      result_.status = MEMPLAN_UNKNOWN, result_.order = -1;
     } else {
       result_.peak = best_.peak * instance.unit;
       write(instance, offsets);

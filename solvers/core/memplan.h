@@ -179,7 +179,8 @@ typedef enum memplan_proof {
 } memplan_proof;
 
 typedef struct memplan_options {
-  int64_t work;                 /* nodes of the exact search; 0: quick orders alone */
+  int64_t work;                 /* nodes of the exact search; 0: quick orders alone. Where none of these keeps the
+                                   capacity, two are searched by turns, for so many each: with it and without */
   double seconds;               /* no longer than this; 0: no clock is read */
   uint64_t seed;
   int (*cancel)(void *context); /* not 0 ends the search with the best plan so far; called from the calling thread */

@@ -115,6 +115,11 @@ def test_certificates_of_drawn_problems_are_accepted_by_all_checkers_and_no_lowe
             assert answers(program, [problem, proof])[0] == 3
 
 
+@pytest.mark.drawn
+def test_a_capacity_that_equals_a_peak_costs_neither_plan_nor_proof(tmp_path: Path) -> None:
+    run(linked(tmp_path / "capacities", "capacities.cpp", "g++", "-std=c++20"), str(200 * DEPTH))
+
+
 def test_nonsense_is_refused_with_the_row_and_the_rule(sanitized: Path) -> None:
     run(sanitized / "fuzz", str(20_000 * DEPTH), "0")
 
