@@ -7,6 +7,7 @@ Exit status 0 proved, 3 refused, 4 neither found in so many boxes, 2 wrong input
 import json, sys
 from fractions import Fraction
 from importlib import import_module
+from itertools import combinations
 from pathlib import Path
 
 if not __package__:
@@ -21,8 +22,8 @@ prove, same = boxes.prove, boxes.same
 class Plan:
     """The buffers of an answer, and its programs."""
 
-    def __init__(self, answer):
-        self.symbols = Symbols(answer["symbols"])
+    def __init__(self, answer, is_over):
+        self.symbols = Symbols(answer["symbols"], is_over)
         self.sizes = [self.symbols.read(text) for text in answer["sizes"]]
         self.lives, self.alignment = [tuple(life) for life in answer["lifetimes"]], answer["alignment"]
         self.size = [self.sizes[at] for at in answer["size_of"]]
@@ -33,9 +34,22 @@ class Plan:
                 raise Refused(f"sizes[{i}] is not shown to be a multiple of {self.alignment}")
             if not self.symbols.never_negative(size):
                 prove(self.symbols, [[{}]], [size], Fraction(0))
-        begins = sorted({start for start, _ in self.lives})
-        self.alive = [[b for b, (start, end) in enumerate(self.lives) if start <= time < end] for time in begins]
-        self.loads = self.symbols.largest([self.total(row) for row in self.alive] or [{}])
+        self.views = {view: (root, self.sizes[at]) for view, root, at in answer.get("views", ())}
+        self.pins = {buffer: self.sizes[at] for buffer, at in answer.get("pins", ())}
+        if self.views.keys() & ({root for root, _ in self.views.values()} | self.pins.keys()):
+            raise ValueError("a view of a view, or one that is pinned")
+        begins, rows = sorted({start for start, _ in self.lives}), [*enumerate(self.lives)]
+        self.live = [{self.root(b) for b, (start, end) in rows if start <= time < end} for time in begins]
+        self.apart = [set(row) - self.views.keys() for row in answer.get("apart", ())]
+        self.alive = [sorted(row) for row in (*self.live, *self.apart)]
+        self.sums = [*map(self.total, self.alive)] or [{}]
+        bytes_of = [(at, self.size[b]) for b, at in self.pins.items()]
+        ends = [add(at, size) for at, size in bytes_of if same(self.symbols, [{(): 1}, size], [size])]
+        self.loads = self.symbols.largest([*self.sums, *ends])
+
+    def root(self, buffer):
+        """Return the buffer that one finally lies in, itself if it is no view."""
+        return self.views.get(buffer, (buffer,))[0]
 
     def total(self, buffers):
         """Return the sum of the sizes of buffers."""
@@ -57,18 +71,24 @@ class Plan:
             for buffer in row:
                 sections[buffer].append(time)
         seen = {}
-        for buffer in order:
+        for buffer in (each for each in order if each not in self.views):
             below = frozenset(tops[time] for time in sections[buffer]) - {None}
             rows = {key(form): form for b in below for form in (add(each, self.size[b]) for each in offsets[b])}
             known = frozenset(rows)
             if known not in seen:
                 seen[known] = symbols.largest(rows.values()) if rows else [{}]
             offsets[buffer] = seen[known]
+            if buffer in self.pins:
+                prove(symbols, [seen[known]], [self.pins[buffer]], Fraction(0))
+                offsets[buffer] = [self.pins[buffer]]
             if not same(symbols, offsets[buffer], values[program["which"][buffer]]):
                 raise Refused(f"programs[{i}]: buffer {buffer} does not lie where its order says")
             for time in sections[buffer]:
                 tops[time] = buffer
-        ends = [add(each, self.size[b]) for b in order for each in offsets[b]]
+        for view, (root, far) in self.views.items():
+            if not same(symbols, [add(each, far) for each in offsets[root]], values[program["which"][view]]):
+                raise Refused(f"programs[{i}]: view {view} does not lie in its buffer")
+        ends = [add(each, self.size[b]) for b in {*tops} - {None} for each in offsets[b]]
         found = symbols.largest(ends) if ends else [{}]
         if not same(symbols, found, self._ends(values, program["last"])):
             raise Refused(f"programs[{i}].last is not the peak")
@@ -97,18 +117,45 @@ def compare(plan, answer, problem):
         size = symbols._called("align", [symbols.read(row["size"]), {(): plan.alignment}])
         if not same(symbols, [size], [plan.size[i]]):
             raise Refused(f"the size of buffer {i} is not that of the problem")
+        pin = row.get("offset")
+        if (pin is None) != (i not in plan.pins) or (pin is not None and key(symbols.read(pin)) != key(plan.pins[i])):
+            raise Refused(f"the pin of buffer {i} is not that of the problem")
+    _compare_rules(plan, rows, problem.get("conflicts") or ())
 
 
-def check(answer, problem=None):
-    """Return what an answer proves, as a sentence; raises Refused, Undecided, or ValueError and the like."""
+def _compare_rules(plan, rows, conflicts):
+    index, read = {row["id"]: i for i, row in enumerate(rows)}, plan.symbols.read
+    for i, row in enumerate(rows):
+        at, far = i, {}
+        for _ in rows:
+            if rows[at].get("alias_of") is not None:
+                far = add(far, read(rows[at].get("alias_offset") or 0))
+                at = index[rows[at]["alias_of"]]
+        if plan.root(i) != at or (at != i and not same(plan.symbols, [far], [plan.views[i][1]])):
+            raise Refused(f"buffer {i} is not the view that it is in the problem")
+        prove(plan.symbols, [[add(far, read(row["size"]))]], [read(rows[at]["size"])], Fraction(0))
+    pairs = {frozenset(plan.root(index[name]) for name in pair) for pair in conflicts}
+    near = {*pairs, *(frozenset(pair) for row in plan.live for pair in combinations(row, 2))}
+    if any(frozenset(pair) not in near for row in plan.apart for pair in combinations(row, 2)):
+        raise Refused("apart has buffers that may share bytes")
+    if any(len(pair) > 1 and not any(pair <= row for row in (*plan.live, *plan.apart)) for pair in pairs):
+        raise Refused("apart has not each conflict of the problem")
+
+
+def check(answer, problem=None, is_over=lambda: False):
+    """Return what an answer proves, as a sentence; raises Refused, Undecided, or ValueError and the like.
+
+    Once `is_over`, a function, says so, nothing more is decided.
+    """
     ratio = answer["proof"]["ratio"]
     if ratio is None or (answer["status"] == "optimal") != (ratio == 0):
         raise Refused("nothing is claimed")
-    plan = Plan(answer)
+    plan = Plan(answer, is_over)
     if problem is not None:
         compare(plan, answer, problem)
-    if not same(plan.symbols, plan.loads, [plan.symbols.read(text) for text in answer["bound"]]):
-        raise Refused("bound is not the largest sum of what is alive together")
+    bound = [plan.symbols.read(text) for text in answer["bound"]]
+    for some, others in ((bound, plan.loads), (plan.symbols.largest(plan.sums), bound)):
+        prove(plan.symbols, [some], others, Fraction(0))
     peaks = [plan.peak(i, program) for i, program in enumerate(answer["programs"])]
     over = Fraction(str(ratio))
     if over < 0 or not peaks:

@@ -14,7 +14,7 @@ Refused, Undecided, add, key, times = (
 )
 no_less_than_0 = symbols.no_less_than_0
 
-MOST_BOXES, LEAF, PER_BOX = 20_000, 4096, 20
+MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def same(symbols, some, others):
@@ -49,24 +49,39 @@ def prove(symbols, peaks, loads, over):
     for at in symbols.points:
         refute(dict(at), peaks)
     free = symbols.free([form for forms in (*peaks, loads) for form in forms])
-    work, effort = [({name: symbols.box[name] for name in sorted(free)}, peaks)], 0
+
+    def undecided(box, left):
+        return [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
+
+    whole = {name: symbols.box[name] for name in sorted(free)}
+    work, effort = [(whole, undecided(whole, peaks))], 0
     while work:
         box, left = work.pop()
-        left = [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
         if any(not forms for forms in left):
             continue
         count = math.inf if any(high is None for _, high in box.values()) else _count(box)
         effort += 1 + (count // PER_BOX if count <= LEAF else 0)
         if effort > MOST_BOXES or count == math.inf:
             raise Undecided(f"{effort} boxes")
+        if symbols.is_over():
+            raise Undecided(f"time is over after {effort} boxes")
         if count <= LEAF:
             for row in product(*(range(low, high + 1) for low, high in box.values())):
                 refute(dict(zip(box, row)), left)
             continue
-        name = max(box, key=lambda each: (box[each][1] + 1) / max(1, box[each][0]))
-        low, high = box[name]
-        middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
-        work += [({**box, name: ends}, left) for ends in ((low, middle), (middle + 1, high))]
+        names = sorted((name for name in box if len({*box[name]}) > 1), key=lambda each: -_ratio(*box[each]))
+        ways = [[(half, undecided(half, left)) for half in _halves(box, name)] for name in names]
+        work += min(ways, key=lambda way: sum(min(map(len, left)) for _, left in way))
+
+
+def _halves(box, name):
+    low, high = box[name]
+    middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
+    return [{**box, name: ends} for ends in ((low, middle), (middle + 1, high))]
+
+
+def _ratio(low, high):
+    return (high + 1) / max(1, low)
 
 
 def _count(box):

@@ -1,7 +1,6 @@
 """Sums of products of names, as maps from products to numbers: added, multiplied, and shown not to be below 0."""
 
 import math
-from fractions import Fraction
 from itertools import product
 
 
@@ -45,11 +44,19 @@ def put(form, name, value):
     return found
 
 
+def in_whole_numbers(form):
+    """Return a form times a number above 0, so that its numbers are whole."""
+    scale = math.lcm(*(value.denominator for value in form.values()))
+    return {names: int(value * scale) for names, value in form.items()}
+
+
 def no_less_than_0(form, box):
     """Say whether all coefficients of a form of symbols are at least 0, in Bernstein's basis on a box.
 
     Its values lie between these. Of a symbol without a bound, they are those of powers of what is above its least.
     """
+    if all(value >= 0 for value in form.values()):
+        return True
     rows = form
     for name in sorted({name for names in form for name in names}):
         low, high = box[name]
@@ -63,10 +70,11 @@ def no_less_than_0(form, box):
     degree = [max(names.count(name) for names in rows) for name in axes]
     powers = {tuple(map(names.count, axes)): value for names, value in rows.items()}
     for k, most in enumerate(degree):
-        turned = {}
+        turned, scale = {}, math.lcm(*(math.comb(most, power) for power in range(most + 1)))
         for at, value in powers.items():
+            value *= scale // math.comb(most, at[k])
             for i in range(at[k], most + 1):
                 row = (*at[:k], i, *at[k + 1 :])
-                turned[row] = turned.get(row, 0) + value * Fraction(math.comb(i, at[k]), math.comb(most, at[k]))
+                turned[row] = turned.get(row, 0) + value * math.comb(i, at[k])
         powers = turned
     return all(value >= 0 for value in powers.values())

@@ -10,7 +10,7 @@ if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 forms = import_module(f"{__package__ or ''}.forms".lstrip("."))
 add, times, whole, key, put = forms.add, forms.times, forms.whole, forms.key, forms.put
-no_less_than_0 = forms.no_less_than_0
+no_less_than_0, in_whole_numbers = forms.no_less_than_0, forms.in_whole_numbers
 
 MOST_FORMS = 2000
 FUNCTIONS = {"min": "min", "Min": "min", "max": "max", "Max": "max", "floor_div": "//", "FloorDiv": "//"}
@@ -24,7 +24,8 @@ Refused, Undecided = (type(name, (Exception,), {}) for name in ("Refused", "Unde
 class Symbols:
     """Symbols, which count steps of their divisors, and atoms: names of floors, and of positive parts of forms."""
 
-    def __init__(self, rows):
+    def __init__(self, rows, is_over=lambda: False):
+        self.is_over = is_over
         self.step, self.box, self.atoms, self.known = {}, {}, {}, {}
         for name, row in rows.items():
             if set(row) - {"min", "max", "multiple_of"} or not name.isidentifier():
@@ -132,7 +133,7 @@ class Symbols:
                 cases = [put(case, names[0], each) for case in cases for each in ({}, inner)]
                 if len(cases) > 256:
                     raise Undecided("too many maxima in one size")
-            self.lowered[known] = [self._without_rests(case) for case in cases]
+            self.lowered[known] = [in_whole_numbers(self._without_rests(case)) for case in cases]
         return self.lowered[known]
 
     def _without_floors(self, form):
@@ -196,9 +197,11 @@ class Symbols:
         """Return the forms that may be the largest somewhere."""
         left = list({key(form): form for form in forms}.values())
         if len(left) > MOST_FORMS:
-            raise Undecided("too many forms")
+            raise Undecided(f"{len(left)} forms of one offset")
         values = [[self.value(form, dict(at)) for at in self.points] for form in left]
         kept = []
+        if self.is_over():
+            raise Undecided("time is over")
         for i in sorted(range(len(left)), key=lambda i: -sum(math.log1p(max(0, each)) for each in values[i])):
             above = (k for k in kept if all(map(int.__ge__, values[k], values[i])))
             if not any(self.never_negative(add(left[k], left[i], -1)) for k in above):

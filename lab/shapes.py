@@ -24,7 +24,8 @@ from memplan.capabilities.shapes.search.search import planned
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.problem import SymbolicProblem
+from memplan.planner.symbols.sized import compiled
 from tests.support.symbolic import demand_at, drawn_problem, every_value
 
 
@@ -91,7 +92,7 @@ def row(path: Path, limit_s: float) -> str:
     sized, evaluator = compiled(problem), Evaluator(problem, programs_of(found))
     waste = []
     for values in samples(sized.space, 50, seed=4)[-50:]:
-        bound = max(1, int(sized.demand(sized.sizes([values]))[0]))
+        bound = max(1, int(sized.demand(sized.sizes([values]), sized.least([values]))[0]))
         waste.append(evaluator.offsets(values)[0] / bound - 1)
     proof = found.proof
     ratio = "nothing" if proof.ratio is None else "optimal" if proof.ratio == 0 else f"{proof.ratio:.2%}"

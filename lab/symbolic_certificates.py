@@ -21,7 +21,8 @@ from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.checkers import all_values
 from memplan.planner.errors import MemplanError
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.problem import SymbolicProblem
+from memplan.planner.symbols.sized import compiled
 from tests.support.symbolic import demand_at, drawn_problem, every_value
 
 WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)

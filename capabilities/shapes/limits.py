@@ -10,7 +10,8 @@ from memplan.capabilities.shapes.offset_programs import Evaluator
 from memplan.capabilities.shapes.search.search import Planned
 from memplan.planner.errors import OptionError, counted, shown
 from memplan.planner.symbols.polynomials import Polynomial, minus, names, plus, times
-from memplan.planner.symbols.problem import Sized, SymbolicProblem, where
+from memplan.planner.symbols.problem import SymbolicProblem, where
+from memplan.planner.symbols.sized import Sized
 from memplan.planner.symbols.space import Space, Values
 
 MOST_SCANNED = 1_000_000

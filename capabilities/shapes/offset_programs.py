@@ -12,7 +12,8 @@ from pydantic.json_schema import SkipJsonSchema
 from memplan.capabilities.capability import Answer
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import Value
-from memplan.planner.symbols.problem import SymbolicProblem, compiled, where
+from memplan.planner.symbols.problem import SymbolicProblem, where
+from memplan.planner.symbols.sized import compiled
 from memplan.planner.symbols.space import Values
 
 Index = Annotated[int, Field(ge=0)]

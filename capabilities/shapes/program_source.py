@@ -12,7 +12,7 @@ from functools import reduce
 from memplan.capabilities.shapes.offset_programs import OffsetPrograms, Terms
 from memplan.planner.operations.graph_facts import TensorRole
 from memplan.planner.symbols.polynomials import Monomial, Polynomial
-from memplan.planner.symbols.problem import Sized
+from memplan.planner.symbols.sized import Sized
 from memplan.planner.symbols.space import Floor
 
 _C_HEAD = """\

@@ -10,7 +10,7 @@ from pydantic import Field
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.question import Question
 from memplan.capabilities.shapes.limits import ShapesLimits, bound_at, check_limits, limits_of
-from memplan.capabilities.shapes.offset_programs import UNPROVED, Evaluator, OffsetProgram, Proof
+from memplan.capabilities.shapes.offset_programs import UNPROVED, Evaluator, Index, OffsetProgram, Proof
 from memplan.capabilities.shapes.program_source import SOURCES
 from memplan.capabilities.shapes.search.search import Planned, planned
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
@@ -22,6 +22,7 @@ from memplan.capabilities.shapes.verify_shapes import (
     verified_lines,
     verify_shapes,
 )
+from memplan.checkers import all_values
 from memplan.planner.errors import InvalidPlanError, OptionError, counted
 from memplan.planner.model.rows import Bytes, Id
 from memplan.planner.symbols.comparing import ends, samples
@@ -98,9 +99,12 @@ class ShapesAnswer(Answer):
 
     `peak` and `bound` are expressions, of which the largest counts; `peak` is that of the only program, and null where
     there are several or they were too many. `curves` are both as numbers, over each symbol. `verified_at` is the number
-    of values at which all offsets were verified. `tensors` are those of a model, views too, each with the buffer that
-    it lies in, one of `ids`, or null for a weight. `limits` are there where they were asked for. Where offsets of
-    another system were checked, `verified` and its status are all that the answer has beside the symbols.
+    of values at which all offsets were verified; `unchecked` says what is claimed that `checkers/all_values.py` did not
+    decide in time. `apart` are sets of buffers that conflicts keep apart, `pins` pairs of a buffer and the size that is
+    its offset, `views` rows of an alias, the buffer that it lies in, and the size that is its distance. `tensors` are
+    those of a model, views too, each with the buffer that it lies in, one of `ids`, or null for a weight. `limits` are
+    there where they were asked for. Where offsets of another system were checked, `verified` and its status are all
+    that the answer has beside the symbols.
     """
 
     status: Literal["optimal", "feasible", "valid", "invalid", "unknown"]
@@ -111,9 +115,13 @@ class ShapesAnswer(Answer):
     sizes: tuple[str, ...] = ()
     size_of: tuple[int, ...] = ()
     programs: tuple[OffsetProgram, ...] = ()
+    apart: tuple[tuple[Index, ...], ...] = Field((), exclude_if=lambda apart: not apart)
+    pins: tuple[tuple[Index, Index], ...] = Field((), exclude_if=lambda pins: not pins)
+    views: tuple[tuple[Index, Index, Index], ...] = Field((), exclude_if=lambda views: not views)
     bound: tuple[str, ...] = ()
     proof: Proof = UNPROVED
     verified_at: int = 0
+    unchecked: str | None = None
     curves: tuple[Curve, ...] = ()
     source: str | None = None
     tensors: tuple[SymbolicTensor, ...] = Field((), exclude_if=lambda tensors: not tensors)
@@ -147,7 +155,7 @@ def shapes(
     sampled = verify_programs(problem, programs, samples(found.sized.space, VERIFIED_AT, seed=2))
     if not sampled.is_valid:
         raise InvalidPlanError(*sampled.violations)
-    return ShapesAnswer(
+    answer = ShapesAnswer(
         status="optimal" if found.proof.ratio == 0 else "feasible",
         symbols=problem.symbols,
         alignment=problem.alignment,
@@ -156,6 +164,9 @@ def shapes(
         sizes=programs.sizes,
         size_of=programs.size_of,
         programs=programs.programs,
+        apart=found.sized.apart,
+        pins=found.sized.pins,
+        views=found.sized.views,
         bound=tuple(found.sized.space.text(load) for load in found.loads),
         proof=found.proof,
         verified_at=sampled.points,
@@ -164,6 +175,21 @@ def shapes(
         source=None if options.to is None else SOURCES[options.to](found.sized, programs),
         limits=None if question is None else limits_of(found, question[0], options.at, question[1]),
     )
+    return answer.model_copy(update={"unchecked": _unchecked(answer, problem, running)})
+
+
+def _unchecked(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
+    """Return what is claimed of all values that `checkers/all_values.py` did not decide, or None."""
+    if answer.proof.ratio is None:
+        return f"offsets beyond {counted(answer.verified_at, 'value')}, as no ratio is claimed for all"
+    content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
+    try:
+        all_values.check(content, problem.model_dump(mode="json"), lambda: running.is_over)
+    except all_values.Undecided as why:
+        return f"the proof for all values: checkers/all_values.py ended undecided, {why}"
+    except all_values.Refused as why:
+        raise InvalidPlanError(f"all_values.py: {why}") from None
+    return None
 
 
 def lines(found: ShapesAnswer) -> Iterator[str]:
@@ -189,6 +215,8 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
         yield f"proved: at most {100 * proof.ratio:g} % above the bound everywhere"
     else:
         yield "nothing is proved of how far it is above the bound at all values"
+    if found.unchecked is not None:
+        yield f"not checked: {found.unchecked}"
     if proof.worst is not None:
         yield f"worst of what was tried: {(proof.worst_ratio - 1) * 100:.3g} % above the bound at {where(proof.worst)}"
     yield from _largest_of("bound", found.bound)

@@ -54,13 +54,16 @@ def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Ite
     violations = list(_misshapen(problem, found))
     if violations:
         return Checked(points=0, violations=tuple(violations[:MOST_FOUND]))
+    rules = _Rules(problem)
     given = [_tree(buffer.size) for buffer in problem.buffers]
     made = [_tree(text) for text in found.sizes]
     count = 0
     for point in points:
         count += 1
         sizes = [value_of(tree, point) for tree in made]
-        padded = [-(-value_of(tree, point) // problem.alignment) * problem.alignment for tree in given]
+        plain = [value_of(tree, point) for tree in given]
+        padded = [-(-size // problem.alignment) * problem.alignment for size in plain]
+        violations += (f"problem at {where(point)}: {rule}" for rule in rules.outside(point, plain))
         for buffer, size, at in zip(problem.buffers, padded, found.size_of, strict=True):
             if size != sizes[at]:
                 violations.append(
@@ -68,7 +71,7 @@ def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Ite
                 )
         for i, program in enumerate(found.programs):
             violations += (
-                f"programs[{i}] at {where(point)}: {rule}" for rule in _broken(problem, program, padded, sizes)
+                f"programs[{i}] at {where(point)}: {rule}" for rule in _broken(rules, program, padded, sizes, point)
             )
         if len(violations) >= MOST_FOUND:
             break
@@ -109,32 +112,60 @@ def _misshapen(problem: SymbolicProblem, found: OffsetPrograms) -> Iterator[str]
             yield f"programs[{i}].which: must have values that there are"
 
 
+class _Rules:
+    """The pairs of buffers that may not share bytes, and where views and pins must lie."""
+
+    def __init__(self, problem: SymbolicProblem) -> None:
+        self.problem, self.names = problem, [buffer.id for buffer in problem.buffers]
+        plain = problem.without_sizes()
+        self.roots = {i: root for i, (root, _) in plain.roots.items()}
+        self.pins = {i: _tree(row.offset) for i, row in enumerate(problem.buffers) if row.offset is not None}
+        self.far = {
+            i: (plain.index[row.alias_of], _tree(row.alias_offset or 0))
+            for i, row in enumerate(problem.buffers)
+            if row.alias_of is not None
+        }
+        alive: list[tuple[int, int]] = []
+        self.pairs = {(min(a, b), max(a, b)) for a, b in ([*map(plain.root_of, pair)] for pair in problem.conflicts)}
+        self.pairs = {(a, b) for a, b in self.pairs if a < b}
+        for b, row in sorted(enumerate(problem.buffers), key=lambda item: item[1].start):
+            root = self.roots.get(b, b)
+            alive = [each for each in alive if each[0] > row.start]
+            self.pairs |= {(min(root, each), max(root, each)) for _, each in alive if each != root}
+            alive.append((row.end, root))
+
+    def outside(self, point: Values, sizes: Sequence[int]) -> Iterator[str]:
+        """Yield the views that do not lie inside of what they are in."""
+        for i, (upper, distance) in self.far.items():
+            if not 0 <= value_of(distance, point) <= sizes[upper] - sizes[i]:
+                yield f"{self.names[i]!r} must lie inside of {self.names[upper]!r}"
+
+
 def _broken(
-    problem: SymbolicProblem, program: OffsetProgram, padded: Sequence[int], sizes: Sequence[int]
+    rules: _Rules, program: OffsetProgram, padded: Sequence[int], sizes: Sequence[int], point: Values
 ) -> Iterator[str]:
     """Yield what is wrong with a program at one value."""
     values: list[int] = []
     for terms in program.values:
         values.append(max((values[value] + sizes[size] for value, size in terms), default=0))
-    offsets = [values[each] for each in program.which]
+    offsets, names = [values[each] for each in program.which], rules.names
     peak = max((values[value] + sizes[size] for value, size in program.last), default=0)
     ends = [offset + size for offset, size in zip(offsets, padded, strict=True)]
-    if peak != max(ends, default=0):
-        yield f"must have the peak {max(ends, default=0)}, got {peak}"
-    start, end = ([getattr(each, name) for each in problem.buffers] for name in ("start", "end"))
+    if peak != (most := max((end for i, end in enumerate(ends) if i not in rules.roots), default=0)):
+        yield f"must have the peak {most}, got {peak}"
     rank = {buffer: i for i, buffer in enumerate(program.order)}
-    alive: list[int] = []
     beneath = [0] * len(offsets)
-    for b in sorted(range(len(offsets)), key=start.__getitem__):
-        alive = [each for each in alive if end[each] > start[b]]
-        for each in alive:
-            if padded[b] and padded[each] and offsets[b] < ends[each] and offsets[each] < ends[b]:
-                yield f"{problem.buffers[b].id!r} and {problem.buffers[each].id!r} share bytes"
-            lower, upper = (each, b) if rank[each] < rank[b] else (b, each)
-            beneath[upper] = max(beneath[upper], ends[lower])
-        alive.append(b)
+    for a, b in rules.pairs:
+        if padded[a] and padded[b] and offsets[a] < ends[b] and offsets[b] < ends[a]:
+            yield f"{names[a]!r} and {names[b]!r} share bytes"
+        lower, upper = (a, b) if rank[a] < rank[b] else (b, a)
+        beneath[upper] = max(beneath[upper], ends[lower])
+    for b, (upper, distance) in rules.far.items():
+        beneath[b] = offsets[upper] + value_of(distance, point)
+    for b, pin in rules.pins.items():
+        beneath[b] = value_of(pin, point)
     for b, offset in enumerate(offsets):
         if offset != beneath[b]:
-            yield f"{problem.buffers[b].id!r} must lie at {beneath[b]} by the order, got {offset}"
-        if offset % problem.alignment:
-            yield f"{problem.buffers[b].id!r} must lie at a multiple of {problem.alignment}, got {offset}"
+            yield f"{names[b]!r} must lie at {beneath[b]} by the order, got {offset}"
+        if offset % rules.problem.alignment:
+            yield f"{names[b]!r} must lie at a multiple of {rules.problem.alignment}, got {offset}"

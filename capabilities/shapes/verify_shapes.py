@@ -19,8 +19,9 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.model.rows import Bytes, Name, Value
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.polynomials import Key, Polynomial, key, minus, plus, scaled
-from memplan.planner.symbols.problem import Sized, SymbolicProblem, compiled, where
+from memplan.planner.symbols.problem import SymbolicProblem, where
 from memplan.planner.symbols.reading import MOST_CHARACTERS, read
+from memplan.planner.symbols.sized import Sized, compiled
 from memplan.planner.symbols.space import Values
 
 _MOST = 20
@@ -84,13 +85,16 @@ def _faults(
             rows["ends behind the arena"] = minus(ends[b], arena)
         for rule, form in rows.items():
             yield from claims.fault(rule, (b,), [form])
-    alive: list[int] = []
-    for b in np.argsort(sized.first, kind="stable").tolist():
-        alive = [a for a in alive if sized.last[a] > sized.first[b]]
-        for a in alive:
-            apart = [minus(ends[a], offsets[b]), minus(ends[b], offsets[a]), sizes[a], sizes[b]]
-            yield from claims.fault("share bytes", (a, b), apart)
-        alive.append(b)
+    for a, b in np.argwhere(np.triu(sized.meets)).tolist():
+        apart = [minus(ends[a], offsets[b]), minus(ends[b], offsets[a]), sizes[a], sizes[b]]
+        yield from claims.fault("share bytes", (a, b), apart)
+    far: list[tuple[int, int, Polynomial, str]] = [(i, at, {}, "is not where it is pinned") for i, at in sized.pins]
+    names = [row.id for row in sized.problem.buffers]
+    far += [(i, at, offsets[root], f"is not where it lies in {shown(names[root])}") for i, root, at in sized.views]
+    for i, at, start, rule in far:
+        away = minus(offsets[i], plus(start, sized.forms[at]))
+        for form in (away, scaled(away, -1)):
+            yield from claims.fault(rule, (i,), [form])
 
 
 class _Claims:

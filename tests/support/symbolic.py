@@ -73,3 +73,41 @@ def demand_at(problem: SymbolicProblem, sizes: list[int]) -> int:
     times = {buffer.start for buffer in problem.buffers}
     rows = list(zip(problem.buffers, sizes, strict=True))
     return max(sum(size for row, size in rows if row.start <= time < row.end) for time in times)
+
+
+def drawn_with_rules(seed: int) -> dict[str, Any]:
+    """Return a problem of a few buffers with pins, aliases and conflicts, in JSON; some break a rule."""
+    draw = random.Random(seed)
+    alignment = draw.choice([1, 1, 2])
+    symbols = {"n": {"min": draw.randint(0, 2), "max": draw.randint(3, 6)}}
+    symbols |= {"m": {"min": 1, "max": 3}} if draw.random() < 0.4 else {}
+    sizes = [str(draw.randint(0, 8)), "n", "2*n", "3*n", "n*n", "n+4", *(["m*n", "4*m"] if "m" in symbols else [])]
+    rows: list[dict[str, Any]] = []
+    for i in range(draw.randint(2, 6)):
+        start = draw.randint(0, 5)
+        row = {"id": f"b{i}", "size": draw.choice(sizes), "start": start, "end": start + draw.randint(1, 3)}
+        chance = draw.random()
+        if i and chance < 0.25:
+            row |= {"alias_of": f"b{draw.randrange(i)}", "size": draw.choice([0, 1, "n", row["size"]])}
+            row |= {"alias_offset": draw.choice([0, alignment, f"{alignment}*n"])}
+        elif chance < 0.45:
+            row |= {"offset": draw.choice([0, alignment * draw.randint(0, 6), f"{2 * alignment}*n"])}
+        rows.append(row)
+    conflicts = [draw.sample([row["id"] for row in rows], 2) for _ in range(draw.choice([0, 0, 1, 3]))]
+    return {"symbols": symbols, "alignment": alignment, "buffers": rows, "conflicts": conflicts}
+
+
+def at_value(problem: dict[str, Any], values: Values) -> dict[str, Any]:
+    """Return the plain problem of one in JSON at a value of each symbol; what is no alias has padded sizes."""
+
+    def number(size: Any) -> int:
+        return int(eval(str(size), {}, dict(values)))
+
+    rows = []
+    for row in problem["buffers"]:
+        alignment = problem["alignment"]
+        changed = {name: number(row[name]) for name in ("size", "offset", "alias_offset") if name in row}
+        if "alias_of" not in row:
+            changed["size"] = -(-changed["size"] // alignment) * alignment
+        rows.append(row | changed | {"alignment": alignment})
+    return {"buffers": rows, "conflicts": problem["conflicts"]}

@@ -13,7 +13,7 @@ from onnx import GraphProto, TensorProto, helper, numpy_helper
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
-from memplan.planner.symbols.problem import compiled
+from memplan.planner.symbols.sized import compiled
 from memplan.planner.symbols.space import SymbolRange, Values
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model

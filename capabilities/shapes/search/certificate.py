@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memplan.planner.symbols.comparing import LEAF, bounded, halves, not_negative
 from memplan.planner.symbols.polynomials import Polynomial, minus, plus, scaled
-from memplan.planner.symbols.problem import Sized
+from memplan.planner.symbols.sized import Sized
 from memplan.planner.symbols.space import Values
 from memplan.planner.symbols.tables import Box, settled
 
@@ -28,17 +28,19 @@ Found = Literal["proved", "refuted", "open"]
 
 
 def load_forms(sized: Sized) -> list[Polynomial]:
-    """Return polynomials whose maximum is the bound: sums of the sizes of live sets, without those that others pass."""
-    change = np.zeros((sized.live_sets + 1, len(sized.forms)), np.int64)
-    np.add.at(change, (sized.first, sized.form_of), 1)
-    np.subtract.at(change, (sized.last, sized.form_of), 1)
-    counts = np.unique(change.cumsum(axis=0)[:-1], axis=0)
+    """Return polynomials whose maximum is the bound: sums of the sizes of live sets, without those that others
+    pass, and the ends of pinned bytes.
+    """
+    counts = np.zeros((sized.live_sets, len(sized.forms)), np.int64)
+    np.add.at(counts, (sized.sets, sized.form_of[sized.members]), 1)
+    counts = np.unique(counts, axis=0)
     counts = counts[np.argsort(-counts.sum(axis=1), kind="stable")]
     kept: list[np.ndarray] = []
     for row in counts:
         if not any(bool((row <= other).all()) for other in kept):
             kept.append(row)
-    sums: list[Polynomial] = []
+    pinned = [(sized.forms[at], sized.forms[sized.form_of[buffer]]) for buffer, at in sized.pins]
+    sums: list[Polynomial] = [plus(at, size) for at, size in pinned if sized.compare.never_above({(): 1}, size)]
     for row in kept:
         total: Polynomial = {}
         for form, count in zip(sized.forms, row.tolist(), strict=True):

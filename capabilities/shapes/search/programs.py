@@ -5,7 +5,7 @@ from __future__ import annotations
 from memplan.capabilities.shapes.offset_programs import OffsetProgram
 from memplan.capabilities.shapes.search.stacking import Order, below
 from memplan.planner.symbols.polynomials import Key, Polynomial, key, plus
-from memplan.planner.symbols.problem import Sized
+from memplan.planner.symbols.sized import Sized
 
 MOST_FORMS = 600
 """The most closed forms of an offset before they are given up; good orders have few, as their chains are live sets."""
@@ -13,18 +13,27 @@ Term = tuple[int, int]
 """The sum of an offset value and a size, by their indices."""
 
 
-def program_of(sized: Sized, order: Order) -> OffsetProgram:
-    """Return the program of an order.
+def program_of(sized: Sized, order: Order) -> OffsetProgram | None:
+    """Return the program of an order; None where what lies below a pin is not shown to end there at all values.
 
     Two offsets with equal closed forms are one value. A term is kept where it has a form that can be the largest.
     """
-    maker = _Maker(sized)
+    maker, pins = _Maker(sized), dict(sized.pins)
     which = [0] * sized.count
     standing = below(sized, order)
     for buffer in order:
-        which[buffer] = maker.value({(which[each], int(sized.form_of[each])) for each in standing[buffer]})
-    stood_on = {each for row in standing for each in row}
-    tops = {(which[each], int(sized.form_of[each])) for each in range(sized.count) if each not in stood_on}
+        terms = {(which[each], int(sized.form_of[each])) for each in standing[buffer]}
+        if buffer in pins:
+            lower, _ = maker.largest(terms)
+            pin = sized.forms[pins[buffer]]
+            if lower is None or not all(sized.compare.never_above(form, pin) for form in lower):
+                return None
+            terms = {(0, pins[buffer])}
+        which[buffer] = maker.value(terms)
+    for view, root, distance in sized.views:
+        which[view] = maker.value({(which[root], distance)})
+    inner = {each for row in standing for each in row} | {view for view, _, _ in sized.views}
+    tops = {(which[each], int(sized.form_of[each])) for each in range(sized.count) if each not in inner}
     forms, last = maker.largest(tops)
     return OffsetProgram(
         values=tuple(maker.values),

@@ -12,15 +12,23 @@ from numpy.typing import NDArray
 
 from memplan.capabilities.shapes.offset_programs import OffsetProgram, OffsetPrograms, Proof
 from memplan.capabilities.shapes.search.certificate import Verdict, load_forms, within
+from memplan.capabilities.shapes.search.covering import cover, fewest
 from memplan.capabilities.shapes.search.programs import program_of
-from memplan.capabilities.shapes.search.stacking import Order, first_fit, order_for_any_sizes, order_of, peaks
-from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import Buffer
+from memplan.capabilities.shapes.search.stacking import (
+    Order,
+    first_fit,
+    keeping_pins,
+    order_for_any_sizes,
+    order_of,
+    peaks,
+    pins_first,
+)
+from memplan.capabilities.shapes.search.values import improved, offsets_alone
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.polynomials import Polynomial
-from memplan.planner.symbols.problem import Rows, Sized, SymbolicProblem, compiled
+from memplan.planner.symbols.problem import SymbolicProblem
+from memplan.planner.symbols.sized import Rows, Sized, compiled
 from memplan.planner.symbols.space import Values
-from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
 SAMPLES = 256
@@ -29,7 +37,6 @@ NEAR = 16
 MOST_COVERED = 400
 SEARCHING = 0.75
 """The part of the time in which orders are looked for; in the rest the best are proved."""
-CLEARLY = 0.002
 CLOSE = Fraction(1, 2000)
 """A value is looked for that is so far above the worst sample."""
 IDLE = 4
@@ -38,8 +45,8 @@ PROVING = 0.25
 """The part of the search in which proofs are tried, for the values that refute them."""
 RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
 """The distances from the bound that are tried to be proved, the least first."""
-PLANNING = 0.93
-"""The part of the time in which plans are looked for and proved; in the rest they are verified."""
+PLANNING = 0.8
+"""The part of the time in which plans are looked for and proved; in the rest they are verified and checked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,21 +78,23 @@ class _Search:
     programs: dict[Order, OffsetProgram] = field(default_factory=dict)
     planned: set[int] = field(default_factory=set)
     formless: set[Order] = field(default_factory=set)
+    rounds: int = 0
     proved_s: float = 0.0
     sizes: Rows = field(init=False)
+    least: Rows = field(init=False)
     loads: list[Polynomial] = field(init=False)
 
     def result(self) -> Planned:
         sized = self.sized
         self.loads = load_forms(sized)
-        self.sizes, self.bound = np.zeros((sized.count, 0), np.int64), np.zeros(0, np.int64)
+        self.sizes = self.least = np.zeros((sized.count, 0), np.int64)
+        self.bound = np.zeros(0, np.int64)
         self._sample(samples(sized.space, SAMPLES))
-        lives = list(zip(sized.first.tolist(), sized.last.tolist(), strict=True))
-        if (order := order_for_any_sizes(lives)) is not None:
+        if (order := order_for_any_sizes(sized)) is not None:
             self._add(order)
             return self._result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
-        for order in self._first_fits():
-            if self._add(order).max() <= 1:
+        for order in map(self._add, self._first_fits()):
+            if self.orders[order].max() <= 1:
                 verdict = self._verdict([order], Fraction(0))
                 if verdict.found == "proved":
                     return self._result([order], verdict, Fraction(0))
@@ -105,7 +114,9 @@ class _Search:
                 if (proved := self._proved()) is not None:
                     return proved
                 worst = self._ratios(self._covering(self.orders))
-            is_new = self._plan_worst(worst) or len(self.points) > count
+            self.rounds += 1
+            is_new = self._plan_worst(worst) if self.rounds % 2 else self._anneal()
+            is_new |= len(self.points) > count
             idle = 0 if is_new else idle + 1
         return self._best()
 
@@ -128,31 +139,40 @@ class _Search:
             if at not in self.planned:
                 self.planned.add(at)
                 left_s = min(1.0, self.deadline - time.monotonic())
-                offsets = self._offsets_at(at, left_s) if left_s > 0 else None
+                offsets = (
+                    offsets_alone(self.sized, self.sizes[:, at], self.least[:, at], left_s) if left_s > 0 else None
+                )
                 if offsets is not None:
                     self._add(order_of(self.sized, offsets))
                 return True
         return False
 
-    def _offsets_at(self, at: int, left_s: float) -> NDArray[np.int64] | None:
-        """Return the offsets of a good plan of the sizes at a value, or None where there is none in time."""
-        rows = zip(self.sizes[:, at].tolist(), self.sized.problem.buffers, strict=True)
-        buffers = [Buffer(id=i, size=size, start=row.start, end=row.end) for i, (size, row) in enumerate(rows)]
-        plan = solve(Problem(buffers=buffers), time_limit_s=left_s)
-        if not plan.placements:
-            return None
-        offsets = {placement.id: placement.offset for placement in plan.placements}
-        return np.array([offsets[i] for i in range(len(buffers))], np.int64)
+    def _anneal(self) -> bool:
+        """Improve one order where the others of the best ones are worst, or one for all; False at no gain."""
+        draw = np.random.default_rng(self.rounds)
+        chosen = self._covering(self.orders)
+        left_out = self.rounds // 2 % (len(chosen) + 1)
+        others = [each for i, each in enumerate(chosen) if i != left_out] if left_out < len(chosen) else []
+        worst = self._ratios(others or self._covering(self.orders, 1))
+        by_ratio = np.argsort(-worst, kind="stable")
+        some = np.unique([by_ratio[0], *draw.choice(by_ratio[:40], 3), *draw.integers(0, len(worst), 6)])
+        start = min(self.orders, key=lambda order: (float(self.orders[order][some].max()), order))
+        count, heat = len(self.orders), 0.01 if self.rounds % 3 else 0.002
+        order = improved(
+            self.sized, start, (self.sizes[:, some], self.least[:, some], self.bound[some]), heat, self.rounds
+        )
+        self._add(order)
+        return len(self.orders) > count
 
     def _first_fits(self) -> Iterator[Order]:
         """Yield the orders of first fits at corners: by size, by size and life, by life."""
         sized = self.sized
-        life = sized.last - sized.first
+        life = np.diff(sized.first)
         for point in samples(sized.space, 0)[::-1][:CORNERS]:
-            size = sized.sizes([point])[:, 0]
+            size, least = sized.sizes([point])[:, 0], sized.least([point])[:, 0]
             area = size.astype(np.float64) * life
             for ranks in (-size, -area, -life * (float(size.max(initial=0)) + 1) - size):
-                yield order_of(sized, first_fit(sized, np.asarray(ranks, np.float64), size))
+                yield order_of(sized, first_fit(sized, np.asarray(ranks, np.float64), size, least))
 
     def _is_late(self, until: float) -> bool:
         return time.monotonic() > until or self.control.is_over
@@ -161,18 +181,23 @@ class _Search:
 
     def _sample(self, points: Sequence[Values]) -> None:
         """Take more values into the sample."""
-        sizes = self.sized.sizes(points)
-        bound = np.maximum(self.sized.demand(sizes), 1)
+        sizes, least = self.sized.sizes(points), self.sized.least(points)
+        bound = np.maximum(self.sized.demand(sizes, least), 1)
         for order, ratios in self.orders.items():
-            self.orders[order] = np.append(ratios, peaks(self.sized, order, sizes) / bound)
+            self.orders[order] = np.append(ratios, peaks(self.sized, order, sizes, least) / bound)
         self.points += points
-        self.sizes = np.append(self.sizes, sizes, axis=1)
+        self.sizes, self.least = np.append(self.sizes, sizes, axis=1), np.append(self.least, least, axis=1)
         self.bound = np.append(self.bound, bound)
 
-    def _add(self, order: Order) -> NDArray[np.float64]:
+    def _add(self, order: Order) -> Order:
+        """Take an order into what is known, or one like it that keeps to what is pinned; return that."""
+        if self.sized.pins:
+            order = keeping_pins(self.sized, order, self.sizes, self.least)
+            if program_of(self.sized, order) is None:
+                order = pins_first(self.sized, order, self.sizes, self.least)
         if order not in self.orders:
-            self.orders[order] = peaks(self.sized, order, self.sizes) / self.bound
-        return self.orders[order]
+            self.orders[order] = peaks(self.sized, order, self.sizes, self.least) / self.bound
+        return order
 
     def _learn(self, verdict: Verdict) -> bool:
         """Take the value that refutes a proof, and some near it, into the sample; False where there is nothing new."""
@@ -209,11 +234,11 @@ class _Search:
         self.formless |= {order for order in chosen if self._program(order).forms is None}
         return chosen
 
-    def _covering(self, orders: Iterable[Order]) -> list[Order]:
+    def _covering(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
         rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
         rows = rows[:MOST_COVERED]
         ratios = np.array([self.orders[order] for order in rows])
-        covers = [_cover(ratios, count) for count in range(1, self.most + 1)]
+        covers = [cover(ratios, count) for count in range(1, (most or self.most) + 1)]
         worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
         return [rows[i] for i in covers[fewest(worst)]]
 
@@ -221,7 +246,9 @@ class _Search:
 
     def _program(self, order: Order) -> OffsetProgram:
         if order not in self.programs:
-            self.programs[order] = program_of(self.sized, order)
+            program = program_of(self.sized, order)
+            assert program is not None  # as it was added
+            self.programs[order] = program
         return self.programs[order]
 
     def _verdict(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
@@ -233,11 +260,9 @@ class _Search:
     def _best(self) -> Planned:
         """Return the best orders of the sample, with the least ratio that can be proved of them.
 
-        Orders without closed forms, of which nothing can be proved, are taken where they need clearly less.
+        Orders without closed forms, of which nothing can be proved, are taken where nothing is proved of the others.
         """
-        chosen, every = self._chosen(), self._covering(self.orders)
-        if self._ratios(every).max() + CLEARLY < self._ratios(chosen).max():
-            return self._result(every, Verdict("open"), None)
+        chosen = self._chosen()
         seen = Fraction(float(self._ratios(chosen).max())).limit_denominator(10**6) - 1
         # The least ratios take the longest: they come after one that is not far, so that something is proved in time.
         left, last = [over for over in RATIOS if over >= seen], Verdict("open")
@@ -249,15 +274,15 @@ class _Search:
                 proved, left = (verdict, left[at]), left[:at]
             else:
                 last, left = verdict, [over for over in left[at + 1 :] if over >= verdict.ratio - 1]
-        return self._result(chosen, *(proved or (last, None)))
+        return self._result(chosen if proved else self._covering(self.orders), *(proved or (last, None)))
 
     def _result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
     ) -> Planned:
         ratios = self._ratios(orders)
         at = int(ratios.argmax())
-        sizes, text = self.sizes[:, at : at + 1], self.sized.space.text
-        peak = min(int(peaks(self.sized, order, sizes)[0]) for order in orders)
+        sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text
+        peak = min(int(peaks(self.sized, order, sizes, least)[0]) for order in orders)
         ratio = Fraction(peak, int(self.bound[at]))
         programs = [
             program.model_copy(update={"peak": None if program.forms is None else tuple(map(text, program.forms))})
@@ -280,27 +305,3 @@ class _Search:
             tuple(self.loads),
             proof,
         )
-
-
-def fewest(worst: Sequence[float]) -> int:
-    """Return the index of the first ratio that is optimal, if one is, else that is within 0.02 % of the least."""
-    enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
-    return next(i for i, ratio in enumerate(worst) if ratio <= enough)
-
-
-def _cover(ratios: NDArray[np.float64], count: int) -> list[int]:
-    """Return so many rows with the least worst minimum, greedily and then by swaps; the mean decides between equals."""
-
-    def scored(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = rows.max(axis=-1) + 0.3 * rows.mean(axis=-1)
-        return found
-
-    chosen: list[int] = []
-    for _ in range(count):
-        covered = ratios[chosen].min(axis=0) if chosen else np.full(ratios.shape[1], np.inf)
-        chosen.append(int(scored(np.minimum(ratios, covered)).argmin()))
-        for j in range(len(chosen)):
-            others = [each for i, each in enumerate(chosen) if i != j]
-            covered = ratios[others].min(axis=0) if others else np.full(ratios.shape[1], np.inf)
-            chosen[j] = int(scored(np.minimum(ratios, covered)).argmin())
-    return chosen

@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.planner.symbols.problem import Rows, Sized
+from memplan.planner.symbols.sized import Rows, Sized
 
 Order = tuple[int, ...]
 """Positions of buffers, from the first that is placed."""
@@ -21,72 +21,106 @@ Order = tuple[int, ...]
 
 def below(sized: Sized, order: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the buffers that each of an order stands on: the topmost of each live set that it belongs to."""
-    tops = [-1] * sized.live_sets
+    tops = np.full(sized.live_sets, -1, np.int64)
     found: list[tuple[int, ...]] = [()] * sized.count
     for buffer in order:
-        alive = range(sized.first[buffer], sized.last[buffer])
-        found[buffer] = tuple(sorted({tops[at] for at in alive} - {-1}))
-        for at in alive:
-            tops[at] = buffer
+        alive = sized.sets_of(buffer)
+        found[buffer] = tuple(sorted({*tops[alive].tolist()} - {-1}))
+        tops[alive] = buffer
     return found
 
 
-def peaks(sized: Sized, order: Order, sizes: Rows) -> NDArray[np.int64]:
+def peaks(sized: Sized, order: Order, sizes: Rows, least: Rows) -> NDArray[np.int64]:
     """Return the largest end of an order at each point."""
     tops, found = np.zeros((sized.live_sets, sizes.shape[1]), np.int64), np.zeros(sizes.shape[1], np.int64)
     for buffer in order:
-        alive = tops[sized.first[buffer] : sized.last[buffer]]
-        alive[:] = end = alive.max(axis=0, initial=0) + sizes[buffer]
+        alive = sized.sets_of(buffer)
+        end = np.maximum(tops[alive].max(axis=0, initial=0), least[buffer]) + sizes[buffer]
+        tops[alive] = end
         found = np.maximum(found, end)
     return found
 
 
+def pins_first(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
+    """Return an order in which what is pinned comes first, the lowest first."""
+    ends = least + sizes
+    pinned = sorted((buffer for buffer, _ in sized.pins), key=lambda b: (least[b].tolist(), ends[b].tolist()))
+    return (*pinned, *(buffer for buffer in order if buffer not in pinned))
+
+
+def keeping_pins(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
+    """Return an order in which what is pinned comes before those that do not end below it at some point."""
+    pinned = pins_first(sized, (), sizes, least)
+    tops = np.zeros((sized.live_sets, sizes.shape[1]), np.int64)
+    found: list[int] = []
+    work = list(order[::-1])
+    while work:
+        buffer = work[-1]
+        alive = sized.sets_of(buffer)
+        end = np.maximum(tops[alive].max(axis=0, initial=0), least[buffer]) + sizes[buffer]
+        cut = [each for each in pinned if each not in found and sized.meets[buffer, each] and (end > least[each]).any()]
+        if buffer not in found and buffer not in pinned and cut:
+            work.append(cut[0])
+            continue
+        work.pop()
+        if buffer not in found:
+            tops[alive] = end
+            found.append(buffer)
+    return tuple(found)
+
+
 def order_of(sized: Sized, offsets: NDArray[np.int64]) -> Order:
     """Return the order of a plan: by offsets; of equal ones, the earlier first, so that it is the same everywhere."""
-    return tuple(np.lexsort((np.arange(sized.count), sized.first, offsets)).tolist())
+    first = np.append(sized.sets, 0)[sized.first[:-1]]
+    return tuple(np.lexsort((np.arange(sized.count), first, offsets)).tolist())
 
 
-def first_fit(sized: Sized, ranks: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def first_fit(
+    sized: Sized, ranks: NDArray[np.float64], sizes: NDArray[np.int64], least: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return offsets at one value: buffers in the order of `ranks`, each at the lowest gap that holds it."""
-    offsets = np.zeros(sized.count, np.int64)
-    placed: list[int] = []
+    offsets = least.copy()
+    is_placed = np.zeros(sized.count, bool)
+    is_placed[[buffer for buffer, _ in sized.pins]] = True
     for buffer in np.argsort(ranks, kind="stable").tolist():
-        at = np.array(placed, np.int64)
-        met = at[(sized.first[at] < sized.last[buffer]) & (sized.first[buffer] < sized.last[at])]
+        if is_placed[buffer]:
+            continue
+        met = np.flatnonzero(sized.meets[buffer] & is_placed)
         begins = offsets[met]
         by_offset = np.argsort(begins, kind="stable")
         begins, ends = begins[by_offset], np.maximum.accumulate(np.append(0, (begins + sizes[met])[by_offset]))
         gaps = np.append(begins, np.iinfo(np.int64).max) - ends
         offsets[buffer] = ends[int(np.argmax(gaps >= sizes[buffer]))]
-        placed.append(buffer)
+        is_placed[buffer] = True
     return offsets
 
 
 MOST_STEPS = 20_000_000
 """The most implications that are followed, some 10 s; of a graph that needs more, no such order is known."""
-Lives = Sequence[tuple[int, int]]
 Edge = tuple[int, int]
 
 
-def order_for_any_sizes(lives: Lives) -> tuple[int, ...] | None:
-    """Return an order of buffers, given their first and last live sets, that is optimal for all sizes, or None."""
-    together: dict[tuple[int, int], list[int]] = {}
-    for buffer, life in enumerate(lives):
-        together.setdefault((int(life[0]), int(life[1])), []).append(buffer)
+def order_for_any_sizes(sized: Sized) -> Order | None:
+    """Return an order that is optimal whatever the sizes are, or None."""
+    together: dict[tuple[int, ...], list[int]] = {}
+    for buffer in range(sized.count):
+        together.setdefault(tuple(sized.sets_of(buffer).tolist()), []).append(buffer)
     different = sorted(together)
-    beneath = _orientation(different) if len(different) ** 2 <= MOST_STEPS else None
+    if sized.pins or len(different) ** 2 > MOST_STEPS:
+        return None
+    first = [together[each][0] for each in different]
+    beneath = _orientation([{*np.flatnonzero(row).tolist()} for row in sized.meets[np.ix_(first, first)]])
     if beneath is None:
         return None
     sorter = TopologicalSorter({i: sorted(beneath[i]) for i in range(len(different))})
     return tuple(buffer for i in sorter.static_order() for buffer in together[different[i]])
 
 
-def _orientation(lives: Lives) -> list[set[int]] | None:
+def _orientation(left: list[set[int]]) -> list[set[int]] | None:
     """Return what lies beneath each, in a transitive orientation of the conflicts, or None where there is none."""
-    left = [_meeting(lives, i) for i in range(len(lives))]
-    beneath: list[set[int]] = [set() for _ in lives]
+    beneath: list[set[int]] = [set() for _ in left]
     steps = 0
-    for i in range(len(lives)):
+    for i in range(len(left)):
         while left[i]:
             forced: set[Edge] = {(i, min(left[i]))}
             work = list(forced)
@@ -106,11 +140,6 @@ def _orientation(lives: Lives) -> list[set[int]] | None:
                 left[a].discard(b)
                 left[b].discard(a)
     return beneath
-
-
-def _meeting(lives: Lives, i: int) -> set[int]:
-    first, last = lives[i]
-    return {j for j, (begin, end) in enumerate(lives) if j != i and begin < last and first < end}
 
 
 def _forced_by(edge: Edge, left: Sequence[set[int]]) -> Iterator[Edge]:

@@ -19,7 +19,8 @@ from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shap
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.planner.errors import OptionError
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.problem import SymbolicProblem
+from memplan.planner.symbols.sized import compiled
 from memplan.planner.symbols.space import SymbolRange
 from tests.support.symbolic import drawn_problem
 

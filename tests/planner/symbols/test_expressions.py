@@ -10,8 +10,9 @@ import pytest
 from memplan.capabilities.shapes.verify_programs import value_of
 from memplan.planner.errors import ProblemError
 from memplan.planner.symbols.comparing import Comparer, samples
-from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.problem import SymbolicProblem
 from memplan.planner.symbols.reading import read
+from memplan.planner.symbols.sized import compiled
 from memplan.planner.symbols.space import Space, SymbolRange
 from tests.support.symbolic import drawn_size, drawn_symbols, every_value
 

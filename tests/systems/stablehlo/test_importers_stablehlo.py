@@ -8,7 +8,7 @@ import pytest
 
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import compiled
+from memplan.planner.symbols.sized import compiled
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model

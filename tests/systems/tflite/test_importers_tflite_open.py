@@ -9,7 +9,7 @@ import pytest
 
 from memplan.api.cli.main import main
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.symbols.problem import compiled
+from memplan.planner.symbols.sized import compiled
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model

@@ -13,12 +13,13 @@ import pytest
 
 from lab.shapes import faults_of_plans
 from memplan.capabilities.shapes.offset_programs import OffsetPrograms
-from memplan.capabilities.shapes.search.search import fewest
+from memplan.capabilities.shapes.search.covering import fewest
 from memplan.capabilities.shapes.search.stacking import order_for_any_sizes
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.planner.symbols.comparing import samples
-from memplan.planner.symbols.problem import SymbolicProblem, compiled
+from memplan.planner.symbols.problem import SymbolicProblem
+from memplan.planner.symbols.sized import compiled
 from tests.support.symbolic import drawn_problem
 
 FOLDER = Path(__file__).parents[4] / "examples" / "symbolic"
@@ -59,7 +60,8 @@ def test_an_order_for_any_sizes_is_found_where_there_is_one() -> None:
     found = 0
     for _ in range(60):
         lives = [(start := draw.randrange(5), start + draw.randint(1, 4)) for _ in range(6)]
-        order = order_for_any_sizes(lives)
+        rows = [{"id": i, "size": 1, "start": start, "end": end} for i, (start, end) in enumerate(lives)]
+        order = order_for_any_sizes(compiled(SymbolicProblem.model_validate({"symbols": {}, "buffers": rows})))
         assert (order is not None) == any(_is_optimal(lives, each) for each in permutations(range(6)))
         if order is not None:
             found += 1

@@ -1,0 +1,7 @@
+"""The compiled search of orders of stacking."""
+
+from pathlib import Path
+
+from memplan.solvers.core.library import Library
+
+LIBRARY = Library(Path(__file__).parent)

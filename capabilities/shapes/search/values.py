@@ -1,0 +1,45 @@
+"""Orders for some values of the symbols: planned for one alone, or improved for several."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.capabilities.shapes.core.annealing import Stacking, anneal
+from memplan.capabilities.shapes.search.stacking import Order
+from memplan.planner.model.intervals import merged
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer
+from memplan.planner.symbols.sized import Rows, Sized
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.portfolio.solve import solve
+
+WORK = 30_000_000
+"""The steps of one round of moves, some 20 ms."""
+
+
+def offsets_alone(
+    sized: Sized, sizes: NDArray[np.int64], least: NDArray[np.int64], limit_s: float
+) -> NDArray[np.int64] | None:
+    """Return the offsets of a good plan of sizes at one value, or None where there is none in time."""
+    pins = {buffer for buffer, _ in sized.pins}
+    buffers = []
+    for i, (size, pin) in enumerate(zip(sizes.tolist(), least.tolist(), strict=True)):
+        lives = [(time, time + 1) for time in sized.sets_of(i).tolist()]
+        at = pin if i in pins else None
+        buffers += [Buffer(id=i, size=size, lifetimes=tuple(merged(lives)), offset=at)] if lives else []
+    plan = solve(Problem(buffers=buffers), time_limit_s=limit_s)
+    offsets = np.zeros(sized.count, np.int64)
+    for placement in plan.placements:
+        offsets[int(placement.id)] = placement.offset
+    return offsets if plan.placements else None
+
+
+def improved(sized: Sized, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]], heat: float, seed: int) -> Order:
+    """Return an order at least as good as another one where sizes, the least offsets and the bound are these."""
+    sizes, least, bound = map(np.ascontiguousarray, at)
+    order = np.array(start, np.int64)
+    moves = max(200, min(8000, WORK // max(1, len(sized.sets) * len(bound))))
+    facts = (sized.first, sized.sets, sizes, least, bound, order, np.array([seed], np.int64))
+    anneal(Reference(Stacking(*facts, sized.live_sets, moves, heat)))
+    return tuple(order.tolist())
