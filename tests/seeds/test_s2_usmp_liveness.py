@@ -72,7 +72,7 @@ def random_calls(seed: int) -> Row:
             one = f"{last} {rng.choice(['p', last])} -> {made}"
             body.append(call(callees[0], f"{last} -> {made}") if callees and sizes[last] == 8 else op(one))
             last = made
-        functions[name] = function(*body, op(f"{last} -> q"), takes="p", gives="q", **sizes)
+        functions[name] = function(*body, op(f"{last} -> q"), takes="p", gives="q", constants="", **sizes)
     return operations(**functions)
 
 
@@ -178,7 +178,7 @@ def test_s2_09_with_one_temporary_at_most_lifting_loses_nothing_in_one_step(http
         names = ["x", "a", "b", "c", "y"]
         main = function(
             *(call(f"f{k}", f"{names[k]} -> {names[k + 1]}") for k in range(4)),
-            takes="x", gives="y", **dict.fromkeys(names, 8),
+            takes="x", gives="y", constants="", **dict.fromkeys(names, 8),
         )  # fmt: skip
         readings = http.ask("liveness", operations(main=main, **leaves))["readings"]
         assert [row["live_bytes"] for row in readings if row["liveness"] == "usage"] == [16 + max(sizes.values())] * 2
