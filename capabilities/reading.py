@@ -167,6 +167,11 @@ class Reader:
         found, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
         if self.imported is not None:
             self.warnings += self.imported.warnings
+        elif self.options.inclusive is None:
+            # Imported here: models have their lifetimes from operations.
+            from memplan.planner.lint.problems import closed_ends
+
+            self.warnings += closed_ends(found, data)
         if not is_model and self.options.alignment is not None:  # a model's buffers are, and padded
             found = aligned(found, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):

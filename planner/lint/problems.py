@@ -9,6 +9,8 @@ from math import lcm
 import numpy as np
 
 from memplan.planner.errors import counted, shown
+from memplan.planner.formats.minimalloc_csv import CLOSED_COLUMN
+from memplan.planner.formats.sheet import first_line
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
 from memplan.planner.model.columns import each_once
 from memplan.planner.model.constraints.kinds import kinds_of
@@ -18,7 +20,7 @@ from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.verifier import every_place_is_legal
 
-__all__ = ["MAX_LISTED", "Finding", "lint"]
+__all__ = ["MAX_LISTED", "Finding", "closed_ends", "lint"]
 
 _STIR = 0x5851F42D4C957F2D
 """A multiplier that makes one number of several, so that different ones are rarely equal."""
@@ -157,6 +159,29 @@ def _lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
             " if they are, say --inclusive, or interval: closed in JSON"
         )
         yield Finding("inclusive-ends", message)
+
+
+def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
+    """Yield a finding about a table that says by its column that ends are of the lifetime, where more is alive by that.
+
+    Nothing is said where a buffer would not be alive at all if they were not: then they surely are.
+    """
+    table = problem.buffers
+    if CLOSED_COLUMN not in first_line(data) or not table.has_one_lifetime_each or (table.end - 1 <= table.start).any():
+        return
+    closed, half_open = (_most_alive(table, end) for end in (table.end, table.end - 1))
+    if closed > half_open:
+        message = (
+            f'lifetimes: the column "end" of a CSV is read as the last time of a lifetime: {closed:,} bytes are alive'
+            f' at once, {half_open:,} if it is the first time after; then name it "upper", or say --half-open'
+        )
+        yield Finding("closed-ends", message)
+
+
+def _most_alive(table: BufferTable, end: I64) -> int:
+    """Return the most bytes that are alive at once, up to other ends."""
+    times, change = np.concatenate([end, table.start]), np.concatenate([-table.size, table.size])
+    return int(np.cumsum(change[np.argsort(times, kind="stable")]).max(initial=0))
 
 
 def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:

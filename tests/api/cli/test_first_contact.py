@@ -44,6 +44,19 @@ def test_2_a_column_of_ends_is_inclusive_and_one_of_uppers_is_not(capfd: Capture
     assert main(["verify", "ends.csv", "plan.json"]) == 3
 
 
+def test_2_a_column_of_ends_that_makes_more_alive_is_noted_unless_lifetimes_are_surely_closed(capfd: Captured) -> None:
+    rows = "a,0,2,64\nb,2,4,64\n"
+    plan, said = planned(capfd, written("ends.csv", f"id,start,end,size\n{rows}"))
+    assert plan["peak"] == 128
+    assert "closed-ends: " in said
+    assert "128 bytes are alive at once, 64 if it is the first time after" in said
+    once = written("once.csv", f"id,start,end,size\n{rows}c,4,4,1\n")
+    apart = written("apart.csv", "id,start,end,size\na,0,2,64\nb,3,5,64\n")
+    uppers = written("uppers.csv", f"id,lower,upper,size\n{rows}")
+    for arguments in ((once,), (apart,), (uppers,), ("ends.csv", "--inclusive"), ("ends.csv", "--half-open")):
+        assert "closed-ends" not in planned(capfd, *arguments)[1]
+
+
 def test_3_offsets_that_pin_all_are_told_and_audited(capfd: Captured) -> None:
     pinned = written("solved.csv", "id,lower,upper,size,offset\na,0,2,100,0\nb,1,3,100,150\nc,2,4,9,0\nd,4,5,9,0\n")
     plan, said = planned(capfd, pinned)
