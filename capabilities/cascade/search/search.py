@@ -160,8 +160,6 @@ class RegionSearch:
         self.graph, self.options = graph, options
         self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
-        # Regions that slide, or move between memories, are weighed by more than two costs later.
-        self._has_more = options.is_sliding or bool(options.pools) or "traffic" in options.objectives
         self._longest, self._rolls = longest, options.rolling
         self._is_finer = self._rolls and not graph.is_coarse and options.stripe is None
         self.tables: Access = access_tables(graph, options, elsewhere)
@@ -249,7 +247,8 @@ class RegionSearch:
         if columns > 1 and all(strides):
             kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
             self._tile(j, kinds, strides, steps)
-        if columns > 1 and self._is_finer and not self._has_more:
+        # With two memories few chains are planned, and these would take the places of others.
+        if columns > 1 and self._is_finer and not self.options.pools:
             # No height makes anything twice; the lowest ones need least, and move the most.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.front import front_of_three
@@ -15,6 +16,7 @@ from memplan.planner.errors import InvalidPlanError
 from tests.support.cascade_fronts import beaten, beats, fronts_differ
 from tests.support.cascade_twin import peak_of_region
 from tests.support.depth import seeds
+from tests.support.networks import five_operations
 from tests.support.random_networks import random_blocks, random_cascade, random_network, shrunk, side_by_side
 
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
@@ -80,8 +82,9 @@ def test_of_too_many_chains_some_are_followed_and_the_rest_are_counted(monkeypat
     assert some[-1].peak <= every[0].peak
 
 
-def test_points_by_three_objectives_have_those_by_two_among_them() -> None:
-    graph = random_network(random.Random(207), 5)
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_points_by_three_objectives_have_those_by_two_among_them(is_drawn: bool) -> None:
+    graph = random_network(random.Random(207), 5) if is_drawn else access_graph(five_operations())
     two = cascade(graph).points
     three = cascade(graph, CascadeOptions(objectives=("peak", "macs", "traffic"))).points
     costs = [(point.peak, point.macs, point.traffic) for point in three]
