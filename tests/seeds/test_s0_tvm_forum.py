@@ -326,7 +326,7 @@ def test_s0_20_sizes_alignments_and_changes_are_swept_in_one_grid(http: Http) ->
         assert point["peak"] == (peak if peak <= point["size"] else None)
 
 
-def test_s0_21_a_planner_of_somebody_elses_is_used_and_verified(command: Command) -> None:
+def test_s0_21_a_planner_from_outside_is_used_and_verified(command: Command) -> None:
     command.file("mine2.py", "def plan(problem, time_limit_s):\n    return {'a': 0, 'b': 8, 'c': 0}\n")
     command.file("wrong2.py", "def plan(problem, time_limit_s):\n    return [0, 0, 0]\n")
     path = command.file("p.json", problem_of((8, 0, 2), (3, 1, 3), (4, 2, 4)))
