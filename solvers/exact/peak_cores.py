@@ -1,19 +1,18 @@
-"""The exact search on cores, where the whole is too large for it: what is alive in the heaviest live sets, by itself.
+"""The exact search on cores, where the whole is too large for it: what makes a problem hard is in few of its buffers.
+
+A core begins with what is alive in the heaviest live sets. It is searched exactly, by itself; where it meets the bound
+it is packed first, in the order of its offsets, which by first fit leaves every buffer of it there or lower, and then
+the others around it. Those that then pass the bound, which are few, join the core, and it is searched again.
 
 A core is a part of the problem: its peak cannot be less than it can be by itself, with whatever is packed around it. So
-a core that is searched to exhaustion proves a bound for the whole. And what makes a problem hard is often in its core:
-where the search lowers the core's peak, the core is packed first, in the order of its offsets, which by first fit
-leaves every buffer of it there or lower, and then the others around it.
-
-Cores of several sizes take turns, each with a search thread of its own. A core is done with where its peak meets the
-bound, be it the whole's or, once it is exhausted, its own. Pinned buffers are in every core. The largest one is
-everything, where that is not too large.
+a core that is searched to exhaustion proves a bound for the whole. Pinned buffers are in every core.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -23,27 +22,32 @@ from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.exact.branch_and_bound import NODE_WORK, Parts, SearchThread
 from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.heuristics.moves import MoveSearch
 from memplan.solvers.packing.orders import Rule, Traits
 from memplan.solvers.packing.packer import Packer, work
-from memplan.solvers.packing.place import pins_collide, place
+from memplan.solvers.packing.place import bounded_first, pins_collide
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
 NAME = "core"
-SHARES = (0.999, 0.99, 0.97, 0.9, 0.8, 0.0)
-"""A core is what is alive in a live set with at least this share of the largest load."""
-LARGEST = 2_000
+SHARES = (0.95, 0.99, 0.9, 0.0)
+"""A core begins with what is alive in a live set with at least this share of the largest load; at last with all."""
+LARGEST = 3_000
 """The most lifetimes that a core may have."""
-TURN, LONGEST_TURN = 10_000, 160_000
-"""Nodes for a core before the next one has its turn; twice as many in each round, up to the limit."""
+ORDERS = 16
+"""The packings of a core before it is searched exactly."""
+NODES = 16
+"""Nodes a buffer that a core may take at first; twice as many in each round."""
 PATIENCE = 4_000_000
 """Nodes without a gain after which others should have the time."""
-AROUND = (Rule(("pressure^16", "size"), "start", 2), Rule(("size",), "start"))
-"""The orders in which the others are packed."""
+_AROUND = (Rule(("pressure^16", "size"), "start", 2), Rule(("pressure^16", "size"), "end", 2))
+"""The orders in which the others are packed, in turn."""
+_SMALL = 64
+"""A node counts once more for each so many buffers in a core."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Search cores until the search is over, all of them are done with, or nothing seems left to gain.
+    """Search growing cores until the search is over, all of them are too large, or nothing seems left to gain.
 
     Honours everything but several pools and costs. In a deterministic search nodes and packings are counted.
     """
@@ -57,88 +61,58 @@ def solve(instance: Instance, search: Search) -> None:
     if (instance.pin != ABSENT).all():
         search.offer(np.zeros(len(instance), dtype=np.int64), instance.pin, NAME)
         return
-    cores = [PeakCore(instance, kept, search) for kept in heaviest(instance)]
-    turn, spent, gained = TURN, 0, 0
+    traits, nodes, spent, gained = Traits(instance), NODES, 0, 0
     most = search.work_limit // NODE_WORK if search.deterministic else 2**62
     known: object = None
-    while cores and not search.is_over and spent < most and spent - gained < PATIENCE:
-        for core in cores:
-            spent += core.take_turn(min(turn, most - spent), packer)
-            # Gains of others count, too: what they find is where this search goes on.
-            if known != (known := (search.best, search.bound)):
-                gained = spent
-        cores = [core for core in cores if not core.is_done]
-        turn = min(LONGEST_TURN, 2 * turn)
-
-
-def heaviest(instance: Instance) -> Iterator[Bool]:
-    """Yield masks of the buffers of each core, the smallest core first."""
-    is_pinned = instance.pin != ABSENT
-    load = instance.load()
-    last = is_pinned
-    for share in SHARES:
-        heavy = np.concatenate(([0], np.cumsum(load >= share * load.max(initial=0))))
-        kept = is_pinned | (share == 0.0)
-        kept[instance.lifetime_buffer[heavy[instance.end] > heavy[instance.start]]] = True
-        # Cores only grow with smaller shares, so the next ones are too large as well.
-        if kept[instance.lifetime_buffer].sum() > LARGEST or kept.sum() > LARGEST:
+    while True:
+        before = spent
+        for share in SHARES:
+            kept = (traits.pressure >= share) | (instance.pin != ABSENT)
+            for cost in grown(packer, traits, search, kept, nodes, most - spent):
+                spent += cost
+                # Gains of others count, too: what they find is where this search goes on.
+                if known != (known := (search.best, search.bound)):
+                    gained = spent
+                if search.is_over or spent >= most or spent - gained > PATIENCE:
+                    return
+        if spent == before:
             return
-        if (kept != last).any():
-            yield kept
-        last = kept
+        nodes *= 2
 
 
-class PeakCore:
-    """A core, its best packing, and the thread that searches it."""
+def grown(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int, most: int) -> Iterator[int]:
+    """Search a core, pack the others around it, let those that pass the bound join it, and so on.
 
-    def __init__(self, instance: Instance, kept: Bool, search: Search) -> None:
-        self.instance, self.search = instance, search
-        self.members, self.others = column(np.flatnonzero(kept)), np.flatnonzero(~kept)
-        whole = search.deadline, search.seed, search.deterministic, search.work_limit
-        self.inner = CoreSearch(part_of(instance, kept), *whole, outer=search)
-        self.thread = SearchThread(Parts(self.inner.instance, self.inner))
-
-    @property
-    def is_done(self) -> bool:
-        """True if no component of the core is above the bound."""
-        return self.thread.is_done
-
-    def take_turn(self, nodes: int, packer: Packer) -> int:
-        """Search for so many nodes, and pack the whole around what is found; return the nodes, and packings as such."""
-        before = self.thread.nodes
-        self._look()
-        self.thread.run_nodes(nodes)
-        spent = self.thread.nodes - before
-        if self.inner.is_improved and not self.search.is_over:
-            self.inner.is_improved = False
-            spent += self._pack_around(packer)
-        return spent
-
-    def _look(self) -> None:
-        """Take over where the core lies in the best assignment of the whole."""
-        best, mine = self.search.best, self.inner.best
-        if best is None:
+    Yields what that costs, in nodes; ends where a core is too large, or not at the bound after so many nodes a buffer,
+    of `most` in all.
+    """
+    instance = packer.instance
+    for turn in range(len(instance)):
+        if not kept.any() or max(kept.sum(), kept[instance.lifetime_buffer].sum()) > LARGEST:
             return
-        offset = column(best.offset[self.members])
-        value = score(self.inner.instance, column(best.pool[self.members]), offset)
-        if mine is None or value < mine.score:
-            self.inner.best = Assignment(column(np.zeros(len(offset))), offset, value, best.by)
-
-    def _pack_around(self, packer: Packer) -> int:
-        """Pack the core as it was found and the others around it, in some orders; return what that costs, in nodes."""
-        best, core = self.search.best, self.inner.best
-        # Around a core that is no lower than the best plan nothing better can be packed.
-        if core is None or (best is not None and best.score <= core.score):
-            return 0
-        inside = self.members[np.argsort(core.offset, kind="stable")]
-        traits = Traits(self.instance)
-        for rule in AROUND:
-            order = rule.order(traits)
-            outside = order[np.isin(order, self.others)]
-            found = place(packer, self.instance, column(np.concatenate((inside, outside))), (0,))
-            if found is not None:
-                self.search.offer(*found, NAME)
-        return len(AROUND) * work(self.instance) // NODE_WORK
+        members = column(np.flatnonzero(kept))
+        core = CoreSearch(part_of(instance, kept), search.deadline, search.seed + nodes + turn, outer=search)
+        core.look(members)
+        yield core.pack()
+        cost = 1 + len(members) // _SMALL
+        thread = SearchThread(Parts(core.instance, core))
+        thread.run_nodes(min(nodes * len(members), max(1, most // cost)))
+        yield thread.nodes * cost
+        best = search.best
+        if core.best is None or (best is not None and best.score <= core.best.score):
+            return
+        order = _AROUND[turn % len(_AROUND)].order(traits)
+        order = np.concatenate((members[np.argsort(core.best.offset, kind="stable")], order[~kept[order]]))
+        order = bounded_first(instance, column(order))
+        offset = np.full(len(instance), ABSENT)
+        offset[order] = packer.pack(0, order)
+        if (offset != ABSENT).all():
+            search.offer(np.zeros(len(instance), dtype=np.int64), column(offset), NAME)
+        yield work(instance) // NODE_WORK
+        joining = ((offset == ABSENT) | (offset + instance.size > search.bound[-1])) & ~kept
+        if core.best.score > search.bound or not joining.any():
+            return
+        kept = kept | joining
 
 
 @dataclass(eq=False)
@@ -146,7 +120,6 @@ class CoreSearch(Search):
     """The search of a core: its bounds are passed on to the search of the whole, its assignments are kept."""
 
     outer: Search = field(kw_only=True)
-    is_improved: bool = False
 
     def __post_init__(self, known: Bound | None) -> None:
         super().__post_init__(known)
@@ -162,12 +135,27 @@ class CoreSearch(Search):
         """True if the search of the whole is over."""
         return self.outer.is_over
 
+    def look(self, members: I64) -> None:
+        """Take over where the core's members lie in the best assignment of the whole."""
+        if (best := self.outer.best) is not None:
+            self.offer(best.pool[members], best.offset[members], best.by)
+
+    def pack(self) -> int:
+        """Pack the core in some orders, which is quick and often enough; return what that costs, in nodes."""
+        moves = MoveSearch(self.instance, self.flag, np.random.default_rng(self.seed), lambda offset, _: None)
+        for _ in islice(moves.restarts(), ORDERS):
+            if moves.best is not None and moves.peak <= self.bound[-1]:
+                break
+        if moves.best is not None:
+            self.offer(column(np.zeros(len(moves.best))), moves.best, NAME)
+        return ORDERS * work(self.instance) // NODE_WORK
+
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
         """Take an assignment of the core if it is better than the best so far."""
         value = score(self.instance, pool, offset)
         if self.best is not None and self.best.score <= value:
             return False
-        self.best, self.is_improved = Assignment(column(pool), column(offset), value, by), True
+        self.best = Assignment(column(pool), column(offset), value, by)
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:

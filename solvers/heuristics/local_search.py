@@ -61,11 +61,10 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
 def _one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
-    overflows, flips, restarts, cores = moves.overflows(), moves.flips(), moves.restarts(), moves.cores()
-    # Cores twice a turn, in shorter shares; in large problems orders that learn, and others, gain more than a flip.
-    turns: tuple[Iterator[int], ...] = (overflows, flips, cores, restarts, cores)
+    # In large problems orders that learn, and others, gain more than a flip.
+    turns: tuple[Iterator[int], ...] = (moves.flips(), moves.restarts())
     if len(instance) > LARGE:
-        turns = (overflows, moves.raises(is_first=is_first), restarts, flips, cores, cores)
+        turns = (moves.raises(is_first=is_first), moves.restarts(), moves.flips())
     while not moves.is_at_bound:
         for move in turns:
             if search.best is not None:

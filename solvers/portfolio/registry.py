@@ -111,13 +111,12 @@ SOLVERS = (
     ),
     SolverRow(
         "core",
-        "the exact search on what is alive in the heaviest live sets, the rest packed around it; one memory",
+        "the exact search on what is hard, the rest packed around it; one memory",
         "memplan.solvers.exact.peak_cores:solve",
         can=EVERYTHING - {"pools", "cost"},
         is_trusted=True,
         proves=True,
-        at_least=4_001,
-        at_most=200_000,
+        at_least=500,
     ),
     SolverRow(
         "memory-choice",

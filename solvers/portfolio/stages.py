@@ -20,7 +20,7 @@ from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search
 
-PORTFOLIO = (("greedy",), ("parts",), ("lemmas", "exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
+PORTFOLIO = (("greedy",), ("parts",), ("lemmas", "exact", "memory-choice", "core", "local-search"), ("cp-sat", "highs"))
 """The stages of `auto`, in order; the solvers of one stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders where the exact search follows, which is better at what they are far from."""
@@ -31,7 +31,7 @@ _MANY_PRICES = 600
 _FIRST_PLAN = registry.SolverRow("first-plan", "", "memplan.solvers.portfolio.stages:first_plan")
 FIRST_PLAN_WORK, _FIRST_PLAN_SHARE = 50_000, 0.5
 """The work of the other solvers before an engine that is named, some 50 ms, and the most of the time for each."""
-_HEAD_START_S, _HEAD_START_S_A_BUFFER, _LONGEST_HEAD_START_S = 0.2, 4e-5, 1.0
+_HEAD_START_S, _HEAD_START_S_A_BUFFER = 0.2, 4e-5
 """The time that an exact search has the machine to itself; others beside it would only hold the interpreter's lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
 """The solvers that check an engine's claim, in this order."""
@@ -121,7 +121,7 @@ def run(instance: Instance, search: Search, wanted: list[list[SolverRow]]) -> li
 def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
     """Run the solvers of a stage; the first has a head start, which settles most of what it can settle at all."""
     with ThreadPoolExecutor(len(stage), thread_name_prefix="memplan-stage") as pool:
-        head_start_s = min(_LONGEST_HEAD_START_S, _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance))
+        head_start_s = _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance)
         running = [pool.submit(_run, stage[0], instance, search, failures)]
         wait(running, timeout=0 if stage[0].is_isolated else head_start_s)
         running += [pool.submit(_run, row, instance, search, failures) for row in stage[1:]]

@@ -8,6 +8,7 @@ import pytest
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound, peak_cores
+from memplan.solvers.packing.orders import Traits
 from memplan.solvers.packing.packer import Packer
 from tests.support import oracle
 from tests.support.depth import seeds
@@ -78,13 +79,26 @@ def test_no_part_needs_more_than_the_whole(seed: int) -> None:
     search = exact_search(instance)
     kept = np.random.default_rng(seed).random(len(instance)) < 0.7
     kept[seed % len(instance)] = True
-    core = peak_cores.PeakCore(instance, kept, search)
-    core.take_turn(10**5, Packer(instance, search.flag))
+    packer = Packer(instance, search.flag)
+    assert sum(peak_cores.grown(packer, Traits(instance), search, kept, 10**4, 10**9)) > 0
     least = oracle.best_score(problem)
     assert least is not None
-    assert core.is_done
     assert search.bound[0] * instance.unit <= least[0]
     assert search.best is None or search.best.score[0] * instance.unit >= least[0]
+
+
+@pytest.mark.parametrize("seed", [4, 6, 10])
+def test_what_does_not_fit_around_a_core_joins_it_until_all_meets_the_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    start, life = np.cumsum(rng.random(2_000) < 0.5), rng.geometric(0.01, 2_000)
+    size = 1 + rng.lognormal(10, 0.7, 2_000).astype(np.int64)
+    rows = zip(size.tolist(), start.tolist(), (start + life).tolist(), strict=True)
+    buffers = [{"id": f"b{k}", "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(rows)]
+    search = exact_search(compile_problem(Problem.model_validate({"buffers": buffers})))
+    packer, traits = Packer(search.instance, search.flag), Traits(search.instance)
+    assert sum(peak_cores.grown(packer, traits, search, traits.pressure >= 0.95, 16, 10**9)) > 0
+    assert search.best is not None
+    assert search.best.score == search.bound
 
 
 def test_the_search_ends_when_it_is_cancelled() -> None:
