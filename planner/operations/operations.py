@@ -8,13 +8,13 @@ from graphlib import CycleError, TopologicalSorter
 from math import prod
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, WrapValidator, model_validator
+from pydantic import Field, ValidationError, WrapValidator, model_validator
 
 from memplan.planner.errors import MAX_SHOWN, Location, OperationsError, broken, sentences, shown
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.parts import entries_in_parts, in_parts
 from memplan.planner.model.problem import Objective, Pool
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue, as_tuple
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue
 from memplan.planner.operations.graph_facts import Shape, bits_of
 from memplan.planner.operations.statements import (
     Alloc,
@@ -29,7 +29,8 @@ from memplan.planner.operations.statements import (
 )
 
 OrderStatus = Literal["final", "tentative"]
-Item = Annotated[tuple[Name, Annotated[int, Field(ge=0)]], BeforeValidator(as_tuple)]
+_MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000
+"""The buffers that the statements of a function name, and those of a tuple: tuples of tuples are many in few bytes."""
 
 
 class DeclaredBuffer(WireValue):
@@ -75,8 +76,8 @@ class DeclaredBuffer(WireValue):
 class Function(WireValue):
     """A function: its buffers and its statements, in order. Params and results belong to the caller.
 
-    A tuple is a name for several buffers, or tuples before it, and `[tuple, k]` for one of them: it stands for them
-    among inputs, outputs and results, and takes no bytes.
+    A tuple is a name for several buffers, or tuples before it: it stands for them among inputs, outputs and results,
+    and takes no bytes. `name[k]` is one of its buffers.
     """
 
     params: Names = ()
@@ -84,12 +85,15 @@ class Function(WireValue):
     constants: Names = ()
     buffers: Annotated[tuple[DeclaredBuffer, ...], WrapValidator(in_parts)] = ()
     body: Body = ()
-    tuples: Annotated[dict[Name, SomeNames | Item], WrapValidator(entries_in_parts)] = Field(default_factory=dict)
+    tuples: Annotated[dict[Name, SomeNames], WrapValidator(entries_in_parts)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> Function:
         if self.tuples:
             fields = self._fields
+            names = (name for _, each in every_statement(self.body, ()) for _, _, name in named_buffers(each))
+            if sum(len(fields.get(name, (name,))) for name in names) > _MOST_NAMES:
+                broken((("body",), f"must name at most {_MOST_NAMES} buffers where tuples stand for theirs"))
             for field, spread in (
                 ("results", tuple(dict.fromkeys(each for name in self.results for each in fields.get(name, (name,))))),
                 ("body", tuple(without_tuples(statement, fields) for statement in self.body)),
@@ -115,15 +119,15 @@ class Function(WireValue):
         for name, parts in self.tuples.items():
             if name in self.declared:
                 broken((("tuples", name), "must not be the id of a buffer"))
-            names, item = (parts, None) if isinstance(parts[-1], str) else (parts[:1], parts[-1])
-            for k, part in enumerate(names):
+            for k, part in enumerate(parts):
                 if part not in fields:
                     rule = f"must be the id of a buffer or a tuple before it, got {shown(part)}"
                     broken((("tuples", name, k), rule))
-            spread = tuple(each for part in names for each in fields[part])
-            if item is not None and item >= len(spread):
-                broken((("tuples", name, 1), f"must be below {len(spread)}, got {item}"))
-            fields[name] = spread if item is None else (spread[item],)
+            if sum(len(fields[part]) for part in parts) > _MOST_FIELDS:
+                broken((("tuples", name), f"must be of at most {_MOST_FIELDS} buffers"))
+            fields[name] = spread = tuple(each for part in parts for each in fields[part])
+            for k, each in enumerate(spread):
+                fields.setdefault(f"{name}[{k}]", (each,))
         return fields
 
     @cached_property

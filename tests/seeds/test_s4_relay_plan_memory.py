@@ -69,7 +69,7 @@ def test_s4_03_tokens_grow_to_the_most_bytes_that_lie_in_them(http: Http) -> Non
 def test_s4_04_a_tuple_shares_the_tokens_of_its_fields_and_an_item_is_one_of_them(command: Command) -> None:
     rows = [floats(name, 8) for name in "xabcd"]
     body = [("x", "a"), ("x", "b"), ("both", "c"), ("second c", "d")]
-    tuples = {"both": ["a", "b"], "second": ["both", 1]}
+    tuples = {"both": ["a", "b"], "second": ["both[1]"]}
     ran = command("liveness", command.file("t.json", program(rows, body, "d", tuples=tuples)), "--match-range", "16")
     assert ran.status == 0
     ids, uses = ran.answer["storages"]["storage_ids"], ran.answer["storages"]["expected_uses"]

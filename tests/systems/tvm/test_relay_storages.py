@@ -100,7 +100,7 @@ def operations_of(nodes: list[Node], results: list[str]) -> dict[str, Any]:
         if kind == "tuple":
             tuples[name] = inputs
         elif kind == "item":
-            tuples[name] = [inputs[0], sizes]
+            tuples[name] = [f"{inputs[0]}[{sizes}]" if inputs[0] in tuples else inputs[0]]
         elif kind == "call":
             tuples[name] = [f"{name}.{k}" for k in range(len(sizes))]
             buffers += [{"id": f"{name}.{k}", "size": size} for k, size in enumerate(sizes)]
@@ -185,9 +185,22 @@ def test_what_is_written_in_parts_or_again_is_in_one_storage_until_all_of_it_is_
     [
         ({"body": [{"loop": []}]}, "functions.main.body[0]: must be an operation without a body"),
         ({"tuples": {"t": ["x", "z"]}}, "functions.main.tuples.t[1]: must be the id of a buffer or a tuple before it"),
-        ({"tuples": {"t": ["x", "x"], "i": ["t", 2]}}, "functions.main.tuples.i[1]: must be below 2, got 2"),
+        (
+            {"tuples": {"t": ["x", "x"], "i": ["t[2]"]}},
+            "functions.main.tuples.i[0]: must be the id of a buffer or a tuple",
+        ),
+        ({"tuples": {"t": [1]}}, "functions.main.tuples.t[0]: must be a string, got 1"),
         ({"tuples": {"x": ["x"]}}, "functions.main.tuples.x: must not be the id of a buffer"),
         ({"tuples": {"t": []}}, "functions.main.tuples.t"),
+        ({"tuples": {"t": ["t"]}}, "functions.main.tuples.t[0]: must be the id of a buffer or a tuple before it"),
+        (
+            {"tuples": {"t0": ["x"]} | {f"t{k + 1}": [f"t{k}"] * 2 for k in range(60)}},
+            "functions.main.tuples.t10: must be of at most 1000 buffers",
+        ),
+        (
+            {"tuples": {"t": ["x"] * 1000}, "body": [{"op": "run", "inputs": ["t"] * 1001}]},
+            "functions.main.body: must name at most 1000000 buffers",
+        ),
     ],
 )
 def test_what_relay_does_not_know_and_what_is_no_tuple_is_refused(change: dict[str, Any], sentence: str) -> None:
