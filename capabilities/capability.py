@@ -14,8 +14,11 @@ from pydantic_core import to_json
 
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.question import Input, Question
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Value
+from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 from memplan.solvers.search.control import NEVER as NEVER
 from memplan.solvers.search.control import Control as Control
@@ -53,6 +56,13 @@ class SearchOptions(CapabilityOptions):
     deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
 
 
+def plan_refuted(question: Question, answer: object) -> str | None:
+    """Return what is wrong with the plan that an answer is, or has, as one of the question's problem."""
+    problem, plan = question.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
+    violations = verify(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
+    return f"plan: is not one of this problem: {violations[0].message}" if violations else None
+
+
 @dataclass(frozen=True, eq=False)
 class Capability(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, and what entrances need of it.
@@ -61,8 +71,8 @@ class Capability(Generic[A]):
     once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` is that of
     the command, `status` what jobs are listed with. One of the inputs in `any_of` is given, where it names some.
     `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
-    What `is_brief` needs no worker. `refutes` verifies an answer that came from
-    elsewhere by the question and its `options`: it returns what is wrong. `example` is a body of JSON, `exits` say what
+    What `is_brief` needs no worker. `refutes` verifies an answer by the question and its `options`, as it leaves every
+    entrance, and as it comes from elsewhere: it returns what is wrong. `example` is a body of JSON, `exits` say what
     exit statuses mean.
     """
 
@@ -77,7 +87,7 @@ class Capability(Generic[A]):
     check: Callable[[Question, Any], None] | None = None
     progress: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     is_brief: Callable[[Extent, Any], bool] = lambda _extent, _options: False
-    refutes: Callable[[Question, A], str | None] = lambda _question, _answer: None
+    refutes: Callable[[Question, A], str | None] = plan_refuted
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
 
     @property
@@ -120,7 +130,13 @@ class Capability(Generic[A]):
         """Answer a question whose inputs and options were read; raises MemplanError."""
         if self.check is not None:
             self.check(question, options)
-        return self.function(**question, options=options, control=control)
+        return self.verified(question, options, self.function(**question, options=options, control=control))
+
+    def verified(self, question: Question, options: CapabilityOptions, answer: A) -> A:
+        """Return an answer that nothing refutes, as it leaves; raises InvalidPlanError, a fault of memplan."""
+        if (wrong := self.refutes({**question, "options": options}, answer)) is not None:
+            raise InvalidPlanError(f"{self.name}: {wrong}")
+        return answer
 
 
 class Answer(BaseModel):

@@ -50,7 +50,9 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
     value = getattr(import_module(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):
-        value = import_module("memplan.arguments").checked(value)
+        registry = import_module("memplan.capabilities.registry").CAPABILITIES
+        verified = registry[name].verified if name in registry else None
+        value = import_module("memplan.arguments").checked(value, verified)
         value.__module__, value.__qualname__ = __name__, name  # a pickle finds it by these
     globals()[name] = value
     # Here, since the domain must not stand on what shows it; and now, since nothing is imported before a name is.

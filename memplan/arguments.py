@@ -29,8 +29,11 @@ _WARNED = "never-alive"
 """The rule whose findings are warnings: in Python, fields are easily forgotten."""
 
 
-def checked(function: F) -> F:
-    """Return a function that raises OptionError for arguments of other types than its annotations say."""
+def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | None = None) -> F:
+    """Return a function that raises OptionError for arguments of other types than its annotations say.
+
+    What a question `verified` is answered with is, by its inputs and its options.
+    """
     signature = inspect.signature(function)
     model = type(signature.parameters[_OPTIONS].default) if _OPTIONS in signature.parameters else None
     fields: Mapping[str, Any] = getattr(model, "model_fields", {})
@@ -68,7 +71,10 @@ def checked(function: F) -> F:
         for finding in getattr(answer, "findings", ()):
             if finding.rule == _WARNED:
                 warnings.warn(finding.message, stacklevel=2)
-        return answer
+        if verified is None:
+            return answer
+        bound.apply_defaults()
+        return verified(bound.arguments, bound.arguments[_OPTIONS], answer)
 
     call.__signature__ = _shown_signature(signature, fields)  # type: ignore[attr-defined]
     if fields and model is not None:

@@ -28,6 +28,7 @@ from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, res
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.workers.plan_search import PlanSearch
+from memplan.capabilities.plan.plan import CAPABILITY as PLAN
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.one_search import Solve
@@ -95,7 +96,7 @@ class PlanService:
             result = await self._known_or_found(request, cancelled)
         else:
             result = await self._found(request, cancelled, None, None if has_profile else self._quick(request))
-        return answer_of(result, problem, options, request.deadline)
+        return await self._soon(problem, partial(answer_of, result, problem, options, request.deadline))
 
     async def _known_or_found(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
         """Answer from the cache where that is enough; of equal requests one searches, and the others wait for it."""
@@ -240,10 +241,11 @@ async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadli
 
 
 def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, deadline: Deadline) -> Plan:
-    """Return the plan of a result, with what lint finds in the problem and with the options that change it."""
+    """Return the plan of a result, verified, with what lint finds in the problem and the options that change it."""
     more = {"findings": problem.findings, "options": options.recorded()}
     said = {name: value for name, value in more.items() if value}
-    return result.answer(options.deterministic, deadline.passed_s, said)
+    answer = result.answer(options.deterministic, deadline.passed_s, said)
+    return PLAN.verified({"problem": problem.problem}, options, answer)
 
 
 def time_searched(result: SolveResult, options: SolveOptions) -> float:

@@ -12,7 +12,6 @@ from pydantic import Field
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
 from memplan.capabilities.certify.veripb import veripb_proof
 from memplan.capabilities.inputs import PLAN, PROBLEM
-from memplan.capabilities.question import Question
 from memplan.planner.audit import refuse_other_plan, verify
 from memplan.planner.errors import PlanError, counted
 from memplan.planner.formats.memplan_json import write_problem
@@ -103,11 +102,6 @@ def lines(found: CertificateAnswer) -> Iterator[str]:
     yield f"sha256 {found.sha256}, {len(found.text.encode()):,} bytes"
 
 
-def _refuted(question: Question, answer: CertificateAnswer) -> str | None:
-    violations = verify(question["problem"], answer.plan)
-    return f"plan: is not one of this problem: {violations[0].message}" if violations else None
-
-
 CAPABILITY = Capability(
     certify,
     inputs=(PROBLEM, replace(PLAN, required=False, help="A plan of it, JSON or CSV; without one, it is planned.")),
@@ -115,6 +109,5 @@ CAPABILITY = Capability(
     exit_status=lambda found: 1 if found.reason is not None else 0,
     exits={0: "there is a certificate", 1: "there is none"},
     status=lambda found: found.kind,
-    refutes=_refuted,
     example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
 )

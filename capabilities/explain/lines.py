@@ -86,7 +86,8 @@ def _change_text(change: RepairChange) -> str:
 
 def lines_of_worth(found: WhatIf) -> Iterator[str]:
     """Yield the buffers that are worth most, then pools and rules."""
-    yield f"{found.status}: peak {found.peak or 0:,} bytes"
+    size = "" if found.without_size is None else f" of a pool without end: {found.without_size:,} are too few"
+    yield f"{found.status}: peak {found.peak or 0:,} bytes{size}"
     is_shrunk = any(row.gain_if_shrunk is not None for row in found.buffers)
     shrunk = f"{'if shrunk':>16}" if is_shrunk else ""
     yield f"{'buffer':<24}{'size':>16}{'if dropped':>16}{shrunk}{'may grow':>16}"

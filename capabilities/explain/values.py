@@ -169,11 +169,13 @@ class PairWorth(PlanValue):
 class WhatIf(PlanValue):
     """The worth of single changes to a problem, whose best known plan has a `peak`; `status` says if that is the least.
 
-    `left_out` counts the changes that time did not suffice for.
+    `left_out` counts the changes that time did not suffice for. Where nothing fits the only pool, `without_size` is
+    its size, which is left out of all that is said here.
     """
 
     status: Literal["optimal", "feasible", "infeasible", "unknown"]
     peak: int | None = None
+    without_size: int | None = Field(None, exclude_if=lambda size: size is None)
     witness: WitnessSet | None = None
     buffers: tuple[BufferWorth, ...] = ()
     pools: tuple[PoolWorth, ...] = ()

@@ -5,12 +5,13 @@ Most answers follow from the live sets and from the plan at hand; for the others
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import ceil
 
 import numpy as np
 
 from memplan.capabilities.explain.options import ExplainOptions
-from memplan.capabilities.explain.questions.parts import bodies, kept_rows, part, remade, resized, rules_of
+from memplan.capabilities.explain.questions.parts import bodies, kept_rows, part, resized, rules_of
 from memplan.capabilities.explain.questions.queries import Queries
 from memplan.capabilities.explain.values import (
     BufferWorth,
@@ -21,12 +22,13 @@ from memplan.capabilities.explain.values import (
     WhatIf,
     WitnessSet,
 )
+from memplan.planner.errors import ProblemError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.model.rows import Id
 from memplan.solvers.heuristics.ejection import conflicting
 from memplan.solvers.portfolio import registry
@@ -45,10 +47,12 @@ Interval = tuple[int, int]
 def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> WhatIf:
     """Return what single changes of a problem are worth, against its best plan.
 
-    `plan` is the answer of a solve. A problem of one pool that does not fit is looked at as if its pool had no size.
-    Where no plan is found, nothing is reported but the status.
+    `plan` is the answer of a solve. A problem of one pool that does not fit is looked at as if its pool had no size,
+    which the answer says. Where no plan is found, nothing is reported but the status.
     """
-    if plan.status not in _FOUND and len(problem.pools) == 1:
+    size = problem.pools[0].size
+    has_no_size = plan.status not in _FOUND and len(problem.pools) == 1 and size is not None
+    if has_no_size:
         problem = _with_capacity(problem, None)
         plan = _solved(problem, control, _SOLVE_SHARE * control.left_s)
     if plan.status not in _FOUND or plan.peak is None:
@@ -58,6 +62,7 @@ def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Cont
     return WhatIf.model_construct(
         status=plan.status,
         peak=plan.peak,
+        without_size=size if has_no_size else None,
         witness=None if plan.proof is None else WitnessSet(time=plan.proof.time, buffers=plan.proof.buffers),
         buffers=buffers,
         pools=pools,
@@ -68,13 +73,13 @@ def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Cont
     )
 
 
-def _solved(problem: Problem, control: Control, limit_s: float) -> Plan:
+def _solved(problem: Problem, control: Control, limit_s: float, start: Plan | None = None) -> Plan:
     cancelled = Control(cancelled=control.cancelled)
-    return solve(problem, time_limit_s=limit_s, deterministic=control.counts_work, control=cancelled)
+    return solve(problem, time_limit_s=limit_s, deterministic=control.counts_work, start=start, control=cancelled)
 
 
 def _with_capacity(problem: Problem, size: int | None) -> Problem:
-    return remade(problem, {"pools": (problem.pools[0].model_copy(update={"size": size}),)})
+    return with_fields(problem, pools=[problem.pools[0].model_copy(update={"size": size})])
 
 
 class _Study:
@@ -120,17 +125,18 @@ class _Study:
         is_exact = gain[0] == gain[1] and least == most
         if self.options.shrunk_to is not None:
             smaller = max(1, min(size, ceil(size * self.options.shrunk_to)))
-            shrunk, _ = self._gain(resized(self.problem, i, smaller), near.bound(i, smaller), near.end_with(i, smaller))
-            changes |= {"shrunk_to": smaller, "gain_if_shrunk": shrunk}
-            is_exact = is_exact and shrunk[0] == shrunk[1]
+            with suppress(ProblemError):  # of what would be cut off, an alias has bytes
+                rest = resized(self.problem, i, smaller)
+                shrunk, _ = self._gain(rest, near.bound(i, smaller), near.end_with(i, smaller))
+                changes |= {"shrunk_to": smaller, "gain_if_shrunk": shrunk}
+                is_exact = is_exact and shrunk[0] == shrunk[1]
         return BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=is_exact, by=by).model_copy(update=changes)
 
     def _without(self, kept: Bool) -> Problem:
         """Return the problem of the kept buffers, with its objective and its weights."""
         names = set(kept_rows(self.problem.buffers, kept).ids)
-        return remade(
-            part(self.problem, kept), {"objective": self.problem.objective, **entries_among(self.problem, names)}
-        )
+        rest = part(self.problem, kept)
+        return with_fields(rest, objective=self.problem.objective, **entries_among(self.problem, names))
 
     def _gain(self, changed: Problem, bound: int = 0, here: int | None = None) -> tuple[Interval, Source]:
         """Return the bytes by which the peak falls in a changed problem, (least, most), and what that follows from.
@@ -155,7 +161,7 @@ class _Study:
         return (gain, max(gain, self.peak - least)), "search" if gain == self.peak - least else "open"
 
     def _answer(self, changed: Problem) -> Plan:
-        return _solved(changed, self.control, min(_CALL_S, self.control.left_s))
+        return _solved(changed, self.control, min(_CALL_S, self.control.left_s), self.plan)
 
     def pools(self) -> tuple[PoolWorth, ...]:
         """Return the worth of more bytes in each pool that has a size."""
@@ -166,12 +172,15 @@ class _Study:
         has_cost = self.problem.objective == "cost"
         if len(self.problem.pools) == 1 and self.plan.status == "optimal":  # the least peak needs no larger pool
             return PoolWorth(pool=pool.name, more=self.options.more, gain=(0, 0), exact=True)
-        if self.control.is_over:
+        larger = pool.model_copy(update={"size": min((pool.size or 0) + self.options.more, 2**63 - 1)})
+        try:
+            changed = with_fields(self.problem, pools=[*self.problem.pools[:q], larger, *self.problem.pools[q + 1 :]])
+        except ProblemError:  # another pool begins where this one ends
+            changed = None
+        if changed is None or self.control.is_over:
             self.left_out += 1
             return PoolWorth(pool=pool.name, more=self.options.more, gain=(0, float(self.peak)), exact=False)
-        larger = pool.model_copy(update={"size": min((pool.size or 0) + self.options.more, 2**63 - 1)})
-        pools = tuple(larger if k == q else row for k, row in enumerate(self.problem.pools))
-        plan = self._answer(remade(self.problem, {"pools": pools}))
+        plan = self._answer(changed)
         is_exact = plan.status == "optimal" and self.plan.status == "optimal"
         if has_cost:
             before, after = self.plan.cost or 0.0, plan.cost if plan.cost is not None else self.plan.cost or 0.0
@@ -201,8 +210,8 @@ class _Study:
             row.model_copy(update={"pairs": tuple(each for each in row.pairs if {*each} != {*pair})})
             for row in self.problem.reuse
         ]
-        free = self._answer(remade(self.problem, {"reuse": tuple(row for row in rows if row.pairs)}))
-        apart = self._answer(remade(self.problem, {"conflicts": (*self.problem.conflicts, pair)}))
+        free = self._answer(with_fields(self.problem, reuse=[row for row in rows if row.pairs]))
+        apart = self._answer(with_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
         # The plan at hand is one of the free problem, in which it does not pay for the pair.
         best = min(here - cost, here if free.cost is None else free.cost)
         gain = here - best, here - min(best, free.cost_lower_bound or 0.0)
@@ -220,7 +229,7 @@ class _Study:
         everything = np.ones(len(ids), dtype=np.bool_)
         costs = []
         for rule in rules_of(self.problem, kept):
-            changed = remade(part(self.problem, everything, [rule]), {"objective": self.problem.objective})
+            changed = with_fields(part(self.problem, everything, [rule]), objective=self.problem.objective)
             gain, _ = self._gain(changed)
             costs.append(RuleCost(rule=rule.member(self.problem), gain=gain, exact=gain[0] == gain[1]))
         return tuple(costs)

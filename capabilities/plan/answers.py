@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from memplan.capabilities.capability import plan_refuted
 from memplan.capabilities.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
 from memplan.capabilities.question import Question
 from memplan.capabilities.sizes import size_text
@@ -16,7 +17,6 @@ from memplan.planner.errors import counted, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Heaps, Others, Plan
 from memplan.planner.model.problem import Problem, with_fields
-from memplan.planner.verify.verifier import verify
 
 
 def plan_status(answer: Plan | ObjectsAnswer) -> int:
@@ -61,8 +61,7 @@ def refuted(question: Question, answer: Plan | ObjectsAnswer) -> str | None:
     """Return why an answer is not one to a question, if so."""
     if isinstance(answer, ObjectsAnswer):
         return objects_refuted(question["problem"], answer)
-    violations = verify(problem_in_heaps(question["problem"], answer), answer)
-    return f"plan: is not one of this problem: {violations[0].message}" if violations else None
+    return plan_refuted({"problem": problem_in_heaps(question["problem"], answer)}, answer)
 
 
 def lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memplan.capabilities.capability import Control
-from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import used
@@ -14,7 +14,6 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Others, Plan, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
-from memplan.planner.verify.verifier import verify
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.portfolio import registry
 from memplan.solvers.prices.differing import NAME, WORK_PER_S, FurtherPlan, FurtherPlans
@@ -27,13 +26,18 @@ FIRST_SHARE = 0.5
 
 def refuse_unless_priced(problem: Problem) -> None:
     """Raise OptionError for a problem of which plans cannot differ, or that has a choice of pools."""
-    instance = compile_problem(problem)
+    # In the units of the search: in coarser ones, two that lie apart may be in no common bank whatever the plan.
+    instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced):
         rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'
         raise OptionError(f"plans: {rule}, got objective {shown(problem.objective)}")
     extra = sorted(instance.features - registry.find("prices").can)
     if extra or not suits(instance):
-        reason = f"without {', '.join(extra)}" if extra else "in which each buffer may lie in one pool alone"
+        reason = "in which each buffer may lie in one pool alone"
+        if extra:
+            reason = f"without {', '.join(extra)}"
+        elif (instance.allowed.sum(axis=0) == 1).all():
+            reason = "in which no two that must share no bytes, or pay for these, pay for a bank, too"
         raise OptionError(f"plans: must be 1, or of a problem {reason}")
 
 
@@ -67,8 +71,6 @@ def with_others(problem: Problem, first: Plan, count: int, distance: int, contro
             "others": Others(distance=distance, complete=search.is_complete, plans=tuple(others)),
         }
     )
-    if wrong := verify(problem, answer):
-        raise InvalidPlanError(wrong[0].message)
     return with_problem(answer, problem)
 
 
@@ -92,7 +94,7 @@ def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPl
         use.model_copy(update={"used": end, "lower_bound": use.lower_bound if is_at_peak else None})
         for use, end in zip(first.pools, ends, strict=True)
     )
-    is_best = cost == bound and (instance.is_cost_alone or is_at_peak)
+    is_best = cost == bound and (bool(problem.reuse) or is_at_peak)
     goals = [*((use.used or 0, use.lower_bound) for use in reversed(pools)), (cost, bound)]
     return Plan(
         status="optimal" if is_best else "feasible",

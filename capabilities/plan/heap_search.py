@@ -15,12 +15,11 @@ import numpy as np
 
 from memplan.capabilities.plan.answers import problem_in_heaps, rows_without_pool
 from memplan.planner.bounds.lower_bound import live_bytes
-from memplan.planner.errors import InvalidPlanError, OptionError, ProblemError, shown
+from memplan.planner.errors import OptionError, ProblemError, shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Heaps, Plan, PoolUse, with_problem
 from memplan.planner.model.problem import Problem, with_fields
-from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.to_plan import gap_of
@@ -139,7 +138,7 @@ def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> 
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
-    """Plan each heap by itself, and return all of them; raises InvalidPlanError."""
+    """Plan each heap by itself, and return all of them."""
     found = _by_heap(dealt)
     for number, offsets in enumerate(found):
         rows = [row for row in rows_without_pool(problem) if row["id"] in offsets]
@@ -152,7 +151,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
 
 
 def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, least_bytes: int) -> Plan:
-    """Return the plan of the offsets in each heap, the fullest first; raises InvalidPlanError."""
+    """Return the plan of the offsets in each heap, the fullest first."""
     sizes = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
     found = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
     found.sort(key=lambda heap: -heap[0])
@@ -178,10 +177,7 @@ def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, 
             ],
         }
     )
-    whole = problem_in_heaps(problem, plan)
-    if violations := verify(whole, plan):
-        raise InvalidPlanError(violations[0].message)
-    return with_problem(plan, whole)
+    return with_problem(plan, problem_in_heaps(problem, plan))
 
 
 def _alive(instance: Instance, t: int) -> list[int]:

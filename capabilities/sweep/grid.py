@@ -99,8 +99,9 @@ def _informed_by(larger: Plan, plan: Plan) -> Plan:
         plan = plan.model_copy(update={"cost_lower_bound": min(bound, plan.cost)})
     if plan.status != "feasible" or larger.status != "optimal" or _score(plan) != _score(larger):
         return plan
-    pools = tuple(use.model_copy(update={"lower_bound": use.used}) for use in plan.pools)
-    proved = {"status": "optimal", "lower_bound": plan.peak, "gap": 0.0, "proof": larger.proof, "pools": pools}
+    bounds = zip(plan.pools, larger.pools, strict=True)
+    pools = tuple(use.model_copy(update={"lower_bound": its.lower_bound}) for use, its in bounds)
+    proved = {"status": "optimal", "lower_bound": larger.lower_bound, "gap": 0.0, "proof": larger.proof, "pools": pools}
     return plan.model_copy(update=proved)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from memplan.capabilities.adapting import aligned
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
 from memplan.capabilities.extent import Extent
-from memplan.capabilities.inputs import EXAMPLE, PROBLEM
+from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
 from memplan.capabilities.plan.planning import planned
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.sizes import parse_size, size_text
@@ -134,6 +135,7 @@ def sweep(
     problem: Problem,
     sizes: SizesOf | None = None,
     changes: tuple[tuple[Change, ...], ...] = (),
+    start: Plan | None = None,
     options: SweepOptions = SweepOptions(),
     control: Control = Control(),
 ) -> Sweep:
@@ -141,7 +143,8 @@ def sweep(
 
     No combination is worse than one whose pools are all as small or smaller. There are 1,000 sizes at most. Changes are
     a list of lists, such as [[{"buffer": "a", "fields": {"size": 32}}, {"buffer": "a"}]], of which the second drops the
-    buffer; each combination has one change from each list, and there may be 10,000.
+    buffer; each combination has one change from each list, and there may be 10,000. Searches start from a plan of the
+    problem, where there is one: where it is right for a combination, no peak of one pool is above its own.
     """
     running, sizes = control.begun(options), sizes or {}
     if wrong := [name for name, values in sizes.items() if not isinstance(values, Iterable)]:
@@ -151,8 +154,8 @@ def sweep(
     plans: list[Plan] = []
     report_after = 1 if combinations <= MOST_SIZES else _REPORT_AFTER
 
-    def plan_one(sized: Problem, start: Plan | None) -> Plan:
-        return _planned(sized, start, options, running)
+    def plan_one(sized: Problem, smaller: Plan | None) -> Plan:
+        return _planned(sized, smaller or start, options, running)
 
     for alignment, chosen in product(options.alignments or (None,), product(*changes)):
         changed, points = _changed(problem, alignment, chosen), list[SweepPoint]()
@@ -349,10 +352,18 @@ SIZES = Input[SizesOf](
     required=False,
     metavar="[NAME=]FROM:TO:STEP",
 )
+START = replace(
+    PLAN,
+    name="start",
+    help="A plan of the problem, from which searches start.",
+    from_json=lambda value: read_plan_field(value, "start"),
+    required=False,
+    named_by_flag=True,
+)
 _POOLS = [{"name": "sram", "size": 64}, {"name": "dram", "cost": 1}]
 CAPABILITY = Capability(
     sweep,
-    inputs=(PROBLEM, SIZES, CHANGES),
+    inputs=(PROBLEM, SIZES, CHANGES, START),
     lines=lines,
     check=_check,
     exit_status=lambda found: 0 if any(point.status in ("optimal", "feasible") for point in found.points) else 1,

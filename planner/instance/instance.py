@@ -21,6 +21,8 @@ from memplan.planner.model.buffer_table import Bool as Bool
 from memplan.planner.model.problem_fields import Objective, counts_cost
 
 F64 = npt.NDArray[np.float64]
+FEW = 7
+"""So many buffers can be enumerated: of plans of one cost the one that ends lowest is found, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +175,7 @@ class Instance:
     @property
     def is_cost_alone(self) -> bool:
         """True where plans of one cost are equally good: of what shares bytes, pools are filled as far as they go."""
-        return self.objective == "cost" and len(self.reuse_pairs) > 0
+        return self.objective == "cost" and len(self.reuse_pairs) > 0 and len(self) > FEW
 
     @cached_property
     def is_plain(self) -> bool:

@@ -49,7 +49,12 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     if plan.lower_bound is not None:
         if plan.lower_bound > peak:
             yield false_claim("lower_bound", f"at most the peak ({peak})", plan.lower_bound)
-        elif plan.lower_bound < peak and plan.status == "optimal" and not _is_cost_alone(problem):
+        elif (
+            plan.lower_bound < peak
+            and plan.status == "optimal"
+            and len(used) == 1
+            and not _is_cost_alone(problem, plan)
+        ):
             yield false_claim("lower_bound", f"the peak ({peak}) where the status is optimal", plan.lower_bound)
     if plan.gap is not None:
         yield from _claims_of_gap(problem, plan, used, plan.gap)
@@ -122,9 +127,9 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
         yield false_claim("gap", rule, gap)
 
 
-def _is_cost_alone(problem: Problem) -> bool:
+def _is_cost_alone(problem: Problem, plan: Plan) -> bool:
     """Say whether an optimum is one by its cost, whatever the pools use: where pairs that share bytes have a price."""
-    return problem.objective == "cost" and bool(problem.reuse)
+    return problem.objective == "cost" and bool(problem.reuse) and plan.profile is None
 
 
 def _goals(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[float, float | None]]:
@@ -149,8 +154,12 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
             continue
         if pool.used is not None and pool.used != mine:
             yield false_claim(f"pools[{k}].used", f"{mine}, the largest end offset", pool.used)
-        if pool.lower_bound is not None and pool.lower_bound > mine:
+        if pool.lower_bound is None or pool.lower_bound == mine:
+            continue
+        if pool.lower_bound > mine:
             yield false_claim(f"pools[{k}].lower_bound", f"at most what is used ({mine})", pool.lower_bound)
+        elif plan.status == "optimal" and plan.weighted is None and not _is_cost_alone(problem, plan):
+            yield false_claim(f"pools[{k}].lower_bound", f"{mine} where the status is optimal", pool.lower_bound)
 
 
 def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:

@@ -66,6 +66,11 @@ def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> I
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
+        # It is one of those that each before it was to be the cheapest of.
+        for j, earlier in enumerate((plan, *others.plans[:k])):
+            least, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
+            if least is not None and other.cost is not None and least > other.cost * (1 + 1e-9):
+                yield false_claim(f"{of}cost_lower_bound", f"at most {other.cost}, that of others.plans[{k}]", least)
 
 
 def _paying(plan: Plan) -> set[frozenset[int | str]]:

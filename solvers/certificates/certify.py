@@ -77,7 +77,7 @@ def certify(
         what = "weighted sums of pools" if plan.weighted is not None else "a bound on slowdown"
         return Certificate("none", reason=f"certificates do not say {what}")
     kind, control = kind_of(problem, plan), Control.of(time_limit_s, cancelled=cancelled)
-    if kind == "cost" and problem.reuse:
+    if kind == "cost" and problem.reuse and not any(pool.cost for pool in problem.pools):
         return _of_price(problem, plan, control)
     wanted = priced(problem, kind)
     instance = compile_problem(wanted)
@@ -109,8 +109,8 @@ def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
     from memplan.solvers.prices.proofs import price_lines
 
     instance = compile_problem(problem)
-    if any(pool.cost for pool in problem.pools) or "bank-weights" in instance.features:
-        return Certificate("none", reason=f"{NEEDED}: costs beside those of reuse")
+    if "bank-weights" in instance.features and plan.cost:
+        return Certificate("none", reason=f"{NEEDED}: banks beside reuse")
     found = price_lines(instance, int(plan.cost or 0), control)
     if found is None:
         return Certificate("none", reason="no cliques were found that bring the bound up to the cost")
@@ -124,9 +124,9 @@ def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids = problem.buffers.ids
     prices = Prices.of(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
-    # Weights of clashes in banks are in no price.
+    # What pairs pay is in no price.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
-        return f"{NEEDED}: banks"
+        return f"{NEEDED}: {'reuse beside costs of pools' if problem.reuse else 'banks'}"
     return prices
 
 

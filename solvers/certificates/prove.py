@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -77,7 +77,8 @@ def _by_multipliers(
         return claim
     if control.is_over:
         return "no lemmas were found in time"
-    return _refused(problem, instance) if search.has_cheaper else COARSE
+    prices_left_out = instance.features & {"reuse", "bank-weights"}
+    return _refused(problem, instance, prices_left_out) if search.has_cheaper else COARSE
 
 
 def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
@@ -86,9 +87,9 @@ def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
     return ClaimText(ends, (*proof.sets, *proof.lemmas, f"end {proof.ref}"), len(proof.lemmas), named)
 
 
-def _refused(problem: Problem, instance: Instance) -> str:
+def _refused(problem: Problem, instance: Instance, more: Set[str] = frozenset()) -> str:
     """Return why a claim has no proof although the search came to its end: buffers were placed that refute it."""
-    rules = ", ".join(sorted(left_out(problem, instance)))
+    rules = ", ".join(sorted(left_out(problem, instance) | more))
     return f"{NEEDED}: {rules}" if rules else "what the plan claims is not so: there are better ones"
 
 

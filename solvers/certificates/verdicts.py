@@ -121,6 +121,10 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
     if _facts(plan) is not None:
         found["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
     found |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
+    if plan.others is not None:  # their places, their costs and how far they differ were looked at
+        found |= {"others.distance": "placements", "others.plans": "placements", "others.complete": None}
+        if any(other.status == "optimal" or other.cost_lower_bound is not None for other in plan.others.plans):
+            found["others.plans.cost_lower_bound"] = None
     return found | {name: None for name in MADE if getattr(plan, name) not in (None, ())}
 
 

@@ -8,15 +8,16 @@ filling the pools in their order makes, the largest buffers first, as Cadence's 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import Problem, Profile, with_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
+from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
@@ -77,6 +78,9 @@ def solve_profile(
                 step = steps.send(found)
         except StopIteration as end:
             result: SolveResult = end.value
+            # Each search has verified its own plan; what was put together of them is another one.
+            if violations := verify(problem, result.plan):
+                raise InvalidPlanError(violations[0].message) from None
             return replace(result, elapsed_s=time.monotonic() - began)
 
 
@@ -122,7 +126,12 @@ def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps
         filled += [found.plan] if found.plan.placements else []
     best = min(filled, key=lambda plan: (plan.cost or 0.0, plan.pools[-1].used or 0), default=start)
     second = yield ProfileSearch(with_profile(problem, "speed"), options, best)
-    return _of_one_search(problem, "speed", second)
+    result, plan = _of_one_search(problem, "speed", second), second.plan
+    if plan.status != "optimal" or _ends_are_least(plan.pools):
+        return result
+    gap = gap_of((row.used or 0, row.lower_bound) for row in reversed(plan.pools))
+    open_plan = result.plan.model_copy(update={"status": "feasible", "proof": None, "gap": gap})
+    return replace(result, plan=open_plan, stop_reason="work_limit")
 
 
 def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> Iterator[ProfileSearch]:
@@ -207,20 +216,25 @@ def _least_cost_at_peak(problem: Problem, options: SolveOptions, start: Plan | N
     if not first.plan.placements:
         return replace(first, plan=first.plan.model_copy(update=named), assignment=None, bound=None)
     sizes = [row.used for row in first.plan.pools]
-    pools = tuple(pool.model_copy(update={"size": size}) for pool, size in zip(problem.pools, sizes, strict=True))
-    priced = problem.model_copy(update={"objective": "cost", "pools": pools})
+    limited = tuple(pool.model_copy(update={"size": size}) for pool, size in zip(problem.pools, sizes, strict=True))
+    priced = problem.model_copy(update={"objective": "cost", "pools": limited})
     second = yield ProfileSearch(priced, options, first.plan)
     plan, least = second.plan, first.plan
     is_best = least.status == plan.status == "optimal"
+    # Where the least peak is not proved, the plan that costs less may end lower.
+    pools = tuple(
+        row.model_copy(update={"lower_bound": known.lower_bound, "size": pool.size})
+        for pool, row, known in zip(problem.pools, plan.pools, least.pools, strict=True)
+    )
     # Of plans with a higher peak nothing is said, so a bound on the cost is one of plans with the least.
     cost_bound = plan.cost_lower_bound if least.status == "optimal" else None
-    ends = [(row.used or 0, row.lower_bound) for row in reversed(least.pools)]
+    ends = [(row.used or 0, row.lower_bound) for row in reversed(pools)]
     named |= {
         "status": "optimal" if is_best else "feasible",
         "lower_bound": least.lower_bound,
         "cost_lower_bound": cost_bound,
         "gap": 0.0 if is_best else gap_of([*ends, (plan.cost or 0.0, cost_bound)]),
-        "pools": least.pools,
+        "pools": pools,
         "proof": least.proof if is_best else None,
     }
     ended = first.stop_reason if first.stop_reason not in ("proved", "accepted") else second.stop_reason
@@ -262,6 +276,11 @@ def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResul
     return replace(found, plan=found.plan.model_copy(update=unknown | said), assignment=None, bound=None)
 
 
+def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
+    """Say whether pools end at their bounds; beside prices of shared bytes, the least cost may end a search before."""
+    return all(row.used == row.lower_bound for row in pools)
+
+
 def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
     """Return the result of `balanced`: the bound of the last pool from the first search, costs from the second."""
     plan = second.plan
@@ -271,7 +290,7 @@ def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) 
     least = first.plan.pools[-1].lower_bound
     is_least = plan.pools[-1].used == least
     is_cheapest = plan.cost is not None and plan.cost == plan.cost_lower_bound
-    is_best = plan.status == "optimal" and is_least
+    is_best = plan.status == "optimal" and is_least and _ends_are_least(plan.pools[:-1])
     bounds = [row.lower_bound if is_cheapest and is_least else None for row in plan.pools[:-1]] + [least]
     pools = tuple(
         PoolUse.model_construct(name=pool.name, used=row.used, lower_bound=bound, size=pool.size)
@@ -281,7 +300,7 @@ def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) 
     total = first.plan.lower_bound
     said = {
         "status": "optimal" if is_best else "feasible",
-        "lower_bound": plan.peak if is_best else None if total is None else min(total, plan.peak or 0),
+        "lower_bound": None if total is None else min(total, plan.peak or 0),
         "gap": 0.0 if is_best else gap_of([*ends[:1], (plan.cost or 0.0, plan.cost_lower_bound), *ends[1:]]),
         "pools": pools,
         "profile": "balanced",
@@ -289,4 +308,5 @@ def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) 
         "problem_hash": problem_hash(problem),
     }
     has_failures = second.has_failures or first.has_failures
-    return SolveResult(plan.model_copy(update=said), stop_reason=ended or second.stop_reason, has_failures=has_failures)
+    ended = ended or ("work_limit" if second.stop_reason == "proved" and not is_best else second.stop_reason)
+    return SolveResult(plan.model_copy(update=said), stop_reason=ended, has_failures=has_failures)

@@ -10,7 +10,7 @@ from typing import cast
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import imported, is_installed, require
-from memplan.planner.instance.instance import PLAIN, Instance
+from memplan.planner.instance.instance import FEW, PLAIN, Instance
 from memplan.planner.systems import reference_planners
 from memplan.solvers.search.incumbent import Search
 
@@ -80,6 +80,15 @@ SOLVERS = (
         "memplan.solvers.heuristics.local_search:solve",
         can=EVERYTHING | PACKED,
         is_trusted=True,
+    ),
+    SolverRow(
+        "few",
+        "tries which of two buffers lies below the other; at most seven",
+        "memplan.solvers.exact.few_buffers:solve",
+        can=(EVERYTHING | PACKED) - {"relative", "sharing"},
+        is_trusted=True,
+        proves=True,
+        at_most=FEW,
     ),
     SolverRow(
         "parts",

@@ -20,7 +20,13 @@ from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search
 
-PORTFOLIO = (("greedy",), ("parts",), ("lemmas", "exact", "memory-choice", "core", "local-search"), ("cp-sat", "highs"))
+PORTFOLIO = (
+    ("greedy",),
+    ("few",),
+    ("parts",),
+    ("lemmas", "exact", "memory-choice", "core", "local-search"),
+    ("cp-sat", "highs"),
+)
 """The stages of `auto`, in order; the solvers of one stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders where the exact search follows, which is better at what they are far from."""
@@ -56,7 +62,8 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
         engines = [registry.BY_NAME[name] for name in PORTFOLIO[-1]]
         side = [registry.BY_NAME["price-bounds"]] if len(instance.priced) > _MANY_PRICES else []
         longer = [prices, *(row for row in side if _suits(row, instance))]
-        return [[_PRICES_FIRST], longer, [row for row in engines if _suits(row, instance)]]
+        few = [row for row in (registry.BY_NAME["few"],) if _suits(row, instance)]
+        return [[_PRICES_FIRST], few, longer, [row for row in engines if _suits(row, instance)]]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     is_exact_next = _suits(registry.BY_NAME["exact"], instance)
     # The exact search needs no engine after it, as it goes on until its time is over.
@@ -66,7 +73,7 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
     if not any(suited):
         missing = instance.features - registry.BY_NAME["greedy"].can
         raise OptionError(f"solver: auto has none that can do {', '.join(sorted(missing))}")
-    later = [stage for stage in suited[1:] if stage]
+    later = [stage for stage in suited[2 if is_exact_next else 1 :] if stage]
     return [[_OPENING] if is_exact_next else suited[0], *later]
 
 

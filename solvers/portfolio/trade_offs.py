@@ -138,7 +138,7 @@ class WeightedEnds:
         weights = {pool.name: float(weight) for pool, weight in zip(self.problem.pools, self.weights, strict=True)}
         said = {
             "status": "optimal" if is_best else "feasible",
-            "lower_bound": plan.peak if is_best else min(int(self.total), plan.peak or 0),
+            "lower_bound": min(int(self.total), plan.peak or 0),
             "gap": 0.0 if is_best else float(self.value / bound) - 1 if bound else None,
             "pools": tuple(PoolUse(name=pool.name, used=used[pool.name], size=pool.size) for pool in problem.pools),
             "proof": plan.proof if is_best else None,

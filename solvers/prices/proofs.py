@@ -16,6 +16,8 @@ _ROUNDS = 400
 
 def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
     """Return the lines that prove a price, the sum over the pieces; None where cliques do not reach it in time."""
+    if price == 0:  # which needs no clique, but a part
+        return [f"scale {CutBound(0).scale}", "part"]
     if not suits(instance):
         return None
     step = int(Costs.of(instance).step)

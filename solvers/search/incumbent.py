@@ -200,12 +200,13 @@ class Search:
         unit = self.instance.unit
         peaks = None if self.best is None else self.best.score[-len(self.instance.pools) :]
         peak = None if peaks is None else int(sum(peaks)) * unit
-        total = least_sum(self.instance, self.proof)
-        if self.best is not None and self.best.score <= self.bound and peaks is not None:
-            total = int(sum(peaks))
-        return Progress(time.monotonic() - self.started, peak, total * unit, by)
+        return Progress(time.monotonic() - self.started, peak, least_sum(self.instance, self.proof) * unit, by)
 
 
 def least_sum(instance: Instance, bound: Bound) -> int:
     """Return the units that no assignment's peaks, summed over the pools, are below."""
-    return max(bound.total, int(bound.score[-1])) if len(instance.pools) == 1 else int(bound.total)
+    # Of several pools the ends in the bound are those of plans that are as good in what comes before, but for buffers
+    # that have no choice: no plan then has other contents of a pool.
+    is_sum = instance.objective != "cost" and bool((instance.allowed.sum(axis=0) <= 1).all())
+    ends = bound.score[-len(instance.pools) :] if is_sum or len(instance.pools) == 1 else ()
+    return max(int(bound.total), int(sum(ends)))

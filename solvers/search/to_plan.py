@@ -108,7 +108,7 @@ def found(
     costs, least_costs = (() if cost is None else (cost,)), bound.score[: -len(used)]
     is_best = reaches(instance, (*costs, *peaks), (*least_costs, *least_peaks))
     total = least_sum(instance, bound) * instance.unit
-    if is_best and not instance.is_cost_alone:
+    if is_best and not instance.is_cost_alone and len(used) == 1:
         total = sum(used)
     least_cost = None if cost is None else float(min(cost, *least_costs))
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]

@@ -14,7 +14,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, Bool, B
 from memplan.planner.model.columns import read_only
 from memplan.planner.model.entries import FIELDS, among, entries_of, forbids, named
 from memplan.planner.model.plan import RuleMember
-from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.problem import Pool, Problem, with_fields
 
 _IN_ORDER = tuple(name for name in reversed(FIELDS) if name not in ("conflicts", "may_share"))
 """The fields with entries that can be left out, in the order in which that is tried."""
@@ -127,20 +127,14 @@ def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> P
     table = kept_rows(_without(problem.buffers, rules), kept)
     fields: dict[str, Any] = {"buffers": table, "pools": _pools(problem.pools, rules), "objective": "fit"}
     fields |= _entries(problem, set(table.ids), rules)
-    return remade(problem, fields)
-
-
-def remade(problem: Problem, fields: Mapping[str, Any]) -> Problem:
-    """Return the problem with other fields, which must be valid together; nothing is checked."""
-    same = {name: getattr(problem, name) for name in Problem.model_fields}
-    return Problem.model_construct(**{**same, **fields})
+    return with_fields(problem, **fields)
 
 
 def resized(problem: Problem, i: int, size: int) -> Problem:
-    """Return the problem in which buffer `i` has another size."""
+    """Return the problem in which buffer `i` has another size; raises ProblemError, as where an alias would not fit."""
     sizes = np.array(problem.buffers.size)
     sizes[i] = size
-    return remade(problem, {"buffers": replace(problem.buffers, size=column(sizes))})
+    return with_fields(problem, buffers=replace(problem.buffers, size=column(sizes)))
 
 
 def kept_rows(table: BufferTable, kept: Bool) -> BufferTable:

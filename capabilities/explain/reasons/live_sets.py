@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.capabilities.explain.questions.parts import remade
+from memplan.planner.errors import ProblemError
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.plan import Enough
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, with_fields
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
@@ -82,7 +82,10 @@ def enough(problem: Problem, pool: str | None, least: int, control: Control) -> 
     # The objective `peak` makes the last pool small, so this one goes last.
     others = tuple(row for row in problem.pools if row.name != pool)
     open_ended = mine.model_copy(update={"size": None})
-    larger = remade(problem, {"pools": (*others, open_ended), "objective": "peak"})
+    try:
+        larger = with_fields(problem, pools=(*others, open_ended), objective="peak")
+    except ProblemError:  # another pool begins where this one ends
+        return None
     limit_s, cancelled = max(_LEAST_S, control.left_s), Control(cancelled=control.cancelled)
     plan = solve(larger, time_limit_s=limit_s, deterministic=control.counts_work, control=cancelled)
     if plan.status not in ("optimal", "feasible"):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.explain.options import ExplainOptions
-from memplan.capabilities.explain.questions.parts import remade
 from memplan.capabilities.explain.values import OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement import order_and_place
@@ -16,7 +15,7 @@ from memplan.planner.audit import verify
 from memplan.planner.errors import MemplanError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.portfolio.solve import solve
@@ -126,7 +125,7 @@ class _Orders:
 
     def _sized(self, problem: Problem) -> Problem:
         pools = (problem.pools[0].model_copy(update={"size": self.capacity}), *problem.pools[1:])
-        return remade(problem, {"pools": pools})
+        return with_fields(problem, pools=pools)
 
     def _fitting(self, problem: Problem, start: Plan | None = None) -> Plan | None:
         plan = solve(

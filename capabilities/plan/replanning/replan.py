@@ -12,7 +12,7 @@ from memplan.capabilities.plan.replanning.fewest_moves import MOST_BUFFERS, Engi
 from memplan.capabilities.plan.replanning.old_places import Least, OldPlaces, old_places
 from memplan.capabilities.plan.replanning.questions import ends_for, limited, pinned, read_eps
 from memplan.planner.bounds.lower_bound import Bound
-from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.extras import is_installed, missing
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
@@ -270,8 +270,6 @@ class _Replan:
             places = self.best.pool[exact.source], column(self.best.offset[exact.source] // exact.unit)
             cost = total_cost(exact, self._pool_numbers(places[0]), places[1])
         plan = to_plan.found(self.problem, compile_problem(self.problem), self.base_bound, self.best, self.by, cost)
-        if violations := verify(self.problem, plan):
-            raise InvalidPlanError(f"no plan passed the verifier; one of {self.by}: {violations[0].message}")
         moved = self.old.moved(self.best)
         kept = KeptPlaces(
             eps=float(self.eps),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import counted, shown
 from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.columns import each_once
 from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, unknown_ids
@@ -76,9 +76,11 @@ def _meet(kept: KeptBuffers, i: I64, j: I64) -> Bool:
 
 def idle_prices(problem: ProblemFields) -> Iterator[Finding]:
     """Entries of `reuse` cost nothing: costs are not minimised, or the two of a pair never share bytes."""
-    if not counts_cost(problem.objective):
-        got = shown(problem.objective)
-        yield Finding("idle-prices", f'reuse: costs are minimised with objective "cost" or ["peak", "cost"], got {got}')
+    # Of several pools, objective "peak" counts costs, too: profiles `balanced`, the default, and `speed` do.
+    if problem.objective == "fit" or (problem.objective == "peak" and len(problem.pools) == 1):
+        got = f"{shown(problem.objective)} and {counted(len(problem.pools), 'pool')}"
+        rule = 'costs are minimised with objective "cost" or ["peak", "cost"], or "peak" of several pools'
+        yield Finding("idle-prices", f"reuse: {rule}, got {got}")
         return
     table = problem.buffers
     spans = [list(table.intervals(i)) for i in range(len(table))]

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from memplan.capabilities.explain.explain import explain
+from memplan.capabilities.explain.explain import explain, lines
 from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.values import WhatIf
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import best_score
 from tests.support.tight_problems import tight_problem
+
+WHAT_IF = ExplainOptions(what_if=True)
 
 
 def what_if(problem: Problem, **options: Any) -> WhatIf:
@@ -113,3 +115,31 @@ def test_pairs_that_pay_are_worth_what_brute_force_says() -> None:
         assert free is not None
         assert pair.gain_if_free == (cost[0] - free[0],) * 2
         assert pair.loss_if_apart == (None if apart is None else (apart[0] - cost[0],) * 2)
+
+
+VIEWED = [
+    {"id": "whole", "size": 6, "start": 0, "end": 2},
+    {"id": "view", "size": 6, "start": 0, "end": 1, "alias_of": "whole"},
+]
+
+
+@pytest.mark.parametrize("pool", [{"name": "only"}, {"name": "only", "size": 12, "reserved": [[5, 1]]}])
+def test_no_buffer_is_cut_off_below_what_lies_in_it(pool: dict[str, Any]) -> None:
+    found = what_if(Problem.model_validate({"buffers": VIEWED, "pools": [pool]}), shrunk_to=0.5)
+    (row,) = found.buffers
+    assert (row.shrunk_to, row.gain_if_shrunk, row.gain_if_dropped) == (None, None, (found.peak,) * 2)
+
+
+def test_a_size_that_is_left_out_since_nothing_fits_is_named() -> None:
+    rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3}]
+    answer = explain(Problem.model_validate({"buffers": rows, "pools": [{"size": 12}]}), options=WHAT_IF)
+    assert answer.what_if is not None
+    assert (answer.what_if.peak, answer.what_if.without_size) == (16, 12)
+    assert "optimal: peak 16 bytes of a pool without end: 12 are too few" in [*lines(answer)]
+
+
+def test_a_pool_that_another_one_follows_is_not_made_larger() -> None:
+    pools = [{"name": "low", "size": 8, "base_address": 16}, {"name": "high", "size": 8, "base_address": 24}]
+    rows = [{"id": k, "size": 4, "start": 0, "end": 1} for k in range(3)]
+    found = what_if(Problem.model_validate({"buffers": rows, "pools": pools}))
+    assert [(row.pool, row.exact) for row in found.pools] == [("low", False), ("high", True)]

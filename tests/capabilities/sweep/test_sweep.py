@@ -16,6 +16,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import oracle
+from tests.support.random_problems import random_problem
 
 ROWS = [(3, 0, 2), (2, 1, 4), (4, 3, 6), (2, 0, 1), (3, 5, 7)]
 PROBLEM = Problem.model_validate(
@@ -126,3 +127,18 @@ def test_wrong_changes_are_refused(grid: list[list[Change]], sentence: str) -> N
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]})
     with pytest.raises(OptionError, match=f"^{sentence}$"):
         CAPABILITY.answered({"problem": problem, "changes": grid}, SweepOptions(), Control())
+
+
+def test_a_sweep_that_starts_from_a_plan_is_never_worse_than_it() -> None:
+    problem = random_problem(3, 24)
+    best = solve(problem)
+    sizes = problem.buffers.size.tolist()
+    halved = [Change.model_validate({"buffer": k, "fields": {"size": 1 + sizes[k] // 2}}) for k in range(24)]
+    dropped = [Change(buffer=k) for k in range(24)]
+    for changes in ((tuple(halved),), (tuple(dropped),)):
+        alone, started = (
+            run_sweep(problem, changes=changes, start=start, options=SweepOptions(solver="greedy"))
+            for start in (None, best)
+        )
+        assert max(point.peak or 0 for point in alone.points) > (best.peak or 0)
+        assert max(point.peak or 0 for point in started.points) <= (best.peak or 0)

@@ -123,3 +123,8 @@ ELSEWHERE = [row | {"pools": ["ub" if row["id"] == "a" else "other"]} for row in
 def test_lint_names_prices_that_no_plan_pays(changed: Data) -> None:
     assert "idle-prices" in [finding.rule for finding in lint(problem(**changed))]
     assert "idle-prices" not in [finding.rule for finding in lint(problem())]
+
+
+def test_lint_says_nothing_of_prices_that_the_profiles_of_several_pools_count() -> None:
+    pools = [*BASE["pools"], {"name": "other"}]
+    assert "idle-prices" not in [finding.rule for finding in lint(problem(objective="peak", pools=pools))]

@@ -142,8 +142,8 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
         ({"peak": 8}, "peak: must be 7, the sum of what the placements use, got 8"),
         ({"lower_bound": 8}, "lower_bound: must be at most the peak (7), got 8"),
         (
-            {"status": "optimal", "lower_bound": 6},
-            "lower_bound: must be the peak (7) where the status is optimal, got 6",
+            {"status": "optimal", "pools": [{"name": "y", "lower_bound": 2}]},
+            "pools[0].lower_bound: must be 3 where the status is optimal, got 2",
         ),
         ({"lower_bound": 7, "gap": 0.5}, "gap: must be 0.0, by which the peak is above the bound, got 0.5"),
         ({"lower_bound": 0, "gap": 0.0}, "gap: must be null where no bound above 0 is known, got 0.0"),

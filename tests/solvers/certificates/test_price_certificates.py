@@ -9,7 +9,7 @@ import pytest
 
 from memplan import solve
 from memplan.planner.formats.memplan_json import write_problem
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.certificates.certify import certify
 from tests.support.checkers import both
 
@@ -64,3 +64,25 @@ def test_both_checkers_say_the_same(
     if status == 0:
         assert said[0] == said[1]
         assert "no plan pays less than 8" in said[0][1]
+
+
+def test_what_costs_nothing_is_certified_by_no_clique(program: str, tmp_path: Path) -> None:
+    cheap = PROBLEM.model_copy(update={"pools": (Pool(name="ub"),)})
+    plan = solve(cheap)
+    found = certify(cheap, plan)
+    assert (plan.status, plan.cost, found.kind, found.reason) == ("optimal", 0, "multipliers", None)
+    problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
+    problem.write_bytes(write_problem(cheap))
+    proof.write_text(found.text)
+    said = both(program, [problem, proof])
+    assert [status for status, _ in said] == [0, 0], said
+
+
+def test_costs_of_pools_are_certified_beside_prices_that_no_plan_need_pay() -> None:
+    rows = [{"id": k, "size": 8, "start": k, "end": k + 1, "traffic": 10} for k in range(3)]
+    pools = [{"name": "fast", "size": 16, "cost": 1}, {"name": "slow", "cost": 2}]
+    reuse = [{"pairs": [[0, 2]], "cost": 1}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "reuse": reuse, "objective": "cost"})
+    found = certify(problem, solve(problem))
+    assert found.reason is None
+    assert "cost 30 1" in found.text

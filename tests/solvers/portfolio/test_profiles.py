@@ -9,7 +9,10 @@ import pytest
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_profile
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.portfolio.profiles import steps_of
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.result import SolveResult
 from tests.support import oracle
 
 IN_ORDER = (
@@ -114,3 +117,71 @@ def test_what_does_not_fit_is_infeasible_in_every_profile() -> None:
         plan = solve(tight, profile=profile)
         assert (plan.status, plan.profile) == ("infeasible", profile)
         assert verify(tight, plan) == ()
+
+
+PAIR = [{"pairs": [["a", "b"]], "cost": 1}]
+
+
+def in_two_pools(a: dict[str, int], b: dict[str, int], **fields: object) -> Problem:
+    rows = [{"id": "a", "start": 0, "end": 1} | a, {"id": "b", "start": 1, "end": 2} | b]
+    pools = [{"name": "fast"}, {"name": "slow"}]
+    return Problem.model_validate({"buffers": rows, "pools": pools, "reuse": PAIR} | fields)
+
+
+@pytest.mark.parametrize(
+    ("profile", "problem", "peak"),
+    [
+        ("balanced", in_two_pools({"size": 5, "alignment": 4}, {"size": 5}), 10),
+        ("speed", in_two_pools({"size": 3}, {"size": 2, "alignment": 2}), 5),
+    ],
+)
+def test_what_pays_for_no_shared_bytes_ends_as_low_as_it_can(profile: str, problem: Problem, peak: int) -> None:
+    plan = solve(problem, profile=profile)
+    assert (plan.status, plan.cost, plan.peak) == ("optimal", 0, peak)
+
+
+def test_more_buffers_than_are_enumerated_are_not_optimal_by_their_cost_alone() -> None:
+    rows = [{"id": k, "size": 5, "start": k, "end": k + 1, "alignment": 4 if k % 2 else 1} for k in range(9)]
+    reuse = [{"pairs": [[a, b] for a in range(9) for b in range(a)], "cost": 1}]
+    pools = [{"name": "fast", "size": 40}, {"name": "slow"}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "reuse": reuse})
+    for profile in ("balanced", "speed"):
+        plan = solve(problem, profile=profile, time_limit_s=2)
+        ends_are_least = all(use.used == use.lower_bound for use in plan.pools)
+        assert plan.status == ("optimal" if ends_are_least else "feasible")
+
+
+def test_the_bound_on_the_peak_of_several_pools_is_one_of_all_plans() -> None:
+    data = {"id": "c", "size": 5, "start": 2, "end": 3, "alignment": 4}
+    rows = [
+        {"id": "a", "size": 1, "start": 0, "end": 1, "pools": ["fast"]},
+        {"id": "b", "size": 2, "start": 1, "end": 2, "pools": ["slow"]},
+        data,
+    ]
+    problem = in_two_pools({"size": 1}, {"size": 2}, buffers=rows, objective="cost")
+    plan = solve(problem)
+    assert (plan.status, plan.peak, oracle.least_total(problem)) == ("optimal", 7, 6)
+    assert plan.lower_bound is not None
+    assert plan.lower_bound <= 6
+
+
+def test_a_plan_that_costs_less_and_ends_lower_says_what_it_uses() -> None:
+    rows = [
+        {"id": "a", "size": 6, "start": 2, "end": 3},
+        {"id": "b", "size": 2, "start": 3, "end": 4},
+        {"id": "c", "size": 1, "start": 2, "end": 3},
+    ]
+    pools = [{"name": "fast", "size": 5, "cost": 1}, {"name": "mid", "cost": 0}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": ["peak", "cost"]})
+    steps = steps_of(problem, SolveOptions(), "balanced")
+    next(steps)
+    uses = [{"name": "fast", "used": 2, "lower_bound": None}, {"name": "mid", "used": 6, "lower_bound": 6}]
+    places = [{"id": name, "pool": pool, "offset": 0} for name, pool in (("a", "mid"), ("b", "fast"), ("c", "fast"))]
+    found = {"status": "feasible", "peak": 8, "pools": uses, "placements": places}
+    priced = steps.send(SolveResult(Plan.model_validate(found), stop_reason="time_limit")).problem
+    assert [pool.size for pool in priced.pools] == [2, 6]
+    with pytest.raises(StopIteration) as ended:
+        steps.send(SolveResult(solve(priced), stop_reason="proved"))
+    plan = ended.value.value.plan
+    assert [use.used for use in plan.pools] == [1, 6]
+    assert verify(problem, plan) == ()

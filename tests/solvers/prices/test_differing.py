@@ -98,6 +98,16 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
             {"pools": [{"name": "a", "size": 6}, {"name": "b"}]},
             "in which each buffer may lie in one pool",
         ),
+        (
+            {"plans": 2},
+            {
+                "reuse": [],
+                "buffers": [{"id": k, "size": 2 + 2 * k, "start": 0, "end": 1} for k in range(2)],
+                "pools": [{"name": "ub", "size": 8, "bank_size": 2}],
+                "bank": [{"buffers": [0, 1], "weight": 1}],
+            },
+            "no two that must share no bytes, or pay for these, pay for a bank",
+        ),
         ({"plans": 2, "profile": "heaps:6"}, {}, "must be 1 with profile"),
         ({"plans": "2@0"}, {}, "plans: must be a number of plans"),
     ],
@@ -130,3 +140,22 @@ def test_plans_at_the_least_peak_differ_at_that_peak() -> None:
     assert answer.others is not None
     assert {answer.peak, *(plan.peak for plan in answer.others.plans)} == {3}
     assert len(answer.others.plans) == 1
+
+
+def test_verify_names_what_it_does_not_know_of_other_plans() -> None:
+    problem = Problem.model_validate(PRICED)
+    answer = memplan.plan(problem, options=PlanOptions(plans="3@2"))
+    assert answer.others is not None
+    forged = answer.others.model_copy(update={"complete": True, "plans": ()})
+    found = memplan.verify(problem, answer.model_copy(update={"others": forged}))
+    assert (found.valid, "others.complete" in [each.claim for each in found.claims if each.by is None]) == (True, True)
+
+
+def test_no_bound_is_above_what_a_later_plan_costs() -> None:
+    problem = Problem.model_validate(PRICED)
+    answer = memplan.plan(problem, options=PlanOptions(plans="3@2"))
+    assert answer.others is not None
+    assert [plan.cost for plan in answer.others.plans] == [2, 3]
+    swapped = answer.others.model_copy(update={"plans": answer.others.plans[::-1]})
+    words = [each.message for each in verify(problem, answer.model_copy(update={"others": swapped}))]
+    assert words == ["others.plans[0].cost_lower_bound: must be at most 2.0, that of others.plans[1], got 3.0"]

@@ -1,0 +1,175 @@
+"""The best plan of few buffers, by trying which of any two that meet lies below the other.
+
+For a choice of pools, and for what is decided of pairs so far, the least starts are those that all rules push up to:
+no plan that decides so has a lower start anywhere. Where two still meet, both orders are tried and, where meeting only
+costs something, paying for it. So prices of pairs come first, then the ends of the pools, whatever the objective.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from math import prod
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import score
+from memplan.planner.model.buffer_table import column
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.formulation.pair_rules import PairRules
+from memplan.solvers.formulation.sharing import conflict_matrix
+from memplan.solvers.search.incumbent import Search
+
+NAME = "few"
+_MOST_CHOICES, _MOST_NODES, _MOST_JUMPS = 3_000, 20_000, 10_000
+Rule = tuple[int, int, int | None]
+"""(grid, clearance, price): two keep so much between them, and a border of the grid, or pay; None: they must."""
+Packing = tuple[int, int, dict[int, int]]
+"""What pairs cost, the end, and the start of each buffer."""
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer the best plan with its score as the bound, or claim that nothing fits; nothing where that takes long."""
+    if prod(map(int, instance.allowed.sum(axis=0))) > _MOST_CHOICES or not instance.is_small_numbered:
+        return
+    few = _FewBuffers(instance, search)
+    best = few.best()
+    if best is not None:
+        search.offer(*best, NAME)
+    if not few.is_open and best is None:
+        search.claim_infeasible(NAME)
+    elif not few.is_open and best is not None:
+        search.offer_bound(score(instance, *best), NAME)
+
+
+class _FewBuffers:
+    """The choices of pools of an instance; what each pool holds is packed once."""
+
+    def __init__(self, instance: Instance, search: Search) -> None:
+        self.instance, self.search, self.costs = instance, search, Costs.of(instance)
+        self.is_open, self.nodes = False, 0
+        self.size: list[int] = instance.size.tolist()
+        names = ("lowest", "alignment", "highest", "page", "page_shift")
+        self.places = np.stack([getattr(instance, name) for name in names], axis=2).tolist()
+        self.reserved = [pool.reserved.tolist() for pool in instance.pools]
+        self.rules = [self._rules_of(q) for q in range(len(instance.pools))]
+        self.packings: dict[tuple[int, tuple[int, ...]], Packing | None] = {}
+
+    def _rules_of(self, q: int) -> dict[tuple[int, int], list[Rule]]:
+        """Return the rules of each pair in a pool, those that cost something first."""
+        instance, bank, found = self.instance, self.instance.pools[q].bank, {}
+        near, named = conflict_matrix(instance, np.arange(len(instance))), PairRules.of(instance, q)
+        for i, j in combinations(range(len(instance)), 2):
+            rows = [k for k in range(named.first[i], named.first[i + 1]) if named.other[k] == j]
+            must: list[Rule] = [(int(named.grid[k]), int(named.clearance[k]), None) for k in rows]
+            must += [(1, 0, None)] if near[i, j] else []
+            may: list[Rule] = []
+            priced = zip(instance.priced.rows.tolist(), self.costs.clash, instance.priced.by_bank.tolist(), strict=True)
+            for pair, price, is_by_bank in priced if self.instance.objective == "cost" else ():
+                if pair == [i, j] and (bank if is_by_bank else not must):
+                    may.append((bank if is_by_bank else 1, 0, price))
+            if must or may:
+                found[i, j] = sorted(may, key=lambda rule: -rule[0]) + must
+        return found
+
+    def best(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the pools and the offsets of the best plan; None where there is none."""
+        instance, n = self.instance, len(self.instance)
+        homes = [np.flatnonzero(instance.allowed[:, i]).tolist() for i in range(n)]
+        least, best = None, None
+        for choice in product(*homes):
+            if any(choice[i] != choice[k] for i, k in enumerate(instance.colocation.tolist())):
+                continue
+            cost, packed = self.costs.of_plan(choice, ()) * (instance.objective == "cost"), []
+            if least is not None and cost > least[0]:
+                continue
+            for q in range(len(instance.pools)):
+                one = self._packed(q, tuple(i for i in range(n) if choice[i] == q))
+                if one is None:
+                    break
+                packed.append(one)
+            if self.is_open:
+                return best
+            if len(packed) < len(instance.pools):
+                continue
+            value = (cost + sum(one[0] for one in packed), *(one[1] for one in reversed(packed)))
+            if least is None or value < least:
+                least, starts = value, {i: at for one in packed for i, at in one[2].items()}
+                best = column(choice), column([starts[i] for i in range(n)])
+        return best
+
+    def _packed(self, q: int, members: tuple[int, ...]) -> Packing | None:
+        """Return the cheapest packing of some buffers in a pool, of these the one that ends lowest."""
+        if (q, members) not in self.packings:
+            self.packings[q, members] = None
+            pairs = [(i, j, self.rules[q][i, j]) for i, j in combinations(members, 2) if (i, j) in self.rules[q]]
+            self._decide(q, members, [], pairs, 0)
+        return self.packings[q, members]
+
+    def _decide(
+        self,
+        q: int,
+        members: tuple[int, ...],
+        above: list[tuple[int, int, Rule]],
+        pairs: list[tuple[int, int, list[Rule]]],
+        paid: int,
+    ) -> None:
+        """Keep the best packing in which each (i, j, rule) of `above` has j above i, and each of the pairs may meet."""
+        self.nodes += 1
+        self.is_open = self.is_open or self.nodes > _MOST_NODES or self.search.is_over
+        at, best = self._least_starts(q, members, above), self.packings[q, members]
+        if self.is_open or at is None:
+            return
+        end = max((at[i] + self.size[i] for i in members), default=0)
+        if best is not None and (paid, end) >= best[:2]:
+            return
+        k = next((k for k, (i, j, rules) in enumerate(pairs) if self._meet(q, at, i, j, rules)), None)
+        if k is None:
+            self.packings[q, members] = paid, end, at
+            return
+        i, j, rules = pairs[k]
+        others, price = pairs[:k] + pairs[k + 1 :], rules[0][2]
+        for low, high in sorted(((i, j), (j, i)), key=lambda pair: at[pair[0]]):
+            self._decide(q, members, [*above, *((low, high, rule) for rule in rules)], others, paid)
+        if price is not None:
+            self._decide(q, members, above, [*others, (i, j, rules[1:])], paid + price)
+
+    def _meet(self, q: int, at: dict[int, int], i: int, j: int, rules: list[Rule]) -> bool:
+        return any(at[j] < self._past(q, i, at[i], rule) and at[i] < self._past(q, j, at[j], rule) for rule in rules)
+
+    def _past(self, q: int, i: int, at: int, rule: Rule) -> int:
+        """Return the least start above a buffer that lies at an offset."""
+        end, shift = at + self.size[i], self.instance.pools[q].bank_shift
+        border = -(-(end + shift) // rule[0]) * rule[0] - shift if rule[0] > 1 else end
+        return max(end + rule[1], int(border))
+
+    def _least_starts(
+        self, q: int, members: tuple[int, ...], above: list[tuple[int, int, Rule]]
+    ) -> dict[int, int] | None:
+        """Return the least starts; None where there are none, since the pool ends or some lie above each other."""
+        at = {i: self._legal(q, i, 0) for i in members}
+        for _ in range(len(members) + 1):
+            has_moved = False
+            for i, j, rule in above:
+                low, high = at[i], at[j]
+                if low is not None and high is not None and (least := self._past(q, i, low, rule)) > high:
+                    at[j], has_moved = self._legal(q, j, least), True
+            if None in at.values():
+                return None
+            if not has_moved:
+                return {i: start for i, start in at.items() if start is not None}
+        return None
+
+    def _legal(self, q: int, i: int, least: int) -> int | None:
+        """Return the first start of a buffer from one on that the rules about it alone allow."""
+        size, (lowest, step, highest, page, shift) = self.size[i], self.places[q][i]
+        highest = min(highest, self.instance.pools[q].capacity - size)
+        for _ in range(_MOST_JUMPS):
+            at = lowest + max(0, -(-(least - lowest) // step)) * step
+            least = max((high for low, high in self.reserved[q] if low < at + size and at < high), default=at)
+            if page and (at + shift) % page + size > page:
+                least = max(least, at + page - (at + shift) % page)
+            if least == at or at > highest:
+                return at if at <= highest else None
+        self.is_open = True
+        return None

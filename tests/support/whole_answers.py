@@ -1,0 +1,268 @@
+"""What is false in an answer as it leaves: several pools with prices, plans that differ, and single changes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import combinations, product
+from math import isclose
+from typing import Any
+
+import memplan
+from memplan.capabilities.explain.explain import explain
+from memplan.capabilities.explain.options import ExplainOptions
+from memplan.planner.errors import OptionError, ProblemError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, with_fields, with_profile
+from memplan.planner.model.problem_fields import PEAK_THEN_COST
+from tests.support import oracle
+from tests.support.orientations import costs_that_fit
+from tests.support.several_pools import several_pools
+
+Faults = list[str]
+
+
+def faults_of_pools(seed: int) -> Faults:
+    """What is false of a plan in several pools, of one profile or objective by turns."""
+    profile = (None, "balanced", "speed", "size", None)[seed % 5]
+    problem = several_pools(seed, "cost" if seed % 5 == 4 else "peak")
+    plan = memplan.solve(problem, profile=profile, time_limit_s=2)
+    return _faults(problem, plan, _least(problem, plan))
+
+
+def faults_at_peak(seed: int) -> Faults:
+    """What is false of the least cost at the least peak, found in a short time."""
+    problem = several_pools(seed, ["peak", "cost"])
+    plan = memplan.solve(problem, time_limit_s=(0.05, 0.1, 0.3)[seed % 3])
+    return _faults(problem, plan, oracle.best_score(problem))
+
+
+def _least(problem: Problem, plan: Plan) -> tuple[float, ...] | None:
+    """The least of all goals, in the order of the plan's profile."""
+    if plan.profile != "balanced":
+        return oracle.best_score(with_profile(problem, plan.profile))
+    ends = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
+    if ends is None:
+        return None
+    last = problem.pools[-1].model_copy(update={"size": int(ends[0])})
+    priced = with_profile(problem, "balanced")
+    pools = [*priced.pools[:-1], last.model_copy(update={"cost": priced.pools[-1].cost})]
+    found = oracle.best_score(with_fields(priced, pools=pools))
+    assert found is not None
+    cost, end, *rest = found
+    return (end, cost, *rest)
+
+
+def _faults(problem: Problem, plan: Plan, least: tuple[float, ...] | None) -> Faults:
+    if least is None or plan.peak is None:
+        is_wrong = plan.status in ("optimal", "feasible") or (plan.status == "infeasible" and least is not None)
+        return [f"{plan.status}, where the least is {least}"] if is_wrong else []
+    found = [violation.message for violation in memplan.verify(problem, plan).violations]
+    ends: list[float] = [use.used or 0 for use in reversed(plan.pools)]
+    has_cost_first = plan.profile == "speed" or (problem.objective == "cost" and plan.profile is None)
+    costs = [] if plan.cost is None else [plan.cost]
+    goals = [*costs, *ends] if has_cost_first else [*ends[:1], *costs, *ends[1:]]
+    goals = [*ends, *costs] if problem.objective == PEAK_THEN_COST else goals
+    if plan.status == "optimal" and not all(isclose(mine, best) for mine, best in zip(goals, least, strict=True)):
+        found.append(f"optimal with {goals}, where {least} is the least")
+    total = oracle.least_total(problem)
+    if plan.lower_bound is not None and total is not None and plan.lower_bound > total:
+        found.append(f"lower_bound {plan.lower_bound}, where a plan uses {total}")
+    return found + _false_bounds(problem, plan)
+
+
+def _false_bounds(problem: Problem, plan: Plan) -> Faults:
+    """Bounds of pools and of costs, each of plans that are as good in what comes before."""
+    priced = with_profile(problem, plan.profile)
+    sizes = [pool.size for pool in problem.pools]
+    uses = [use.used or 0 for use in plan.pools]
+    found: Faults = []
+    if plan.cost is not None and plan.cost_lower_bound is not None:
+        limits = [*sizes[:-1], uses[-1]] if plan.profile == "balanced" else sizes
+        limits = list(uses) if problem.objective == PEAK_THEN_COST else limits
+        best = min((cost for cost, _ in _fitting(priced, limits, has_prices=True)), default=None)
+        if best is not None and plan.cost_lower_bound > best + 1e-9:
+            found.append(f"cost_lower_bound {plan.cost_lower_bound}, where a plan costs {best}")
+    if plan.cost is None or problem.objective == PEAK_THEN_COST:
+        for q, use in enumerate(plan.pools):
+            best_end = min((ends[q] for _, ends in _fitting(problem, [*sizes[: q + 1], *uses[q + 1 :]])), default=None)
+            if use.lower_bound is not None and best_end is not None and use.lower_bound > best_end:
+                found.append(f"pools[{q}].lower_bound {use.lower_bound}, where a plan uses {best_end}")
+    return found
+
+
+def _fitting(problem: Problem, limits: list[int | None], has_prices: bool = False) -> Any:
+    pools = [pool.model_copy(update={"size": size}) for pool, size in zip(problem.pools, limits, strict=True)]
+    return costs_that_fit(problem.model_copy(update={"pools": tuple(pools)}), has_prices)
+
+
+def banked_problem(seed: int) -> Problem:
+    """A problem of one pool with banks, and sizes that have a common divisor; some pairs pay for a common bank."""
+    rng = random.Random(seed)
+    step = rng.choice((2, 2, 2, 4, 1))
+    rows = [
+        {"id": k, "size": step * rng.randint(1, 3), "start": (at := rng.randint(0, 2)), "end": at + 1}
+        for k in range(rng.randint(2, 4))
+    ]
+    pairs = [pair for pair in combinations(range(len(rows)), 2) if rng.random() < 0.7]
+    if rng.random() < 0.8:
+        pairs = [(a, b) for a, b in pairs if rows[a]["start"] != rows[b]["start"]]
+    most = max(sum(row["size"] for row in rows if row["start"] == t) for t in range(4))
+    pool = {"name": "p", "size": max(most, *(row["size"] for row in rows)) + step * rng.randint(0, 2)}
+    bank = [{"buffers": pair, "weight": rng.choice((1, 2))} for pair in pairs or [(0, 1)]]
+    data = {"buffers": rows, "pools": [pool | {"bank_size": rng.choice((step, 2, 2 * step))}], "bank": bank}
+    return Problem.model_validate(data | {"objective": "cost"})
+
+
+def paid_of_all(problem: Problem) -> dict[frozenset[tuple[int, int]], float]:
+    """The sets of pairs that pay in a plan with exchangeable buffers in order, with their cost; by all offsets."""
+    rows, pool = list(problem.buffers), problem.pools[0]
+    n, width, capacity = len(rows), pool.bank_size or 1, pool.size or 0
+    price: dict[tuple[int, int], float] = {}
+    for use in problem.bank:
+        for pair in combinations(sorted(map(int, use.buffers)), 2):
+            price[pair] = price.get(pair, 0) + (use.weight or 0)
+    alive = {(i, j) for i, j in combinations(range(n), 2) if rows[i].start == rows[j].start}
+
+    def relation(i: int, j: int) -> object:
+        pair = (min(i, j), max(i, j))
+        return pair in alive, price.get(pair, 0)
+
+    alike = [
+        (i, j)
+        for i, j in combinations(range(n), 2)
+        if rows[i].size == rows[j].size and all(relation(i, k) == relation(j, k) for k in {*range(n)} - {i, j})
+    ]
+    found: dict[frozenset[tuple[int, int]], float] = {}
+    for at in product(*(range(capacity - row.size + 1) for row in rows)):
+        ends = [start + row.size for start, row in zip(at, rows, strict=True)]
+        if any(at[i] < ends[j] and at[j] < ends[i] for i, j in alive) or any(at[i] > at[j] for i, j in alike):
+            continue
+        last = [(end - 1) // width for end in ends]
+        paid = frozenset((i, j) for i, j in price if at[i] // width <= last[j] and at[j] // width <= last[i])
+        found[paid] = sum(price[pair] for pair in paid)
+    return found
+
+
+def faults_of_others(seed: int) -> Faults | None:
+    """What is false of plans that differ; None where they are refused."""
+    problem, distance = banked_problem(seed), 1 + seed % 2
+    try:
+        answer = memplan.plan(problem, options=memplan.PlanOptions(plans=f"9@{distance}", time_limit_s=5))
+    except OptionError:
+        return None
+    truth = paid_of_all(problem)
+    if answer.others is None:
+        return [] if answer.status != "infeasible" or not truth else ["infeasible"]
+    found = [violation.message for violation in memplan.verify(problem, answer).violations]
+    before: list[frozenset[tuple[int, int]]] = []
+    for plan in (answer, *answer.others.plans):
+        paid = frozenset((min(pair), max(pair)) for pair in plan.bank_clashes)
+        least = min(cost for other, cost in truth.items() if all(len(other ^ each) >= distance for each in before))
+        if plan.cost_lower_bound is not None and plan.cost_lower_bound > least:
+            found.append(f"cost_lower_bound {plan.cost_lower_bound}, where another costs {least}")
+        if plan.status == "optimal" and plan.cost != least:
+            found.append(f"optimal at {plan.cost}, where another costs {least}")
+        before.append(paid)
+    far = [other for other in truth if all(len(other ^ each) >= distance for each in before)]
+    return found + (["complete, though others differ"] if answer.others.complete and far else [])
+
+
+FORGERIES: tuple[Callable[[Any], dict[str, Any]], ...] = (
+    lambda _others: {"distance": 1, "complete": True, "plans": ()},
+    lambda others: {"complete": not others.complete},
+    lambda others: {"complete": True, "plans": others.plans[:1]},
+    lambda others: {"distance": others.distance + 1, "complete": True},
+    lambda others: {
+        "plans": tuple(
+            row.model_copy(update={"status": "optimal", "cost_lower_bound": row.cost}) for row in others.plans
+        ),
+        "complete": True,
+    },
+    lambda others: {"plans": tuple(row.model_copy(update={"cost": 0.0}) for row in others.plans), "complete": True},
+)
+"""What is forged into the others of a plan."""
+
+
+def said_of_forged(seed: int) -> list[str] | None:
+    """What `verify` says of forged others: violations and claims that nothing checked; None where nothing is forged."""
+    problem = banked_problem(seed // len(FORGERIES))
+    try:
+        answer = memplan.plan(problem, options=memplan.PlanOptions(plans=3, time_limit_s=5))
+    except OptionError:
+        return None
+    if answer.others is None:
+        return None
+    others = answer.others.model_copy(update=FORGERIES[seed % len(FORGERIES)](answer.others))
+    if others == answer.others:
+        return None
+    found = memplan.verify(problem, answer.model_copy(update={"others": others}))
+    open_claims = [each.claim for each in found.claims if each.by is None and each.claim.startswith("others.")]
+    return [violation.message for violation in found.violations] + open_claims
+
+
+def viewed_problem(seed: int) -> Problem:
+    """A problem of one pool in which views lie in some buffers; a few have a pool with a size or a reserved range."""
+    rng = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for k in range(rng.randint(1, 3)):
+        start, size = rng.randint(0, 3), rng.randint(1, 6)
+        rows.append({"id": k, "size": size, "start": start, "end": start + rng.randint(1, 3)})
+        if rng.random() < 0.3:
+            rows[k]["alignment"] = rng.choice((2, 4))
+    for k in range(rng.randint(1, 2)):
+        root = rng.choice([row for row in rows if "alias_of" not in row])
+        low = rng.randint(0, int(root["size"]) - 1)
+        view = {"alias_of": root["id"], "alias_offset": low, "size": rng.randint(1, int(root["size"]) - low)}
+        at = rng.randint(0, 4)
+        rows.append({"id": f"view {k}", "start": at, "end": at + rng.randint(1, 2)} | view)
+    pool: dict[str, Any] = {"name": "only"}
+    if rng.random() < 0.5:
+        pool["size"] = rng.randint(4, 16)
+    if rng.random() < 0.3:
+        pool["reserved"] = [[rng.randint(0, 6), rng.randint(1, 2)]]
+    return Problem.model_validate({"buffers": rows, "pools": [pool]})
+
+
+def faults_of_what_if(seed: int) -> Faults:
+    """What is false of single changes to a problem with views, each against brute force over the changed problem."""
+    problem = viewed_problem(seed)
+    options = ExplainOptions(what_if=True, shrunk_to=0.5, time_limit_s=20, study_s=10)
+    found = explain(problem, options=options).what_if
+    assert found is not None
+    if found.peak is None:
+        return []
+    free = with_fields(problem, pools=[problem.pools[0].model_copy(update={"size": None})])
+    best = oracle.best_score(problem)
+    faults = ["the size was left out without a word"] if best is None and found.without_size is None else []
+    base = problem if best is not None else free
+    peak = _peak_of(base)
+    if found.status == "optimal" and found.peak != peak:
+        faults.append(f"peak {found.peak}, where {peak} is the least")
+    for row in found.buffers:
+        for fields, gain in (({"size": row.shrunk_to}, row.gain_if_shrunk), (None, row.gain_if_dropped)):
+            if gain is None:
+                continue
+            try:
+                changed = _changed(base, row.id, fields)
+            except ProblemError:
+                faults.append(f"{row.id} with {fields} is no problem")
+                continue
+            truth = found.peak - (_peak_of(changed) or 0)
+            if not gain[0] <= truth <= gain[1] or min(gain) < 0:
+                faults.append(f"{row.id} with {fields} gains {truth}, got {gain}")
+    return faults
+
+
+def _changed(problem: Problem, name: int | str, fields: dict[str, Any] | None) -> Problem:
+    rows = [row.model_dump(exclude_defaults=True) for row in problem.buffers]
+    if fields is None:
+        rows = [row for row in rows if name not in (row["id"], row.get("alias_of"))]
+    else:
+        rows = [row | fields if row["id"] == name else row for row in rows]
+    return Problem.model_validate({"buffers": rows, "pools": [dict(problem.pools[0])]})
+
+
+def _peak_of(problem: Problem) -> int | None:
+    found = oracle.best_score(problem)
+    return None if found is None else int(found[-1])

@@ -1,0 +1,71 @@
+"""Answers as they leave, whole: drawn ones beside brute force, and a wrong one, which no entrance lets through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memplan.api.options import Options
+from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.plan_service import answer_of
+from memplan.arguments import checked
+from memplan.capabilities.capability import Answer, Capability, Control, Deadline, SearchOptions
+from memplan.capabilities.inputs import PROBLEM
+from memplan.planner.errors import InvalidPlanError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.result import SolveResult
+from tests.support import whole_answers
+from tests.support.depth import seeds
+
+TWO = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(2)]})
+
+
+@pytest.mark.slow
+@pytest.mark.drawn
+@pytest.mark.parametrize("kind", ["pools", "at_peak", "others", "what_if"])
+def test_nothing_that_an_answer_says_is_false(kind: str) -> None:
+    faults = getattr(whole_answers, f"faults_of_{kind}", None) or whole_answers.faults_at_peak
+    found = {seed: faults(seed) for seed in seeds(20)}
+    assert {seed: said for seed, said in found.items() if said} == {}
+    assert [] in found.values()
+
+
+@pytest.mark.slow
+@pytest.mark.drawn
+def test_no_forged_list_of_other_plans_passes_without_a_word() -> None:
+    said = [words for seed in seeds(30) if (words := whole_answers.said_of_forged(seed)) is not None]
+    assert said
+    assert all(said)
+
+
+class Wrapped(Answer):
+    """An answer with a plan, of a question that says nothing of what refutes it."""
+
+    plan: Plan
+
+
+def lifted(problem: Problem, options: SearchOptions = SearchOptions(), control: Control = Control()) -> Wrapped:
+    """Plan, and say a peak that is not so."""
+    return Wrapped(plan=solve(problem).model_copy(update={"peak": 9}))
+
+
+LIFTED: Capability[Any] = Capability(lifted, inputs=(PROBLEM,), lines=lambda _: (), example={})
+
+
+def test_a_new_question_answers_with_no_plan_that_does_not_hold() -> None:
+    with pytest.raises(InvalidPlanError, match="lifted: plan: is not one of this problem: peak: must be 8"):
+        LIFTED.answered({"problem": TWO}, SearchOptions(), Control())
+
+
+def test_python_is_given_no_plan_that_does_not_hold() -> None:
+    with pytest.raises(InvalidPlanError, match="peak: must be 8"):
+        checked(lifted, LIFTED.verified)(TWO)
+
+
+def test_calls_and_jobs_are_answered_with_no_plan_that_does_not_hold() -> None:
+    result = SolveResult(solve(TWO).model_copy(update={"peak": 9}))
+    with pytest.raises(InvalidPlanError, match="peak: must be 8"):
+        answer_of(result, CompiledProblem.of(TWO), Options(), Deadline.after(1))
