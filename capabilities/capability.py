@@ -13,12 +13,9 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
 from memplan.capabilities.extent import Extent
-from memplan.capabilities.question import Input, Question
+from memplan.capabilities.question import Input, Question, plan_refuted
 from memplan.planner.errors import InvalidPlanError, OptionError
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Value
-from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 from memplan.solvers.search.control import NEVER as NEVER
 from memplan.solvers.search.control import Control as Control
@@ -54,13 +51,6 @@ class SearchOptions(CapabilityOptions):
     """The options of capabilities that search."""
 
     deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
-
-
-def plan_refuted(question: Question, answer: object) -> str | None:
-    """Return what is wrong with the plan that an answer is, or has, as one of the question's problem."""
-    problem, plan = question.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
-    violations = verify(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
-    return f"plan: is not one of this problem: {violations[0].message}" if violations else None
 
 
 @dataclass(frozen=True, eq=False)

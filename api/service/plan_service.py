@@ -244,8 +244,9 @@ def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, d
     """Return the plan of a result, verified, with what lint finds in the problem and the options that change it."""
     more = {"findings": problem.findings, "options": options.recorded()}
     said = {name: value for name, value in more.items() if value}
-    answer = result.answer(options.deterministic, deadline.passed_s, said)
-    return PLAN.verified({"problem": problem.problem}, options, answer)
+    found = result.answer(options.deterministic, deadline.passed_s, said)
+    answer: Plan = PLAN.verified({"problem": problem.problem}, options, found)
+    return answer
 
 
 def time_searched(result: SolveResult, options: SolveOptions) -> float:

@@ -5,7 +5,6 @@ Most answers follow from the live sets and from the plan at hand; for the others
 
 from __future__ import annotations
 
-from contextlib import suppress
 from math import ceil
 
 import numpy as np
@@ -121,16 +120,19 @@ class _Study:
                 break
             least, most = (middle, most) if answer == "fits" else (least, middle - 1)
             middle = (least + most + 1) // 2
-        changes: dict[str, object] = {"may_grow": least, "may_grow_at_most": most}
         is_exact = gain[0] == gain[1] and least == most
-        if self.options.shrunk_to is not None:
-            smaller = max(1, min(size, ceil(size * self.options.shrunk_to)))
-            with suppress(ProblemError):  # of what would be cut off, an alias has bytes
-                rest = resized(self.problem, i, smaller)
-                shrunk, _ = self._gain(rest, near.bound(i, smaller), near.end_with(i, smaller))
-                changes |= {"shrunk_to": smaller, "gain_if_shrunk": shrunk}
-                is_exact = is_exact and shrunk[0] == shrunk[1]
-        return BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=is_exact, by=by).model_copy(update=changes)
+        found = BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=is_exact, by=by)
+        worth = found.model_copy(update={"may_grow": least, "may_grow_at_most": most})
+        if self.options.shrunk_to is None:
+            return worth
+        smaller = max(1, min(size, ceil(size * self.options.shrunk_to)))
+        try:
+            shrunk = resized(self.problem, i, smaller)
+        except ProblemError:  # of what would be cut off, an alias has bytes
+            return worth
+        gain, _ = self._gain(shrunk, near.bound(i, smaller), near.end_with(i, smaller))
+        is_exact = is_exact and gain[0] == gain[1]
+        return worth.model_copy(update={"shrunk_to": smaller, "gain_if_shrunk": gain, "exact": is_exact})
 
     def _without(self, kept: Bool) -> Problem:
         """Return the problem of the kept buffers, with its objective and its weights."""

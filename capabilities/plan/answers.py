@@ -8,9 +8,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from memplan.capabilities.capability import plan_refuted
 from memplan.capabilities.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
-from memplan.capabilities.question import Question
+from memplan.capabilities.question import Question, plan_refuted
 from memplan.capabilities.sizes import size_text
 from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import counted, shown

@@ -68,9 +68,9 @@ def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> I
         before.append(mine)
         # It is one of those that each before it was to be the cheapest of.
         for j, earlier in enumerate((plan, *others.plans[:k])):
-            least, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
-            if least is not None and other.cost is not None and least > other.cost * (1 + 1e-9):
-                yield false_claim(f"{of}cost_lower_bound", f"at most {other.cost}, that of others.plans[{k}]", least)
+            bound, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
+            if bound is not None and other.cost is not None and bound > other.cost * (1 + 1e-9):
+                yield false_claim(f"{of}cost_lower_bound", f"at most {other.cost}, that of others.plans[{k}]", bound)
 
 
 def _paying(plan: Plan) -> set[frozenset[int | str]]:
