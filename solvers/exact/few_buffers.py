@@ -25,7 +25,7 @@ _MOST_CHOICES, _MOST_NODES, _MOST_JUMPS = 3_000, 20_000, 10_000
 Rule = tuple[int, int, int | None]
 """(grid, clearance, price): two keep so much between them, and a border of the grid, or pay; None: they must."""
 Packing = tuple[int, int, dict[int, int]]
-"""What pairs cost, the end, and the start of each buffer."""
+"""The cost of pairs, the end, and the start of each buffer."""
 
 
 def solve(instance: Instance, search: Search) -> None:
