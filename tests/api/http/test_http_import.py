@@ -127,3 +127,20 @@ def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: Ru
     assert (broken_model.status_code, no_model.status_code) == (400, 400)
     converted = server.client.post("/v1/convert", json=problem).json()
     assert (converted["format"], converted["problem"]) == ("json", problem)
+
+
+def test_pins_aliases_and_conflicts_beside_symbols_are_answered_or_refused_by_their_rule(server: Running) -> None:
+    buffers: list[dict[str, Any]] = [
+        {"id": "table", "size": 64, "start": 0, "end": 9, "offset": 0},
+        {"id": "input", "size": "32*n", "start": 0, "end": 3},
+        {"id": "view", "size": "16*n", "start": 2, "end": 5, "alias_of": "input", "alias_offset": "16*n"},
+        {"id": "log", "size": "16*n", "start": 8, "end": 9},
+    ]
+    problem = {"symbols": {"n": {"min": 1}}, "alignment": 16, "buffers": buffers, "conflicts": [["view", "log"]]}
+    answer = server.client.post("/v1/shapes", json={"problem": problem}).json()
+    assert (answer["status"], answer["unchecked"], answer["bound"]) == ("optimal", None, ["48*n + 64"])
+    assert (answer["views"][0][:2], answer["pins"][0][0], answer["apart"]) == ([2, 1], 0, [[0, 1, 3]])
+    buffers[0]["offset"] = 8
+    refused = server.client.post("/v1/shapes", json={"problem": problem})
+    assert refused.status_code == 422
+    assert "buffers[0].offset: must be shown to be a multiple of the alignment (16), got 8" in refused.text

@@ -58,6 +58,8 @@ def faults(problem: dict[str, Any], tally: Counter[str]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
+@pytest.mark.drawn
 def test_drawn_pins_aliases_and_conflicts_hold_at_every_value() -> None:
     tally: Counter[str] = Counter()
     for seed in range(40):

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from lab.symbolic_certificates import faults, said_of
-from memplan.capabilities.shapes.shapes import ShapesOptions, shapes
+from memplan.capabilities.shapes.shapes import ShapesOptions, lines, shapes
+from memplan.checkers import all_values
 from memplan.planner.symbols.problem import SymbolicProblem
 
 ROOT = Path(__file__).parents[4]
@@ -76,3 +77,13 @@ def test_a_claim_that_fails_at_one_value_is_refused_with_it() -> None:
 def test_symbols_without_a_bound_are_proved_by_powers() -> None:
     problem = problem_of("64*n", "16*b*n", "ceil_div(n, 3)*16", symbols={"b": {}, "n": {"min": 3, "multiple_of": 3}})
     assert said_of(answered(problem), problem) == "proved"
+
+
+@pytest.mark.slow
+def test_an_answer_that_the_checker_does_not_decide_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = json.loads((ROOT / "examples" / "symbolic" / "moe_2l.json").read_text())
+    assert answered(content, time_limit_s=30)["unchecked"] is None
+    monkeypatch.setattr(all_values.boxes, "MOST_BOXES", 0)
+    found = shapes(SymbolicProblem.model_validate(content), options=ShapesOptions(time_limit_s=30))
+    assert found.unchecked == "the proof for all values: checkers/all_values.py ended undecided, 1 boxes"
+    assert f"not checked: {found.unchecked}" in list(lines(found))

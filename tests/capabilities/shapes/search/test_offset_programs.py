@@ -14,7 +14,8 @@ import pytest
 from lab.shapes import faults_of_plans
 from memplan.capabilities.shapes.offset_programs import OffsetPrograms
 from memplan.capabilities.shapes.search.covering import fewest
-from memplan.capabilities.shapes.search.stacking import order_for_any_sizes
+from memplan.capabilities.shapes.search.stacking import order_for_any_sizes, peaks
+from memplan.capabilities.shapes.search.values import improved
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.planner.symbols.comparing import samples
@@ -53,6 +54,18 @@ def test_an_overlap_and_a_wrong_peak_are_found() -> None:
     for change in ({"which": (0,) * len(first.which)}, {"last": ()}, {"order": first.order[::-1]}):
         programs = (first.model_copy(update=change), *found.programs[1:])
         assert not verify_programs(problem, found.model_copy(update={"programs": programs}), points).is_valid
+
+
+def test_an_order_is_improved_for_several_values_at_once() -> None:
+    sized = compiled(SymbolicProblem.model_validate(json.loads((FOLDER / "llama_4l.json").read_bytes())))
+    points = samples(sized.space, 8)
+    sizes, least = sized.sizes(points), sized.least(points)
+    bound = sized.demand(sizes, least)
+    start = tuple(range(sized.count))
+    order = improved(sized, start, (sizes, least, bound), 0.002, 1)
+    worst = [float((peaks(sized, each, sizes, least) / bound).max()) for each in (start, order)]
+    assert sorted(order) == list(start)
+    assert 1 <= worst[1] < worst[0]
 
 
 def test_an_order_for_any_sizes_is_found_where_there_is_one() -> None:
