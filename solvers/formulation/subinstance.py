@@ -55,25 +55,6 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
     return Instance(**columns)
 
 
-def whole(instance: Instance, kept: Bool) -> Bool:
-    """Return True for the buffers kept, each rigid group as soon as one of its members is."""
-    some = np.zeros(len(instance), dtype=np.bool_)
-    some[instance.anchor[kept]] = True
-    grown: Bool = some[instance.anchor]
-    return grown
-
-
-def alive_with(instance: Instance, which: Bool) -> Bool:
-    """Return True for the buffers that share a live set with a buffer of `which`, and for these."""
-    lives = which[instance.lifetime_buffer]
-    size = instance.n_live_sets + 1
-    change = np.bincount(instance.start[lives], minlength=size) - np.bincount(instance.end[lives], minlength=size)
-    met = np.concatenate(([0], np.cumsum(np.cumsum(change)[:-1] > 0)))
-    found = np.array(which)  # some of which may have no lifetime
-    found[instance.lifetime_buffer[met[instance.end] > met[instance.start]]] = True
-    return found
-
-
 def _among(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
     """Return symmetric adjacency lists of those that have a position, in terms of positions."""
     lifetime_buffer, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]

@@ -14,11 +14,12 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import COLUMNS, CONSTRAINTS, PLAIN, Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.formulation.subinstance import identical, part_of, whole
+from memplan.solvers.formulation.subinstance import identical, part_of
 from memplan.solvers.packing.packer import Packer
 from tests.support import constrained_problems
 from tests.support.constrained_problems import constrained_problem, with_clearances
 from tests.support.random_problems import random_problem
+from tests.support.rigid_groups import whole
 
 ALL = frozenset((*constrained_problems.CONSTRAINTS, *constrained_problems.OTHERS))
 PROBLEMS = [

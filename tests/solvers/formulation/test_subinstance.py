@@ -5,11 +5,11 @@ import pytest
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import column
-from memplan.planner.model.problem import Problem
-from memplan.solvers.formulation.subinstance import alive_with, part_of, whole
+from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.packer import Packer
 from tests.support.constrained_problems import CONSTRAINTS, broken_rules, conflict, constrained_problem
 from tests.support.random_problems import random_problem
+from tests.support.rigid_groups import whole
 
 MIXES = [frozenset[str](), frozenset({"holes"}), frozenset({"conflicts", "holes", "pools", "alignment", "pins"})]
 
@@ -51,21 +51,3 @@ def test_what_lies_in_a_part_breaks_the_rules_of_the_part_where_it_breaks_those_
     soft = [pair for pair in instance.soft_pairs.tolist() if kept[pair].all()]
     assert chosen[part.soft_pairs].tolist() == soft
     assert "together" not in part.features
-
-
-def test_a_rigid_group_is_whole_when_one_of_its_members_is_kept() -> None:
-    rows: list[dict[str, object]] = [{"id": k, "size": 1} for k in range(4)]
-    rows[2]["relative"] = {"to": 0, "offset": 3}
-    instance = compile_problem(Problem.model_validate({"buffers": rows}))
-    assert whole(instance, np.array([False, False, True, False])).tolist() == [True, False, True, False]
-    assert whole(instance, np.array([False, True, False, False])).tolist() == [False, True, False, False]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_alive_with_some_are_the_buffers_of_a_common_live_set(seed: int) -> None:
-    instance = compile_problem(random_problem(seed, 30, MIXES[1]))
-    which = np.random.default_rng(seed).random(30) < 0.1
-    chosen = np.flatnonzero(which).tolist()
-    assert alive_with(instance, which).tolist() == [
-        which[i] or any(conflict(instance, i, j) for j in chosen) for i in range(len(instance))
-    ]
