@@ -149,7 +149,8 @@ class Compiler {
     made.start.size = made.end.size = m;
     const auto sort_by = [m](const Array<u32> &rows, const Array<i64> &times) {
       std::iota(rows.data, rows.data + m, 0U);
-      std::sort(rows.data, rows.data + m, [&](u32 a, u32 b) { return times.data[a] < times.data[b]; });
+      const auto is_before = [&](u32 a, u32 b) { return times.data[a] < times.data[b]; };
+      if (!std::is_sorted(rows.data, rows.data + m, is_before)) std::sort(rows.data, rows.data + m, is_before);
     };
     sort_by(starts, begins);
     is_over();
@@ -170,7 +171,7 @@ class Compiler {
   void list_pairs(OnePool &made) {
     const i64 count = static_cast<i64>(problem_.pair_count);
     made.pair = arena_.array<i64>(2 * count);
-    if (arena_.has_failed) return;
+    if (arena_.has_failed || count == 0) return;
     const auto ends_of = [&](i64 row, i64 &i, i64 &j) {
       i = position_[static_cast<i64>(problem_.pairs[row].first)], j = position_[static_cast<i64>(problem_.pairs[row].second)];
       return i != kAbsent && j != kAbsent;

@@ -80,8 +80,8 @@ class Plan {
       if (best_.is_infeasible || stop_.is_over() || arena.has_failed) return;
     }
     const i64 lifetimes = std::max(instance.n, instance.start.size);
-    const i64 ceiling = ceiling_of(instance);
     is_open_ = problem_.price_count == 0 && *std::max_element(instance.page.begin(), instance.page.end()) == 0;
+    const i64 ceiling = is_open_ ? 0 : ceiling_of(instance);
     i64 borders = 0;
     for (i64 i = 0; i < instance.n && borders <= kMostBorders; ++i)
       borders += instance.page[i] > 0 ? ceiling / instance.page[i] : 0;

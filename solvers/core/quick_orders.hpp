@@ -12,11 +12,10 @@ namespace memplan::quick {
 enum Trait : int { kNoTrait, kSize, kLife, kArea, kConflicts, kPressure, kTraits };
 enum Within : int { kByStart, kByEnd, kByLife, kBySize, kWithins };
 
-// The largest product of two traits first, the first one to a power, the second one as it is or its root, in bands
-// where there is a base; then by another trait. See `Rule` in orders.py.
+// The largest product of two traits first, the second one as it is or its root, in bands where there is a base; then by
+// another trait. The pressure is to the power of 16. See `Rule` in orders.py.
 struct Rule {
   Trait one;
-  int power;
   Trait two;
   bool is_root;
   Within within;
@@ -27,30 +26,30 @@ struct Rule {
 
 // Those of `RULES` in orders.py.
 inline constexpr Rule kRules[] = {
-    {kPressure, 16, kSize, false, kByStart, 2, false, false},
-    {kPressure, 16, kArea, false, kByStart, 1.5, false, false},
-    {kSize, 1, kNoTrait, false, kByLife, 0, true, false},
-    {kSize, 1, kConflicts, true, kByEnd, 2, false, false},
-    {kSize, 1, kNoTrait, false, kByLife, 4, true, true},
-    {kSize, 1, kConflicts, true, kByLife, 2, true, false},
-    {kSize, 1, kLife, true, kByLife, 1.5, true, false},
-    {kSize, 1, kNoTrait, false, kByStart, 8, false, false},
-    {kNoTrait, 0, kNoTrait, false, kByEnd, 0, false, false},
-    {kArea, 1, kNoTrait, false, kBySize, 2, true, false},
-    {kSize, 1, kConflicts, false, kByStart, 8, true, false},
-    {kSize, 1, kConflicts, false, kByEnd, 8, true, false},
-    {kNoTrait, 0, kNoTrait, false, kByStart, 0, false, false},
-    {kConflicts, 1, kNoTrait, false, kByEnd, 8, true, true},
-    {kConflicts, 1, kNoTrait, false, kByStart, 8, true, false},
-    {kPressure, 16, kSize, false, kByEnd, 2, false, false},
-    {kSize, 1, kNoTrait, false, kByStart, 0, true, false},
-    {kSize, 1, kNoTrait, false, kByEnd, 0, false, false},
-    {kArea, 1, kNoTrait, false, kBySize, 0, false, false},
-    {kArea, 1, kNoTrait, false, kByLife, 8, true, true},
-    {kConflicts, 1, kNoTrait, false, kBySize, 0, false, false},
-    {kSize, 1, kConflicts, false, kByEnd, 1.25, false, false},
-    {kLife, 1, kNoTrait, false, kBySize, 0, false, true},
-    {kSize, 1, kNoTrait, false, kByStart, 8, false, true},
+    {kPressure, kSize, false, kByStart, 2, false, false},
+    {kPressure, kArea, false, kByStart, 1.5, false, false},
+    {kSize, kNoTrait, false, kByLife, 0, true, false},
+    {kSize, kConflicts, true, kByEnd, 2, false, false},
+    {kSize, kNoTrait, false, kByLife, 4, true, true},
+    {kSize, kConflicts, true, kByLife, 2, true, false},
+    {kSize, kLife, true, kByLife, 1.5, true, false},
+    {kSize, kNoTrait, false, kByStart, 8, false, false},
+    {kNoTrait, kNoTrait, false, kByEnd, 0, false, false},
+    {kArea, kNoTrait, false, kBySize, 2, true, false},
+    {kSize, kConflicts, false, kByStart, 8, true, false},
+    {kSize, kConflicts, false, kByEnd, 8, true, false},
+    {kNoTrait, kNoTrait, false, kByStart, 0, false, false},
+    {kConflicts, kNoTrait, false, kByEnd, 8, true, true},
+    {kConflicts, kNoTrait, false, kByStart, 8, true, false},
+    {kPressure, kSize, false, kByEnd, 2, false, false},
+    {kSize, kNoTrait, false, kByStart, 0, true, false},
+    {kSize, kNoTrait, false, kByEnd, 0, false, false},
+    {kArea, kNoTrait, false, kBySize, 0, false, false},
+    {kArea, kNoTrait, false, kByLife, 8, true, true},
+    {kConflicts, kNoTrait, false, kBySize, 0, false, false},
+    {kSize, kConflicts, false, kByEnd, 1.25, false, false},
+    {kLife, kNoTrait, false, kBySize, 0, false, true},
+    {kSize, kNoTrait, false, kByStart, 8, false, true},
 };
 inline constexpr int kRuleCount = sizeof kRules / sizeof kRules[0];
 
@@ -82,7 +81,14 @@ class QuickOrders {
     edges_ = arena.uncleared<double>(kEdges).data;
     order_ = arena.uncleared<u32>((2 + kWithins) * n_).data;
     at_ = arena.uncleared<i64>(n_).data;
-    placed_ = arena.uncleared<Placed>(n_).data;
+    while (sets_ >> shift_ >= kSpells) ++shift_;
+    first_[1] = n_;
+    for (i64 i = 0; i < n_; ++i)
+      for (i64 s = task_.start[i] >> shift_; s <= (task_.end[i] - 1) >> shift_; ++s) ++first_[s + 2];
+    for (int row = 1; row <= kSpells; ++row) first_[row + 1] += first_[row];
+    has_spells_ = n_ >= kFewBuffers && first_[kSpells + 1] < kMostRows * n_;
+    placed_ = arena.uncleared<Placed>(has_spells_ ? first_[kSpells + 1] : n_).data;
+    spread_ = arena.uncleared<i64>(sets_ + 2).data;
     spare_ = order_ + n_, within_ = order_ + 2 * n_;
   }
 
@@ -122,18 +128,20 @@ class QuickOrders {
 
  private:
   static constexpr i64 kEdges = 8192;  // more borders of bands than there can be between two numbers
-  static constexpr i64 kPollWork = 1 << 17;
+  static constexpr i64 kPollWork = 1 << 17, kSpells = 16, kFewBuffers = 48, kMostRows = 4;
   struct Placed {
-    i64 low, high, start, end;
+    i64 low, high;
+    u32 start, end;
   };
   const OrderTask &task_;
   const i64 n_, sets_;
   i64 *load_, *begun_, *over_, *at_;
   double *traits_, *key_, *edges_;
   u32 *order_, *spare_, *within_;
-  Placed *placed_;  // by offset
+  Placed *placed_;  // by offset: all, then, if they are many with short lives, those alive in each of some spells
+  i64 *spread_, shift_ = 0, first_[kSpells + 2] = {}, over_of_[kSpells + 1];
   bool has_within_[kWithins] = {};
-  bool is_aligned_ = false;
+  bool is_aligned_ = false, has_spells_ = false;
   i64 peak_set_ = 0, peak_ = kMost;
 
   double &trait(Trait which, i64 i) const { return traits_[which * n_ + i]; }
@@ -163,7 +171,9 @@ class QuickOrders {
       trait(kSize, i) = static_cast<double>(size[i]), trait(kLife, i) = life;
       trait(kArea, i) = static_cast<double>(size[i]) * life;
       trait(kConflicts, i) = static_cast<double>(begun_[end[i]] - over_[start[i]] - 1);
-      trait(kPressure, i) = static_cast<double>(height) / largest;
+      double pressure = 1.0;
+      for (int k = 0; k < 16; ++k) pressure = pressure * (static_cast<double>(height) / largest);
+      trait(kPressure, i) = pressure;
     }
     return true;
   }
@@ -191,29 +201,34 @@ class QuickOrders {
   // first, else the first ones.
   void order_within(Within within) {
     for (i64 i = 0; i < n_; ++i) order_[i] = static_cast<u32>(i);
-    if (within == kByStart || within == kByEnd) {
-      std::copy(traits_ + kLife * n_, traits_ + (kLife + 1) * n_, key_);
+    const i64 *start = task_.start.data, *end = task_.end.data;
+    if (within == kByStart || within == kByEnd) sort_by_time([=](u32 i) { return end[i] - start[i]; });
+    if (within == kByStart) sort_by_time([=](u32 i) { return start[i]; });
+    if (within == kByEnd) sort_by_time([=, this](u32 i) { return sets_ - end[i]; });
+    if (within == kByLife) sort_by_time([=, this](u32 i) { return sets_ - (end[i] - start[i]); });
+    if (within == kBySize) {
+      for (i64 i = 0; i < n_; ++i) key_[i] = -trait(kSize, i);
       sort();
     }
-    for (i64 i = 0; i < n_; ++i) {
-      if (within == kByStart)
-        key_[i] = static_cast<double>(task_.start[i]);
-      else if (within == kByEnd)
-        key_[i] = -static_cast<double>(task_.end[i]);
-      else
-        key_[i] = -trait(within == kByLife ? kLife : kSize, i);
-    }
-    sort();
     std::copy(order_, order_ + n_, within_ + within * n_);
     has_within_[within] = true;
+  }
+
+  // Sort buffers by a number of live sets, the least first, equal ones as they were.
+  template <class Time>
+  void sort_by_time(Time &&time) {
+    std::fill(spread_, spread_ + sets_ + 2, 0);
+    for (i64 x = 0; x < n_; ++x) ++spread_[time(order_[x]) + 1];
+    for (i64 t = 0; t <= sets_; ++t) spread_[t + 1] += spread_[t];
+    for (i64 x = 0; x < n_; ++x) spare_[spread_[time(order_[x])]++] = order_[x];
+    std::swap(order_, spare_);
   }
 
   // What a rule sorts by: the product of its traits, the largest first, or the number of its band.
   void find_keys(const Rule &rule) {
     double largest = 0.0, lowest = -1.0;
     for (i64 i = 0; i < n_; ++i) {
-      double value = 1.0;
-      for (int k = 0; k < rule.power; ++k) value = value * trait(rule.one, i);
+      double value = trait(rule.one, i);
       if (rule.two != kNoTrait) value = value * (rule.is_root ? std::sqrt(trait(rule.two, i)) : trait(rule.two, i));
       key_[i] = -value;
       largest = std::max(largest, value);
@@ -225,43 +240,17 @@ class QuickOrders {
     for (; lowest > 0 && edges_[count - 1] > lowest && count < kEdges; ++count)
       edges_[count] = edges_[count - 1] / rule.base;
     for (i64 i = 0; i < n_; ++i) {
-      const double value = -key_[i];
-      i64 low = 0, high = count;  // how many edges are not below the value
-      while (low < high) {
-        const i64 middle = (low + high) >> 1;
-        if (edges_[middle] >= value)
-          low = middle + 1;
-        else
-          high = middle;
-      }
-      key_[i] = static_cast<double>(low);
+      const auto is_not_below = [value = -key_[i]](double edge) { return edge >= value; };
+      key_[i] = static_cast<double>(std::partition_point(edges_, edges_ + count, is_not_below) - edges_);
     }
   }
 
-  // Sort buffers by their keys, the least first, those with equal keys as they were: short runs, then merged.
+  // Sort buffers by their keys, the least first, those with equal keys as they were.
   void sort() {
-    i64 run = 8;
-    for (i64 low = 0; low < n_; low += run)
-      for (i64 k = low + 1; k < std::min(low + run, n_); ++k) {
-        const u32 i = order_[k];
-        const double key = key_[i];
-        i64 j = k;
-        for (; j > low && key_[order_[j - 1]] > key; --j) order_[j] = order_[j - 1];
-        order_[j] = i;
-      }
-    for (; run < n_; run *= 2) {
-      for (i64 low = 0; low < n_; low += 2 * run) {
-        const i64 middle = std::min(low + run, n_), high = std::min(low + 2 * run, n_);
-        if (middle == high || key_[order_[middle - 1]] <= key_[order_[middle]]) {  // in order already
-          std::copy(order_ + low, order_ + high, spare_ + low);
-          continue;
-        }
-        i64 a = low, b = middle;
-        for (i64 k = low; k < high; ++k)
-          spare_[k] = b >= high || (a < middle && key_[order_[a]] <= key_[order_[b]]) ? order_[a++] : order_[b++];
-      }
-      std::copy(spare_, spare_ + n_, order_);
-    }
+    for (i64 x = 0; x < n_; ++x) spare_[order_[x]] = static_cast<u32>(x);
+    std::sort(order_, order_ + n_, [key = key_, was = spare_](u32 a, u32 b) {
+      return key[a] < key[b] || (key[a] == key[b] && was[a] < was[b]);
+    });
   }
 
   // Place the buffers of the order, first fit or best fit; return the largest end, ABSENT where one would pass the
@@ -269,11 +258,13 @@ class QuickOrders {
   template <bool kIsAligned, class IsOver>
   i64 fit(i64 limit, bool is_best_fit, IsOver &&is_over) {
     i64 peak = 0, work = 0;
-    for (i64 count = 0; count < n_; ++count) {
-      const i64 i = order_[count], size = task_.size[i], start = task_.start[i], end = task_.end[i];
-      const i64 stride = kIsAligned ? task_.stride[i] : 1;
+    std::copy(first_, first_ + kSpells + 1, over_of_);
+    for (i64 x = 0; x < n_; ++x) {
+      const i64 i = order_[x], size = task_.size[i], start = task_.start[i], end = task_.end[i];
+      const i64 stride = kIsAligned ? task_.stride[i] : 1, spell = start >> shift_, last = (end - 1) >> shift_;
+      const i64 row = spell == last && has_spells_ ? 1 + spell : 0;
       i64 here = 0, best = kAbsent, least = kMost;
-      for (i64 k = 0; k < count; ++k) {
+      for (i64 k = first_[row]; k < over_of_[row]; ++k) {
         const Placed &other = placed_[k];
         if (other.end <= start || other.start >= end || other.high <= here) continue;
         if (other.low >= here + size && other.low - here < least) {
@@ -287,15 +278,23 @@ class QuickOrders {
       if (best > limit - size) return kAbsent;
       at_[i] = best;
       peak = std::max(peak, best + size);
-      i64 space = count;
-      for (; space > 0 && placed_[space - 1].low > best; --space) placed_[space] = placed_[space - 1];
-      placed_[space] = {best, best + size, start, end};
-      if ((work += count) > kPollWork) {
+      const Placed mine{best, best + size, static_cast<u32>(start), static_cast<u32>(end)};
+      insert(0, mine);
+      for (i64 s = spell; s <= last && has_spells_; ++s) insert(1 + s, mine);
+      if ((work += x) > kPollWork) {
         work = 0;
         if (is_over()) return kAbsent;
       }
     }
     return peak;
+  }
+
+  void insert(i64 row, const Placed &mine) {
+    Placed *over = placed_ + over_of_[row]++;
+    Placed *space = std::upper_bound(placed_ + first_[row], over, mine.low,
+                                     [](i64 low, const Placed &other) { return low < other.low; });
+    std::copy_backward(space, over, over + 1);
+    *space = mine;
   }
 };
 
