@@ -199,7 +199,12 @@ def test_s3_12_groups_of_operations_are_proposed_by_what_they_are(http: Http) ->
 
 
 def test_s3_13_a_study_over_what_a_compiler_writer_varies(http: Http) -> None:
-    sweep = {"longest": [2, 5], "rolling": [True, False], "orders": ["given", "depth-first"], "stripe": [1, "6x6"]}
+    sweep: dict[str, list[Any]] = {
+        "longest": [2, 5],
+        "rolling": [True, False],
+        "orders": ["given", "depth-first"],
+        "stripe": [1, "6x6"],
+    }
     graph = five_operations()
     answer = asked(http, graph, sweep=sweep)
     assert [tuple(row["values"].values()) for row in answer["swept"]] == list(product(*sweep.values()))
