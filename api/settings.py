@@ -73,6 +73,7 @@ class Settings(BaseSettings):
     processes: int = Field(default_factory=_processors, ge=1, le=1024)
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)
     solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+    threads: int | None = Field(default=None, ge=1)
     worker_memory_bytes: int | None = Field(default=None, ge=_LEAST_WORKER_BYTES)
 
     # Limits

@@ -49,7 +49,7 @@ _METAVARS = {
 PANELS = {
     "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "order", "inclusive"),
     "Search": (
-        *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile"),
+        *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile", "threads"),
         *("keep", "least", "plans"),
     ),
     "Output": (*("output", "outputs", "display", "save_plan", "save_baseline", "quiet"),),
@@ -189,6 +189,10 @@ SERVER = flag(
     metavar="URL",
     envvar="MEMPLAN_SERVER",
     help="Let this service answer; MEMPLAN_KEY is for its key.",
+)
+# Taken before all else, see `memplan.api.cli.main`, so that it holds for every command.
+THREADS = flag(
+    "threads", int | None, None, min=1, help="At most so many threads, engines among them. [MEMPLAN_THREADS]"
 )
 SAVE_PLAN = flag("save_plan", str | None, None, metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")
 SAVE_BASELINE = flag(

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import typer
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flags import BROWSER, QUIET, SERVER, TABLE, flag, flags_of, options_given
+from memplan.api.cli.flags import BROWSER, QUIET, SERVER, TABLE, THREADS, flag, flags_of, options_given
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
 from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, run_in_thread, seconds_left
 from memplan.api.cli.streams import (
@@ -174,7 +174,7 @@ def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtra
         *flags_of(capability.options),
         *(row for each in files if each.reading is not None for row in flags_of(each.reading)),
         flag(*("display", str | None, None, "--format"), metavar=f"{'|'.join(extras.formats)}|FIELDS", help=_FORMAT),
-        *(*extras.flags, SERVER, QUIET),
+        *(*extras.flags, SERVER, THREADS, QUIET),
     ]
     # A flag of a command's own comes after one of the same name, and wins.
     unique = tuple({parameter.name: parameter for parameter in parameters}.values())

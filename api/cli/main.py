@@ -6,13 +6,16 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from memplan.api.cli.running import FAULT, WRONG_INPUT, Interrupted, quiet_interrupts
+from memplan.solvers.processes.threads import SETTING, most_threads
 
 _EXTRAS = {"serve": "server", "keys": "server", "worker": "server"}
 """The extras of commands that need more than one package."""
+_OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""What says it to libraries, which look when they are imported."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,6 +62,26 @@ def _run(arguments: Sequence[str] | None) -> int:
     return _command(given)
 
 
+@contextmanager
+def _within_threads(given: list[str]) -> Iterator[list[str]]:
+    """Give a command line without --threads, which every command takes, and meanwhile set what it says."""
+    k = next((k for k, word in enumerate(given) if word.partition("=")[0] == "--threads"), len(given))
+    taken = given[k : k + 1] if "=" in "".join(given[k : k + 1]) else given[k : k + 2]
+    number = taken[-1].rpartition("=")[2] if taken else ""
+    before = dict(os.environ)
+    try:
+        if number.isascii() and number.isdecimal() and int(number) > 0:  # else the command says what is wrong
+            os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]
+        if (most := most_threads()) is not None:
+            for name in _OF_LIBRARIES:
+                os.environ.setdefault(name, str(most))
+        yield given
+    finally:
+        for name in (SETTING, *_OF_LIBRARIES):
+            os.environ.pop(name, None)
+            os.environ.update({name: before[name]} if name in before else {})
+
+
 def _full(error: OSError) -> int:
     """Say that a standard stream takes no more, and return the exit status."""
     from memplan.api.cli.streams import say
@@ -83,10 +106,11 @@ def _command(given: list[str]) -> int:
             from memplan.api.cli.usage import refuse_repeated
 
             refuse_repeated(given[0], flags)
-        command = runnable(given)
-        gc.freeze()
-        gc.enable()
-        return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
+        with _within_threads(given) as rest:
+            command = runnable(rest)
+            gc.freeze()
+            gc.enable()
+            return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:
         # Imported here: most command lines are right.
         from memplan.api.cli.usage import hints

@@ -6,7 +6,6 @@ enters as a limit to stay below, and where a goal is minimised as a hint, too.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -22,6 +21,7 @@ from memplan.solvers.cp_sat.model import CpSatQuestion, build
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.offset_ranges import horizon
 from memplan.solvers.packing.place import drop
+from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
@@ -88,7 +88,7 @@ class CpSatEngine:
         if not self.search.deterministic:
             parameters.max_time_in_seconds = min(_PATIENCE * work, self.search.remaining_s)
         is_wide = question.is_minimised and not self.search.deterministic
-        parameters.num_workers = (os.cpu_count() or 1) if is_wide else 1
+        parameters.num_workers = threads_of_one() if is_wide else 1
         if len(self.instance.conflict) == 0:
             parameters.merge_no_overlap_work_limit = 0.0  # live sets are maximal as they are; looking takes seconds
         if question.has_fixed_search:

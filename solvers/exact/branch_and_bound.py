@@ -6,7 +6,6 @@ from them. Here threads take turns of it, and offer their plans and bounds.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import weakref
@@ -24,6 +23,7 @@ from memplan.solvers.core.tables import Reference
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
+from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
@@ -62,7 +62,7 @@ def solve(instance: Instance, search: Search) -> None:
     thread.run_nodes(ALONE_NODES - thread.nodes)
     if search.is_over or thread.is_done:
         return
-    every_thread = [thread, *(SearchThread(parts, number) for number in range(1, os.cpu_count() or 1))]
+    every_thread = [thread, *(SearchThread(parts, number) for number in range(1, threads_of_one()))]
     with ThreadPoolExecutor(len(every_thread), thread_name_prefix=NAME) as executor:
         for done in [executor.submit(each.run_nodes, ENDLESS) for each in every_thread]:
             done.result()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,6 +17,7 @@ from memplan.solvers.packing import sharing_decisions
 from memplan.solvers.packing.orders import COST_MIXES, MIXES, Traits, random_order
 from memplan.solvers.packing.packer import Packer, work
 from memplan.solvers.packing.place import place
+from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
 
 _TURN = 4
@@ -33,7 +33,7 @@ _LARGEST_OF_SEVERAL = 2_000_000
 def solve(instance: Instance, search: Search) -> None:
     """Offer better and better plans until the search is over, the work is done or nothing seems left to gain."""
     is_alone = LARGE < len(instance) <= _LARGEST_OF_SEVERAL and not search.deterministic
-    threads = (os.cpu_count() or 1) if is_alone else 1
+    threads = threads_of_one() if is_alone else 1
     with ThreadPoolExecutor(threads, thread_name_prefix="local-search") as executor:
         for done in [executor.submit(_improve, instance, search, k) for k in range(threads)]:
             done.result()

@@ -18,6 +18,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
+from memplan.solvers.processes.threads import solvers_beside
 from memplan.solvers.search.incumbent import Search
 
 PORTFOLIO = (
@@ -127,7 +128,7 @@ def run(instance: Instance, search: Search, wanted: list[list[SolverRow]]) -> li
 
 def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
     """Run the solvers of a stage; the first has a head start, which settles most of what it can settle at all."""
-    with ThreadPoolExecutor(len(stage), thread_name_prefix="memplan-stage") as pool:
+    with ThreadPoolExecutor(solvers_beside(len(stage)), thread_name_prefix="memplan-stage") as pool:
         head_start_s = _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance)
         running = [pool.submit(_run, stage[0], instance, search, failures)]
         wait(running, timeout=0 if stage[0].is_isolated else head_start_s)

@@ -6,7 +6,6 @@ time is over. Without a clock, nodes, steps and pivots are counted instead.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from memplan.solvers.prices.core.walk import Walk, walk
 from memplan.solvers.prices.cuts import MOST_PAIRS, cut_bounds
 from memplan.solvers.prices.few_places import least_price_of
 from memplan.solvers.prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets
+from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
 
 NAME = "prices"
@@ -228,7 +228,7 @@ class _PriceSearch:
     def _walk(self, one: _OpenPiece, steps: int) -> None:
         """Walk from the best plan of a piece, cooling down over so many steps; large ones by a thread a processor."""
         is_alone = self.search.deterministic or len(one.piece.pairs) <= MOST_PAIRS
-        threads = 1 if is_alone else (os.cpu_count() or 1)
+        threads = 1 if is_alone else threads_of_one()
         price = _WORK_PER_STEP + _WORK_PER_PAIR * len(one.piece.pairs) / len(one.piece)
         if self.search.deterministic:
             steps = max(1, int(min(steps, self.work_left / price)))  # what is left may not pay for one

@@ -9,10 +9,12 @@ import ctypes
 import os
 import sys
 
+from memplan.solvers.processes.threads import SETTING
+
 _NEEDED = frozenset(
     {
         *("PATH", "HOME", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT"),
-        *("LD_LIBRARY_PATH", "VIRTUAL_ENV"),
+        *("LD_LIBRARY_PATH", "VIRTUAL_ENV", SETTING),
     }
 )
 _NEEDED_PREFIXES = ("LC_", "PYTHON", "MALLOC_", "OMP_", "OPENBLAS_", "MKL_", "DASK_", "COV")

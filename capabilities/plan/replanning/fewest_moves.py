@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from memplan.solvers.cp_sat.boxes import (
 )
 from memplan.solvers.cp_sat.model import offsets_are_legal
 from memplan.solvers.heuristics.ejection import Places
+from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.meanwhile import meanwhile
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def fewest_moves(
         solver.parameters.num_workers = 1
         solver.parameters.max_deterministic_time = _WORK_PER_S * limit.seconds
     else:
-        solver.parameters.num_workers = os.cpu_count() or 1
+        solver.parameters.num_workers = threads_of_one()
         solver.parameters.max_time_in_seconds = max(0.01, limit.seconds)
 
     with meanwhile(lambda: solver.stop_search() if flag[0] else None, _LOOK_EVERY_S, "memplan-flag"):
