@@ -15,7 +15,7 @@ from os import PathLike
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.did_you_mean import did_you_mean, meant_number
+from memplan.planner.errors.did_you_mean import did_you_mean, meant_number, unknown_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -53,7 +53,10 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
             bound = signature.bind(*given, **named)
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            hint = did_you_mean(wrong, [*signature.parameters, *fields]) or f": {_call(function, is_full=not wrong)}"
+            hint = did_you_mean(wrong, [*signature.parameters, *fields])
+            if not hint and wrong and fields:
+                hint = unknown_option(wrong, fields).removeprefix("is not a known field")
+            hint = hint or f": {_call(function, is_full=not wrong)}"
             raise OptionError(f"{function.__name__}: {error}{hint}") from None
         wrong_ones = {
             name: value
@@ -165,7 +168,8 @@ def _got(value: object) -> str:
     if isinstance(value, (str, int, float, list, dict, tuple, type(None))):
         text = value.removesuffix("s").removesuffix("ec") if isinstance(value, str) else value
         return f"{shown(value)}{meant_number(text)}"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[str, tuple[type, ...]]) -> str:

@@ -141,7 +141,9 @@ def _replace(target: Path, data: bytes) -> None:
         if target.exists():
             shutil.copymode(target, part)
         part.replace(target)
-    except OSError:
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and target.parent.is_dir():
+            raise OSError(errno.EPERM, "no file can be made in that folder") from error
         part.unlink(missing_ok=True)
         raise
 
@@ -183,4 +185,6 @@ def named(name: str | None, path: str | None = None) -> Iterator[None]:
             raise
         file = shlex.quote(path or name)
         told = (_OF_FILE.sub(lambda found: f"{found[1]} {file}", sentence) for sentence in error.sentences)
-        raise type(error)(*(f"{name}: {sentence}" for sentence in told)) from error
+        # A size that was given beside the file is no fault of it.
+        of_file = (sentence if sentence.startswith("capacity:") else f"{name}: {sentence}" for sentence in told)
+        raise type(error)(*of_file) from error

@@ -192,7 +192,12 @@ SERVER = flag(
 )
 # Taken before all else, see `memplan.api.cli.main`, so that it holds for every command.
 THREADS = flag(
-    "threads", int | None, None, min=1, help="At most so many threads, engines among them. [MEMPLAN_THREADS]"
+    "threads",
+    int | None,
+    None,
+    min=1,
+    metavar="N",
+    help="At most so many threads, engines among them. [MEMPLAN_THREADS]",
 )
 SAVE_PLAN = flag("save_plan", str | None, None, metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")
 SAVE_BASELINE = flag(

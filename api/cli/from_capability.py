@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ _GRACE_S = 0.25
 _WRITING_S = 0.2
 """The seconds after its limit when a command without an answer is ended; those that its files have after that."""
 _WRITTEN = "what is written with the answer"
+_OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
+"""The suffixes of files that a plan becomes by another command."""
 EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 
 
@@ -314,7 +317,9 @@ def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
     for path in outputs:
         if (extras.forms or extras.beside) and suffix_of(path) not in suffixes and not is_named:
             known = ", ".join(sorted(suffixes - {"", FOLDER}))
-            raise OptionError(f"output: must end in {known}, got {shown(path)}")
+            words = f"`memplan convert {given.get('problem')} plan.json -o {shlex.quote(path)}`"
+            way = f": {words} writes it of a plan" if suffix_of(path) in _OF_CONVERT and "problem" in given else ""
+            raise OptionError(f"output: must end in {known}, got {shown(path)}{way}")
         if path != STANDARD and os.path.realpath(path) in read:
             raise OptionError(f"output: must be another file than those that are read, got {path}")
         if suffix_of(path) in extras.needs_plans and given["server"] is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from memplan.api.cli.advice import flags_for
 from memplan.api.flag_names import dashed, spelled
-from memplan.capabilities import MODULES
+from memplan.capabilities import FORMER_NAMES, MODULES
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant
 from memplan.planner.systems import systems
@@ -32,6 +32,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
     message, command = error.format_message(), getattr(getattr(error, "ctx", None), "command", None)
     if message.startswith("No such command") and (Path(arguments[0]).exists() or "." in arguments[0]):
         yield f"did you mean `memplan {shlex.join(['plan', *arguments])}`?"
+    elif message.startswith("No such command") and arguments[0] in FORMER_NAMES:
+        yield f"did you mean `memplan {FORMER_NAMES[arguments[0]]}`?"
     elif (option := getattr(error, "option_name", None)) and message.startswith("No such option"):
         known = {flag for each in command.params for flag in each.opts} if command is not None else set()
         here = {f"--{name}": words for name, words in OPTIONS.items() if f"--{name}" in known}
@@ -61,8 +63,10 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
             yield f"`memplan plan {shlex.quote(arguments[1])} -o plan.json` writes a plan"
     elif getattr(error, "param", None) is not None and "did you mean" not in message:
         given = [word for flag, word in pairwise(arguments) if flag in error.param.opts]
-        if error.param.default is not None and given:
-            yield f"{error.param.opts[0]}: got {given[-1]}; left out, it is {error.param.default}"
+        if given:
+            default = error.param.default
+            about = getattr(error.param, "help", None) if default is None else f"left out, it is {default}"
+            yield f"{error.param.opts[0]}: got {given[-1]}; {about}"
     elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
         yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))
 

@@ -23,6 +23,7 @@ BODIES_HELD = 16
 _DRAIN_S = 1.0
 _URL_FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.IGNORECASE)
+_MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
 _HOW = f"`curl --json @FILE`; a table `curl -H 'content-type: {CSV}' --data-binary @FILE`, a model as {BYTES}"
 
 
@@ -93,11 +94,11 @@ async def read_body(request: Request, limit: int) -> bytes:
     share.key_id = caller_of(request).key_id
     try:
         if announced.isdecimal() and int(announced) > limit:
-            raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}")
+            raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}{_MORE}")
         async with asyncio.timeout(BODY_S):
             async for chunk in stream:
                 if len(body) + len(chunk) > limit:
-                    raise TooLargeError(f"body: must be at most {limit} bytes, got more")
+                    raise TooLargeError(f"body: must be at most {limit} bytes, got more{_MORE}")
                 share.take(len(chunk))
                 body += chunk
     except TimeoutError:

@@ -25,6 +25,7 @@ from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
+from memplan.capabilities import FORMER_NAMES
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, sentences, shown
@@ -130,13 +131,6 @@ def _about(sentence: str) -> str:
     return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _names()), "other")
 
 
-_OTHER_CALLS = {
-    "/v1/plan": "/v1/solve /v1/allocate /v1/optimize",
-    "/v1/explain": "/v1/repairs /v1/repair /v1/whatif /v1/what-if",
-    "/v1/verify": "/v1/validate",
-}
-
-
 async def _on_purpose(request: Request, error: Exception) -> Response:
     answer = refusal(request, error)
     assert answer is not None
@@ -170,7 +164,8 @@ async def _http(request: Request, error: Exception) -> Response:
         sentence = f"job: there is no {shown(job_id)}, or none that this key may see: it was forgotten, or never was"
     elif error.status_code == 404:
         asked = re.sub(r"^/(v\d+/)?", "/v1/", path)
-        near = did_you_mean(asked, known, _OTHER_CALLS) or did_you_mean(path, known)
+        former = FORMER_NAMES.get(asked.removeprefix("/v1/"), "").partition(" ")[0]
+        near = did_you_mean(f"/v1/{former}" if former else asked, known) or did_you_mean(path, known)
         sentence = f"path: nothing is at {told}{near or ' (GET /docs shows all calls)'}"
     return problem_details(error.status_code, (sentence,), dict(error.headers or {}))
 

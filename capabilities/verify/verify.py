@@ -166,10 +166,20 @@ def _peaks(
     return pools, BufferPlaces(**dict(zip(BufferPlaces.model_fields, columns, strict=True)))
 
 
+_LISTED = 5
+"""The violations of a plan of another problem that people see: they say less than that it is one."""
+
+
 def lines(found: Verdict) -> Iterator[str]:
     """Yield the lines for people, one a violation or finding; then what was checked, by what, and what was not."""
-    for violation in found.violations:
+    is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
+    if is_of_other:
+        yield "the plan is of another problem: its problem_hash is not that of this one"
+    listed = found.violations[:_LISTED] if is_of_other else found.violations
+    for violation in listed:
         yield f"{violation.rule}: {violation.message}"
+    if len(listed) < len(found.violations):
+        yield f"and {counted(len(found.violations) - len(listed), 'other violation')}"
     if found.violations and {each.rule for each in found.violations} in ({"unknown-pool"}, _OF_OTHER_POOLS):
         yield "the plan is in other pools: give --capacity, --pin and --reserve as it was made with"
     elif not found.valid:

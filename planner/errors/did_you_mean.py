@@ -124,9 +124,9 @@ _EXAMPLES = {
     "alias_of": "the id of the one that it lies in; left out, it has a place of its own",
 }
 """What the fields of rows are to be given."""
-_SIZE = re.compile(r"([0-9]{1,18})(?:\.0*)? ?([KMG]?)(i?)(B|b|bytes?|)", re.ASCII)
+_SIZE = re.compile(r"([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)", re.ASCII)
 _OTHER_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}", re.ASCII)
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
+_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 
 def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memplan.solvers.reference.tensors import Planner
 
 _MOST_NUMBER = 2**63
+_SHAPE = "must be a function plan(problem, time_limit_s)"
 EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
 
 
@@ -126,6 +127,8 @@ def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
         planner = getattr(import_module(module), function, None)
         if planner is None:
             return {"failed": f"must be a function of {module}, which has no {function}"}
+        if not callable(planner):
+            return {"failed": f"{_SHAPE}, got {shown(planner)}"}
         return {"placements": rows_of(problem, planner(problem, limit_s))}
     except InputError as error:
         return {"failed": str(error)}
@@ -133,9 +136,16 @@ def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
         if error.name not in {module, module.partition(".")[0]}:
             return {"failed": f"{module} imports {error.name}, which is not installed"}
         return {"failed": f"must be in a module that can be imported, got none named {module} in {Path.cwd()}"}
+    except TypeError as error:
+        is_called = error.__traceback__ is not None and error.__traceback__.tb_next is None
+        return {"failed": f"{_SHAPE}: {error}" if is_called else _said_of(error)}
     except Exception as error:  # noqa: BLE001 - the parent says what went wrong in the caller's own code
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        return {"failed": f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"}
+        return {"failed": _said_of(error)}
+
+
+def _said_of(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"
 
 
 if __name__ == "__main__":

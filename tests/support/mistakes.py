@@ -85,6 +85,15 @@ NEW = [
     ),
     *_of(
         "documents",
+        (
+            "<?xml version='1.0'?><buffers/>",
+            PLAN_J,
+            "p.json",
+            "XML",
+            "must be a file that is read",
+            "convert it to JSON",
+        ),
+        (row(size="64kb"), PLAN_J, "buffers[0].size", '"64kb"', "must be an integer", "did you mean 65536"),
         ('{"buffers": [{"id": "a"', PLAN_J, "p.json", "line 1 column", "must be JSON", "is it cut short?"),
         ("buffers:\n  - id: a", PLAN_J, "p.json", "YAML", "got YAML", "convert it to JSON"),
         ('[[buffers]]\nid = "a"', PLAN_J, "p.json", "TOML", "got TOML", "convert it to JSON"),
@@ -248,6 +257,34 @@ NEW = [
     ),
     *_of(
         "commands",
+        *(
+            (
+                "",
+                f"{old} two.json",
+                f"'{old}'",
+                old,
+                "No such command",
+                f"did you mean `memplan {now}`?",
+            )
+            for old, now in (("export", "convert"), ("deploy", "convert"), ("replan", "plan --keep"))
+        ),
+        ("", "audit two.json plan.json", "audit", "'audit'", "No such command", "`memplan verify --better`?"),
+        ("", "plan two.json -o a.c", "output", '"a.c"', "must end in", "`memplan convert two.json plan.json -o a.c`"),
+        ("", "plan two.json -o /proc/x.json", "/proc/x.json", "/proc/x", "no file can be made", "in that folder"),
+        (
+            "",
+            "plan two.json --solver os:getcwd",
+            "solver",
+            "os:getcwd",
+            "must be a function",
+            "plan(problem, time_limit",
+        ),
+        ("", "plan two.json --solver os:sep", "solver", 'got "/"', "must be a function", "plan(problem, time_limit_s)"),
+        ("", "plan two.json --threads zero", "--threads", "got zero", "a valid integer", "[MEMPLAN_THREADS]"),
+        ("", "plan two.json --views alias", "views", '"alias"', "for models only", "leave it out"),
+        ("", "check two.json", "check", "", "needs a budget or a baseline", "--budget 256KiB"),
+        ("", "check two.json --budget sram=64", "budget", '"sram"', "must name a pool", "--capacity sram=unlimited"),
+        ("", "plan two.json --capacity 64kib", "error: capacity", '"64kib"', "must be a size", "did you mean 64KiB?"),
         (
             "",
             "plan two.json two.csv",

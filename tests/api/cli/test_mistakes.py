@@ -78,6 +78,8 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
     (memplan.order, ["net.onnx"], {}, "net.onnx: no such file or directory"),
     (memplan.order_operations, ["net.onnx"], {}, "read it by memplan.read_graph(path)"),
     (memplan.plan, [TWO], {"time_limt_s": 2}, "'time_limt_s' (did you mean time_limit_s?)"),
+    (memplan.plan, [TWO], {"timeout": 2}, "'timeout' (did you mean time_limit_s?)"),
+    (memplan.check, [TWO], {}, "check: needs a budget or a baseline"),
     (memplan.plan, [TWO, memplan.PlanOptions()], {}, "(did you mean options=PlanOptions(...)?)"),
     (
         memplan.plan,

@@ -29,6 +29,7 @@ TITLES = {
 BUFFER = {"id": "a", "size": 8, "start": 0, "end": 1}
 PROBLEM = {"buffers": [BUFFER]}
 LATE = {"buffers": [*({**BUFFER, "id": i} for i in range(3)), {**BUFFER, "start": 7, "end": 5}]}
+MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
 
 
 def assert_problem(answer: httpx.Response, status: int, *sentences: str) -> None:
@@ -209,13 +210,13 @@ def test_an_unknown_media_type_is_told(server: Running, headers: Mapping[str, st
 
 def test_a_body_that_says_that_it_is_too_large_is_not_read(server: Running) -> None:
     answer = server.client.post("/v1/plan", content=b" " * 1_000_001)
-    assert_problem(answer, 413, "body: must be at most 1000000 bytes, got 1000001")
+    assert_problem(answer, 413, f"body: must be at most 1000000 bytes, got 1000001{MORE}")
 
 
 def test_a_body_that_turns_out_too_large_is_not_kept(server: Running) -> None:
     chunks = (b" " * 1000 for _ in range(1001))
     answer = server.client.post("/v1/verify", content=chunks)
-    assert_problem(answer, 413, "body: must be at most 1000000 bytes, got more")
+    assert_problem(answer, 413, f"body: must be at most 1000000 bytes, got more{MORE}")
 
 
 def test_many_pools_are_too_many(server: Running) -> None:
@@ -229,6 +230,8 @@ def test_many_pools_are_too_many(server: Running) -> None:
     ("path", "sentence"),
     [
         ("/plan", "path: nothing is at /plan (did you mean /v1/plan?)"),
+        ("/v1/deploy", "path: nothing is at /v1/deploy (did you mean /v1/convert?)"),
+        ("/v1/what-if", "path: nothing is at /v1/what-if (did you mean /v1/explain?)"),
         ("/v1/cascades", "path: nothing is at /v1/cascades (did you mean /v1/cascade?)"),
         ("/anything/else", "path: nothing is at /anything/else (GET /docs shows all calls)"),
         ("/v1/jobs/123", 'job: there is no "123", or none that this key may see: it was forgotten, or never was'),

@@ -166,3 +166,10 @@ def test_the_command_checks_the_file_as_it_was_given(tmp_path: Path, capfd: pyte
         lifetimes = "half-open" if more == ["--half-open"] else "closed"
         assert found["proved"].endswith(f"with {lifetimes} lifetimes")
     assert main(["verify", table, plan, "--certificate", proof, "--capacity", "30"]) == 3
+
+
+def test_that_a_plan_is_one_of_another_problem_comes_first_and_few_of_its_violations_follow() -> None:
+    many = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(40)]})
+    first, *others, last, _way = lines(verify(many, solve(ONE.model_copy(update={"pools": many.pools}))))
+    assert first == "the plan is of another problem: its problem_hash is not that of this one"
+    assert (len(others), last.startswith("and "), last.endswith(" other violations")) == (5, True, True)
