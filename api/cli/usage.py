@@ -65,8 +65,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         given = [word for flag, word in pairwise(arguments) if flag in error.param.opts]
         if given:
             default = error.param.default
-            about = getattr(error.param, "help", None) if default is None else f"left out, it is {default}"
-            yield f"{error.param.opts[0]}: got {given[-1]}; {about}"
+            way = str(getattr(error.param, "help", None)) if default is None else f"left out, it is {default}"
+            yield f"{error.param.opts[0]}: got {given[-1]}; {way}"
     elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
         yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))
 
