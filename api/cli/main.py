@@ -15,7 +15,7 @@ from memplan.solvers.processes.threads import SETTING, most_threads
 _EXTRAS = {"serve": "server", "keys": "server", "worker": "server"}
 """The extras of commands that need more than one package."""
 _OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""What says it to libraries, which look when they are imported."""
+"""The variables that say it to libraries, which look when they are imported."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
