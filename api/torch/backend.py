@@ -9,6 +9,7 @@ run again in the backward pass where what they make does not fit.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -17,7 +18,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memplan.api.torch.device import Size
-from memplan.api.torch.graphs import ModuleGraph, flops_of, graph_of, is_view
+from memplan.api.torch.graphs import ModuleGraph, flops_of, graph_of
+from memplan.api.torch.needs import bytes_of, gradient_bytes, inputs_of, maker_of, needed_beside, needed_by
 from memplan.api.torch.passes import reordered, with_clones, with_order
 from memplan.api.torch.tracing import interpreted
 from memplan.capabilities.capability import CapabilityOptions
@@ -25,7 +27,8 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.reading import validated
-from memplan.planner.errors import FormatError
+from memplan.capabilities.sizes import size_text
+from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.systems.torch.fx import values_of
 
@@ -40,7 +43,10 @@ _BUDGET = 0.5
 class BackendOptions(CapabilityOptions):
     """The options of the backend; a capacity is bytes, or a text such as 8GiB."""
 
-    capacity: Size | None = Field(None, description="Memory for parameters and activations of a training step.")
+    capacity: Size | None = Field(
+        None, description="Memory for parameters, gradients, also those of the step before, and all that a step makes."
+    )
+    over: Literal["raise", "warn"] = Field("raise", description="What happens where a graph needs more.")
     inner: Literal["inductor", "eager"] = Field("inductor", description="What runs the graphs.")
     time_limit_s: float = Field(_TIME_LIMIT_S, gt=0, le=3600, description="Seconds for each graph.")
 
@@ -48,7 +54,7 @@ class BackendOptions(CapabilityOptions):
 def memplan(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
     """Compile a graph of torch.fx for torch.compile; `options` are those of BackendOptions. Raises OptionError."""
     given = validated(BackendOptions, options or {})
-    partition = Partition(given.capacity, given.time_limit_s)
+    partition = Partition(given.capacity, given.time_limit_s, over=given.over)
     return (_by_inductor if given.inner == "inductor" else _by_eager)(module, inputs, partition)
 
 
@@ -56,11 +62,23 @@ def _by_eager(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
     from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, _: Any) -> Any:
-        return interpreted(_reordered(graph, partition.time_limit_s))
+        # With a capacity, the order is that of both passes.
+        is_ordered = partition.capacity is not None
+        return interpreted(graph if is_ordered else _reordered(graph, partition.time_limit_s))
 
-    return aot_autograd(fw_compiler=run, bw_compiler=run, inference_compiler=run, partition_fn=partition)(
-        module, inputs
-    )
+    def parted(joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
+        forward, backward = partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **others)
+        if partition.capacity is not None:
+            partition.refuse(needed_by(forward, backward, num_fwd_outputs))
+        return forward, backward
+
+    def infer(graph: Any, _: Any) -> Any:
+        found = _reordered(graph, partition.time_limit_s)
+        needed = needed_beside(found, None)
+        partition.refuse(None if needed is None else needed + bytes_of(inputs_of(found).values()))
+        return interpreted(found)
+
+    return aot_autograd(fw_compiler=run, bw_compiler=run, inference_compiler=infer, partition_fn=parted)(module, inputs)
 
 
 def _by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
@@ -74,7 +92,15 @@ def _by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> An
         def uuid(self) -> None:
             """Have no entry in the cache: how far a search gets is not known before."""
 
-    patches: dict[str, Any] = {"_post_fusion_custom_pass": scheduled}
+    def checked(nodes: list[Any]) -> list[Any]:
+        from torch._inductor.virtualized import V
+
+        peak, ordered = _scheduled(nodes)
+        if V.graph.is_inference:
+            partition.refuse(peak + sum(getattr(each, "nbytes", 0) for each in inputs))
+        return ordered
+
+    patches: dict[str, Any] = {"_post_fusion_custom_pass": checked}
     if partition.capacity is not None:
         patches["custom_partitioner_fn"] = Partitioner()
     return compile_fx(module, inputs, config_patches=patches)
@@ -93,7 +119,9 @@ def _least(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, A
             return min_cut_rematerialization_partition(deepcopy(joint), inputs, **others)
 
     given = [node for node in joint.graph.nodes if node.op == "placeholder" and not _is_tangent(node)]
-    within = (partition.capacity or 0) - sum(value.nbytes for node in given for value in values_of(node))
+    apart = sum(value.nbytes for node in given for value in values_of(node))
+    apart += gradient_bytes(joint, others["num_fwd_outputs"])
+    within = (partition.capacity or 0) - apart
     best: tuple[int, Any] | None = None
     ways: tuple[Callable[[], Any], ...] = (
         lambda: cut(1),
@@ -113,6 +141,7 @@ def _least(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, A
         if most <= within:
             break
     assert best is not None
+    partition.refuse(apart + best[0] if best[0] < _UNKNOWN else None)
     return best[1]
 
 
@@ -143,8 +172,18 @@ class _KnownError(Exception):
 class Partition:
     """Parts a joint graph into forward and backward pass, with operations that run again for a capacity in bytes."""
 
-    def __init__(self, capacity: int | None, time_limit_s: float) -> None:
-        self.capacity, self.time_limit_s = capacity, time_limit_s
+    def __init__(self, capacity: int | None, time_limit_s: float, *, over: str = "raise") -> None:
+        self.capacity, self.time_limit_s, self.over = capacity, time_limit_s, over
+
+    def refuse(self, needed: int | None) -> None:
+        """Raise OptionError, or warn, where a graph needs more than the capacity, or None, which is not known."""
+        if self.capacity is None or (needed is not None and needed <= self.capacity):
+            return
+        got = "a graph whose sizes are open" if needed is None else f"a graph that needs {size_text(needed)}"
+        said = f"capacity: must hold each graph with its gradients ({size_text(self.capacity)}), got {got}"
+        if self.over == "raise":
+            raise OptionError(f"{said}: give more, or over=warn")
+        warnings.warn(said, stacklevel=2)
 
     def __call__(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
         """Return both passes; those of torch's own partition where there is no capacity, or it is not exceeded."""
@@ -157,7 +196,7 @@ class Partition:
         nodes = list(program.graph.nodes)
         position = {node: k for k, node in enumerate(nodes)}
         results = program.graph.output_node().args[0]
-        seam = max((position[_maker(node)] for node in results[:num_fwd_outputs] if node in position), default=0)
+        seam = max((position[maker_of(node)] for node in results[:num_fwd_outputs] if node in position), default=0)
         late = {node for node in nodes[seam + 1 :] if node.op == "call_function"}
         read = {source for node in late for source in node.all_input_nodes if source not in late}
         read |= {node for node in results[num_fwd_outputs:] if node in position and node not in late}
@@ -170,8 +209,8 @@ class Partition:
             found = _parted(graph_of(joint, cost=flops_of), n_results)
         except FormatError:  # symbolic shapes
             return None
-        apart = set(found.graph.resident)
-        within = (self.capacity or 0) - sum(found.graph.size[t] for t in apart)
+        apart = sum(found.graph.size[t] for t in set(found.graph.resident)) + gradient_bytes(joint, n_results)
+        within = (self.capacity or 0) - apart
         best = order_operations(found.graph, time_limit_s=self.time_limit_s)
         if best.peak <= within:
             return with_order(found, best.order)
@@ -186,7 +225,7 @@ def _parted(found: ModuleGraph, n_results: int) -> ModuleGraph:
     """Return a joint graph in which all that needs a tangent waits for the results of the forward pass."""
     results = [node for node in found.module.graph.output_node().args[0][:n_results] if node is not None]
     position = {node: v for v, node in enumerate(found.nodes)}
-    ends = sorted({position[made] for node in results if (made := _maker(node)) in position})
+    ends = sorted({position[made] for node in results if (made := maker_of(node)) in position})
     needs: set[Any] = set()
     rows: list[GraphOperation] = []
     for node in found.module.graph.nodes:
@@ -196,13 +235,6 @@ def _parted(found: ModuleGraph, n_results: int) -> ModuleGraph:
         after = tuple(dict.fromkeys((*row.after, *(end for end in ends if end < v)))) if found.nodes[v] in needs else ()
         rows.append(row.model_copy(update={"after": after or row.after}))
     return replace(found, graph=found.graph.model_copy(update={"ops": tuple(rows)}))
-
-
-def _maker(node: Any) -> Any:
-    """Return the node that makes what a node is or looks at; views are written where they are read."""
-    while is_view(node):
-        node = node.args[0]
-    return node
 
 
 def _is_tangent(node: Any) -> bool:

@@ -6,6 +6,7 @@ import tomllib
 import warnings
 from copy import deepcopy
 from importlib.metadata import EntryPoint, EntryPoints
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ with warnings.catch_warnings():
 
     from memplan.api.torch.backend import Partition, _least, _scheduled_peak, memplan
     from memplan.api.torch.tracing import interpreted
-    from tests.support.torch_zoo import MODELS
+    from tests.support.torch_zoo import MODELS, Network
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -37,7 +38,7 @@ def test_a_compiled_step_has_the_bits_of_eager_mode(name: str, capacity: str | N
     model.eval()
     eager = deepcopy(model)
     torch._dynamo.reset()
-    options = {"inner": "eager", "time_limit_s": 1.0, "capacity": capacity}
+    options = {"inner": "eager", "time_limit_s": 1.0, "capacity": capacity, "over": "warn"}
     compiled = torch.compile(model, backend=memplan, options=options)
     for each in (compiled, eager):
         each(*inputs).square().mean().backward()
@@ -65,7 +66,7 @@ def test_inductor_keeps_its_own_parts_unless_others_need_less() -> None:
 
     def parted(joint: Any, inputs: Any, **others: Any) -> Any:
         for capacity in (1 << 30, 1):
-            parts = _least(Partition(capacity, 1.0), joint, inputs, others)
+            parts = _least(Partition(capacity, 1.0, over="warn"), joint, inputs, others)
             peaks.append(max(_scheduled_peak(graph, is_backward=k > 0) for k, graph in enumerate(parts)))
         return parts
 
@@ -79,6 +80,45 @@ def test_inductor_keeps_its_own_parts_unless_others_need_less() -> None:
     assert all(map(torch.allclose, *gradients))
     assert 8 * rows.nbytes <= peaks[0] < 12 * rows.nbytes
     assert peaks[1] < 0.8 * peaks[0]
+
+
+def peak_of(step: Any) -> int:
+    """Return the most bytes that torch's allocator gave out in a step beside what was there."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as found:
+        step()
+    events = sorted(found.profiler.kineto_results.events(), key=lambda event: event.start_ns())
+    sizes = [event.nbytes() for event in events if event.name() == "[memory]"]
+    return max(accumulate(sizes, initial=0))
+
+
+@pytest.mark.parametrize("name", ["untied", "unet"])
+def test_a_capacity_is_held_or_it_is_said_that_it_is_not(name: str) -> None:
+    torch.manual_seed(1)
+    inner, inputs = MODELS[name]()
+    model = Network(lambda own, *given: own.inner(*given).square().mean(), inner=inner)
+    model(*inputs).backward()
+    there = 2 * sum(value.nbytes for value in model.parameters())
+    there += sum(value.nbytes for value in (*model.buffers(), *inputs))
+    whole, held = there + peak_of(lambda: model(*inputs).backward()), []
+    for capacity in (2 * whole, whole, int(0.8 * whole), there):
+        torch._dynamo.reset()
+        options = {"inner": "eager", "capacity": capacity, "over": "warn", "time_limit_s": 1.0}
+        compiled = torch.compile(model, backend=memplan, options=options)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            compiled(*inputs).backward()
+        is_over = any("capacity: must hold each graph with its gradients" in str(each.message) for each in said)
+        held.append(not is_over)
+        assert is_over or there + peak_of(lambda run=compiled: run(*inputs).backward()) <= capacity  # type: ignore[misc]
+    assert (held[0], held[-1]) == (True, False)
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_a_capacity_that_cannot_be_held_is_refused(trains: bool) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(torch.nn.Linear(64, 64), backend=memplan, options={"inner": "eager", "capacity": "16KiB"})
+    with torch.set_grad_enabled(trains), pytest.raises(Exception, match=r"capacity: must hold each graph .*\(16 KiB\)"):
+        compiled(torch.ones(8, 64))
 
 
 def test_torch_finds_the_backend_by_its_name_among_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:

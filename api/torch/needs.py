@@ -1,0 +1,66 @@
+"""The bytes that graphs of torch.fx need as they stand: one pass, or forward and backward with what callers hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from memplan.api.torch.graphs import graph_of, is_view
+from memplan.planner.errors import FormatError
+from memplan.planner.operations.order_check import bytes_along
+from memplan.systems.torch.fx import values_of
+
+
+def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
+    """Return the bytes that a graph needs as it stands, beside inputs that stay; None where sizes are open.
+
+    Kernels of convolutions may copy all that they read and make into a layout of their own.
+    """
+    try:
+        found = graph_of(graph, resident=resident)
+    except FormatError:
+        return None
+    copied = (bytes_of([node, *node.all_input_nodes]) * ("convolution" in str(node.target)) for node in found.nodes)
+    along = bytes_along(found.graph, range(len(found.nodes)))
+    return max([0, *(alive + more for alive, more in zip(along, copied, strict=True))])
+
+
+def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:
+    """Return the bytes that both passes need, with what their caller holds: results, and gradients of the step before.
+
+    None where sizes are open.
+    """
+    inputs = inputs_of(forward)
+    out = [node for node in forward.graph.output_node().args[0] if node is not None]
+    made = {node.name: maker_of(node) for node in out}
+    results = {node for node in map(maker_of, out[:n_results]) if node.op != "placeholder"}
+    stay = {*inputs.values(), *results}
+    resident = [name for name in inputs_of(backward) if made.get(name, inputs.get(name)) in stay]
+    needs = needed_beside(forward, None), needed_beside(backward, resident)
+    if None in needs:
+        return None
+    held = bytes_of(inputs.values()) + gradient_bytes(backward, 0)
+    return held + max(needs[0] or 0, bytes_of(results) + (needs[1] or 0))
+
+
+def inputs_of(module: Any) -> dict[str, Any]:
+    """Return the inputs of a graph by their names."""
+    return {node.name: node for node in module.graph.nodes if node.op == "placeholder"}
+
+
+def bytes_of(nodes: Collection[Any]) -> int:
+    """Return the bytes of the values of nodes."""
+    return sum(getattr(value, "nbytes", 0) for node in nodes for value in values_of(node))
+
+
+def gradient_bytes(joint: Any, n_results: int) -> int:
+    """Return the bytes of the gradients that a joint graph makes, as many as those of the step before."""
+    made = [node for node in joint.graph.output_node().args[0][n_results:] if node is not None]
+    return bytes_of(dict.fromkeys(made))
+
+
+def maker_of(node: Any) -> Any:
+    """Return the node that makes what a node is or looks at; views are written where they are read."""
+    while is_view(node):
+        node = node.args[0]
+    return node
