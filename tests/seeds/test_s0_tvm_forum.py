@@ -280,6 +280,7 @@ def test_s0_18_solvers_and_planners_of_others_are_listed_with_what_they_can(http
     assert all(row["can"] for row in solvers)
 
 
+@pytest.mark.slow
 def test_s0_19_no_single_planner_does_all_but_the_portfolio(command: Command) -> None:
     # Each fits where minimalloc's paper says that it does.
     for name in "ACDHK":
@@ -326,6 +327,7 @@ def test_s0_20_sizes_alignments_and_changes_are_swept_in_one_grid(http: Http) ->
         assert point["peak"] == (peak if peak <= point["size"] else None)
 
 
+@pytest.mark.slow
 def test_s0_21_a_planner_from_outside_is_used_and_verified(command: Command) -> None:
     command.file("mine2.py", "def plan(problem, time_limit_s):\n    return {'a': 0, 'b': 8, 'c': 0}\n")
     command.file("wrong2.py", "def plan(problem, time_limit_s):\n    return [0, 0, 0]\n")
@@ -428,6 +430,7 @@ def test_s0_28_pools_go_to_c_to_linkers_and_to_the_model_library_format(http: Ht
     assert json.loads(texts("mlf"))["version"] == 7
 
 
+@pytest.mark.slow
 def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> None:
     answer = http.ask(
         "shapes", {"problem": symbolic(), "options": {"to": "python", "limits": True, "within": 16384, "at": {"h": 8}}}
@@ -435,7 +438,7 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
     assert (answer["status"], answer["proof"]["ratio"]) == ("optimal", 0.0)
     computed: Row = {}
     exec(answer["source"], computed)
-    for n, h in product((1, 2, 15, 16, 17, 250, 512), range(1, 9)):
+    for n, h in product((1, 16, 17, 512), (1, 2, 8)):
         rows = [("a", 4 * n, 0, 2), ("b", 8 * n * h, 1, 3), ("c", 64, 2, 4)]
         peak, places = computed["plan"](n, h)
         at = [{"id": name, "pool": "default", "offset": place} for (name, *_), place in zip(rows, places, strict=True)]
@@ -455,7 +458,7 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
     symbols = symbolic()["symbols"] | {"h": {"min": 2, "max": 8}}
     answer = http.ask("shapes", {"buffers": buffers, "symbols": symbols, "conflicts": [["a", "pin"]]}, to="python")
     exec(answer["source"], computed)
-    for n, h in product((1, 15, 17, 250, 512), (2, 3, 8)):
+    for n, h in product((1, 17, 512), (2, 8)):
         values = {"n": n, "h": h}
         fixed = [
             {key: eval(value, values) if key in ("size", "alias_offset") else value for key, value in row.items()}
