@@ -152,7 +152,7 @@ class Plan {
     if (is_open_) open.capacity = kMost;
     Parts parts[] = {{allocator_, open}, {allocator_, instance}};
     ExactSearch searches[] = {{allocator_, parts[0], options_.seed, true}, {allocator_, parts[1], options_.seed, true}};
-    const int count = is_open_ && best_.peak > instance.capacity ? 2 : 1;
+    const int count = is_open_ && best_.peak > instance.capacity && best_.goal < instance.capacity ? 2 : 1;
     const i64 work = problem_.price_count > 0 ? options_.work / 2 + 1 : options_.work, pause = count > 1 ? kTurn : work;
     for (int k = 0; k < count; ++k) {
       best_.has_failed = best_.has_failed || !parts[k].begin() || !searches[k].begin();
@@ -161,6 +161,8 @@ class Plan {
     stop_();
     if (best_.has_failed) return;
     if (best_.peak != kMost) searches[0].look(best_.offset.data);
+    Arena arena(allocator_);
+    Array<i64> whole = arena.array<i64>(instance.n);
     bool is_going[] = {true, count > 1};
     for (int k = count - 1; is_going[0] || is_going[1]; k = (k + 1) % count) {
       if (!is_going[k]) continue;
@@ -171,10 +173,12 @@ class Plan {
       best_.is_infeasible =
           (outcome == TurnOutcome::kInfeasible && parts[k].ceiling() < kLargest) || best_.bound > instance.capacity;
       is_going[k] = outcome == TurnOutcome::kPaused || outcome == TurnOutcome::kBetter || outcome == TurnOutcome::kRaised;
+      if (is_going[1] && k == 0 && !arena.has_failed) {  // that it fits is known
+        const i64 peak = searches[0].collect(whole.data);
+        is_going[1] = peak == kAbsent || peak > instance.capacity;
+      }
       if (best_.is_infeasible || (!is_going[k] && outcome != TurnOutcome::kSpent)) break;
     }
-    Arena arena(allocator_);
-    Array<i64> whole = arena.array<i64>(instance.n);
     for (int k = 0; k < count; ++k) {
       result_.nodes += searches[k].nodes;
       const i64 peak = arena.has_failed ? kAbsent : searches[k].collect(whole.data);
