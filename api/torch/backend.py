@@ -9,7 +9,6 @@ run again in the backward pass where what they make does not fit.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -19,7 +18,15 @@ from pydantic import Field
 
 from memplan.api.torch.device import Size
 from memplan.api.torch.graphs import ModuleGraph, flops_of, graph_of
-from memplan.api.torch.needs import bytes_of, gradient_bytes, inputs_of, maker_of, needed_beside, needed_by
+from memplan.api.torch.needs import (
+    bytes_of,
+    gradient_bytes,
+    inputs_of,
+    maker_of,
+    needed_beside,
+    needed_by,
+    refuse_above,
+)
 from memplan.api.torch.passes import reordered, with_clones, with_order
 from memplan.api.torch.tracing import interpreted
 from memplan.capabilities.capability import CapabilityOptions
@@ -27,8 +34,7 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.reading import validated
-from memplan.capabilities.sizes import size_text
-from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.errors import FormatError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.systems.torch.fx import values_of
 
@@ -177,13 +183,8 @@ class Partition:
 
     def refuse(self, needed: int | None) -> None:
         """Raise OptionError, or warn, where a graph needs more than the capacity, or None, which is not known."""
-        if self.capacity is None or (needed is not None and needed <= self.capacity):
-            return
-        got = "a graph whose sizes are open" if needed is None else f"a graph that needs {size_text(needed)}"
-        said = f"capacity: must hold each graph with its gradients ({size_text(self.capacity)}), got {got}"
-        if self.over == "raise":
-            raise OptionError(f"{said}: give more, or over=warn")
-        warnings.warn(said, stacklevel=2)
+        if self.capacity is not None:
+            refuse_above(self.capacity, needed, is_warned=self.over == "warn")
 
     def __call__(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
         """Return both passes; those of torch's own partition where there is no capacity, or it is not exceeded."""

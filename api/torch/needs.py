@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from typing import Any
 
 from memplan.api.torch.graphs import graph_of, is_view
-from memplan.planner.errors import FormatError
+from memplan.capabilities.sizes import size_text
+from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.operations.order_check import bytes_along
 from memplan.systems.torch.fx import values_of
+
+
+def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:
+    """Raise OptionError, or warn, where a graph needs more than a capacity, or an unknown number of bytes, None."""
+    if needed is not None and needed <= capacity:
+        return
+    got = "a graph whose sizes are open" if needed is None else f"a graph that needs {size_text(needed)}"
+    message = f"capacity: must hold each graph with its gradients ({size_text(capacity)}), got {got}"
+    if not is_warned:
+        raise OptionError(f"{message}: give more, or over=warn")
+    warnings.warn(message, stacklevel=3)
 
 
 def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:

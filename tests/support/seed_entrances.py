@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from fastapi.testclient import TestClient
-from httpx import Response
 
 from memplan.api.cli.main import main
 
@@ -28,7 +27,7 @@ class Http:
         assert response.status_code == 200, response.text
         return response.json()
 
-    def post(self, name: str, body: Body | bytes, accept: str = "application/json", **query: Any) -> Response:
+    def post(self, name: str, body: Body | bytes, accept: str = "application/json", **query: Any) -> Any:
         """Return the response to `POST /v1/NAME`; bytes are a file."""
         headers = {"Accept": accept}
         if isinstance(body, bytes):

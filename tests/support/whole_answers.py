@@ -157,7 +157,8 @@ def faults_of_others(seed: int) -> Faults | None:
     found = [violation.message for violation in memplan.verify(problem, answer).violations]
     before: list[frozenset[tuple[int, int]]] = []
     for plan in (answer, *answer.others.plans):
-        paid = frozenset((min(pair), max(pair)) for pair in plan.bank_clashes)
+        pairs = [(int(a), int(b)) for a, b in plan.bank_clashes]
+        paid = frozenset((min(pair), max(pair)) for pair in pairs)
         least = min(cost for other, cost in truth.items() if all(len(other ^ each) >= distance for each in before))
         if plan.cost_lower_bound is not None and plan.cost_lower_bound > least:
             found.append(f"cost_lower_bound {plan.cost_lower_bound}, where another costs {least}")
@@ -188,7 +189,7 @@ def said_of_forged(seed: int) -> list[str] | None:
     """What `verify` says of forged others: violations and claims that nothing checked; None where nothing is forged."""
     problem = banked_problem(seed // len(FORGERIES))
     try:
-        answer = memplan.plan(problem, options=memplan.PlanOptions(plans=3, time_limit_s=5))
+        answer = memplan.plan(problem, options=memplan.PlanOptions(plans="3", time_limit_s=5))
     except OptionError:
         return None
     if answer.others is None:

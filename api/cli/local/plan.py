@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import BROWSER, TABLE, argument, flag
-from memplan.api.cli.from_capability import CommandExtras, Invocation, run_apart
+from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import certified_plan, open_page, plan_page, plan_picture
+from memplan.api.cli.local.several_files import read_several, run_each
 from memplan.api.cli.streams import (
     CERTIFICATE,
     FOLDER,
@@ -21,17 +19,16 @@ from memplan.api.cli.streams import (
     STANDARD,
     is_terminal,
     read_as,
-    refuse_unwritable,
     suffix_of,
     warnings,
     write,
 )
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
-from memplan.capabilities.plan.plan import CAPABILITY, read_kept
+from memplan.capabilities.plan.plan import CAPABILITY
 from memplan.capabilities.plan.planning import is_own_planner
-from memplan.capabilities.reading import Reader, ReadOptions, joined, names_of, refuse_files
-from memplan.planner.errors import FileError, OptionError
+from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.objects import ObjectsProblem
@@ -49,21 +46,10 @@ _TOGETHER = "Of several files, models that may run together, by their names: asr
 
 def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Read no problem where operations pose it only once they are in order; read several as one."""
-    together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     is_reordered = _BEST in (given["order"] or ())
-    if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
-        raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
-    if together or len(paths) > 1:
-        refuse_files(paths, together)
-    if given["more"]:
-        if is_reordered:
-            raise OptionError("order: best must not be given with several files: order each, and plan what that writes")
-        read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - at once
-        reader.imported = None
-        reader.application = joined(read, together)
-        question: dict[str, Any] = {"problem": reader.application.problem}
-        if (keep := given["keep"]) is not None:
-            question["keep"] = read_as(keep, lambda data: read_kept(data, keep))
+    if is_reordered and given["more"]:
+        raise OptionError("order: best must not be given with several files: order each, and plan what that writes")
+    if (question := read_several(reader, given)) is not None:
         return question
     if is_reordered:
         # Imported here, and below: few plans are of another order.
@@ -75,23 +61,6 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
         reader.data = read_as(given["problem"], lambda data: data)
         return {}
     return None
-
-
-def _run_each(line: CommandLine) -> int | None:
-    """Plan several files each by itself, into a folder, where it is not said how they run in one memory."""
-    given, outputs = line.given, list[str](line.given["outputs"] or ())
-    if not given["more"] or given["together"] or [suffix_of(path) for path in outputs] != [FOLDER]:
-        return None
-    (folder,), paths = outputs, [given["problem"], *given["more"]]
-    refuse_unwritable(folder)
-    files = [str(Path(folder, f"{name}.plan.json")) for name in names_of(paths)]
-    alone = {**given, "more": None}
-    lines = [
-        replace(line, given={**alone, "problem": path, "outputs": [file]})
-        for path, file in zip(paths, files, strict=True)
-    ]
-    statuses = [ended[1] for ended in run_apart(lines, LOCAL)]
-    return max(statuses)
 
 
 def _begin(call: Invocation, control: Control) -> None:
@@ -174,7 +143,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     return () if hint is None else (hint,)
 
 
-LOCAL = CommandExtras(
+LOCAL: CommandExtras = CommandExtras(
     (
         argument(
             "more",
@@ -189,7 +158,7 @@ LOCAL = CommandExtras(
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
     beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
-    runs=_run_each,
+    runs=lambda line: run_each(line, LOCAL),
     reads=_reads,
     begin=_begin,
     prepare=_prepare,

@@ -87,7 +87,7 @@ def peak_of(step: Any) -> int:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as found:
         step()
     events = sorted(found.profiler.kineto_results.events(), key=lambda event: event.start_ns())
-    sizes = [event.nbytes() for event in events if event.name() == "[memory]"]
+    sizes: list[int] = [event.nbytes() for event in events if event.name() == "[memory]"]
     return max(accumulate(sizes, initial=0))
 
 
@@ -109,7 +109,7 @@ def test_a_capacity_is_held_or_it_is_said_that_it_is_not(name: str) -> None:
             compiled(*inputs).backward()
         is_over = any("capacity: must hold each graph with its gradients" in str(each.message) for each in said)
         held.append(not is_over)
-        assert is_over or there + peak_of(lambda run=compiled: run(*inputs).backward()) <= capacity  # type: ignore[misc]
+        assert is_over or there + peak_of(lambda run=compiled: run(*inputs).backward()) <= capacity
     assert (held[0], held[-1]) == (True, False)
 
 

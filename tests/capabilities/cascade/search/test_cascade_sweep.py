@@ -142,8 +142,7 @@ def test_sweeps_are_read_from_texts_and_go_over_tiles_and_memories() -> None:
     ],
 )
 def test_wrong_sweeps_are_refused(sweep: object, rule: str) -> None:
+    values = {name: tuple(each) for name, each in sweep.items()} if isinstance(sweep, dict) else sweep
     with pytest.raises(OptionError) as refused:
-        CascadeOptions.model_validate(
-            {"sweep": sweep if isinstance(sweep, tuple) else {k: tuple(v) for k, v in sweep.items()}}
-        )  # type: ignore[attr-defined]
+        CascadeOptions.model_validate({"sweep": values})
     assert rule in str(refused.value)
