@@ -35,7 +35,8 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
     What a question `verified` is answered with is, by its inputs and its options.
     """
     signature = inspect.signature(function)
-    model = type(signature.parameters[_OPTIONS].default) if _OPTIONS in signature.parameters else None
+    default = signature.parameters[_OPTIONS].default if _OPTIONS in signature.parameters else None
+    model = type(default) if hasattr(default, "model_fields_set") else None  # some take `**options`
     fields: Mapping[str, Any] = getattr(model, "model_fields", {})
     kinds: dict[str, tuple[type, ...]] = {}
 

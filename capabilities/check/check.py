@@ -26,7 +26,7 @@ from memplan.capabilities.plan.baseline import (
     read_baseline_parts,
 )
 from memplan.capabilities.plan.planning import planned
-from memplan.capabilities.question import Input, Question
+from memplan.capabilities.question import Input, Question, plan_refuted
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OptionError, PlanError
 from memplan.planner.model.placement_table import PlacementTable
@@ -232,8 +232,18 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -
 
 
 _BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPLE_PLAN["placements"]]}
+
+
+def _refuted(question: Question, answer: Check) -> str | None:
+    """Return what is wrong with a plan that is in an answer, in the pools that the budgets name."""
+    problem = question.get("problem")
+    pooled = read_budgets(question["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
+    return plan_refuted({**question, "problem": pooled}, answer)
+
+
 CAPABILITY = Capability(
     check,
+    refutes=_refuted,
     inputs=(
         replace(
             PROBLEM,

@@ -63,7 +63,6 @@ _IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {
 """Identifiers of FlatBuffers, which are behind the first offset."""
 _HLO_FLAGS = "--xla_dump_hlo_as_proto beside --xla_dump_to in XLA_FLAGS"
 _TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
-    (re.compile(rb"<\?xml"), "XML", _AS_JSON),
     (
         re.compile(rb"version https://git-lfs"),
         "a pointer of Git LFS, which stands for the file",

@@ -49,7 +49,7 @@ def test_a_reader_that_fails_keeps_no_other_model_of_a_folder_from_being_checked
     monkeypatch.setitem(file_readers(), "failing", failing)
     (tmp_path / "a.bad").write_bytes(b"fault:key")
     (tmp_path / "b.tflite").write_bytes((Path(__file__).parents[1] / "models" / "view.tflite").read_bytes())
-    assert main(["check", str(tmp_path)]) == 70
+    assert main(["check", str(tmp_path), "--budget", "64KiB"]) == 70
     out, err = capfd.readouterr()
     assert json.loads(out)["passed"] is False
     said = [

@@ -9,10 +9,15 @@ namespace {
 
 // See `Stacking` in annealing.py.
 struct Stacking {
-  Array<i64> first, sets;
-  Rows<i64> size, least;
-  Array<i64> bound, order, random;
-  i64 live_sets, moves;
+  Array<i64> first;
+  Array<i64> sets;
+  Rows<i64> size;
+  Rows<i64> least;
+  Array<i64> bound;
+  Array<i64> order;
+  Array<i64> random;
+  i64 live_sets;
+  i64 moves;
   double heat;
 };
 

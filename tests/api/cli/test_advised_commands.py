@@ -73,6 +73,7 @@ ELSEWHERE = {
     ("remote", "serve"): "a service that is away: it is to be started",
     ("any_plan", "plan"): "tests/support/mistakes.py",
     ("compare", "plan"): "tests/support/mistakes.py",
+    ("from_capability", "convert"): "a plan that is asked for as C: tests/support/mistakes.py",
     ("usage", "plan"): "tests/support/mistakes.py",
     ("model_graph", "plan"): "tests/support/mistakes.py",
     ("layout", "explain"): "tests/support/mistakes.py",
