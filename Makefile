@@ -2,6 +2,7 @@
 #   make demo     starts the service on a free port, plans real problems over HTTP, draws them, and ends
 #   make test     all that CI checks but the container; TESTS='-k verify' goes to pytest
 #   make serve    the service, until Ctrl-C
+#   make ledger   what the searches reach, beside what they reached, in counted work; half an hour
 #   make deep     before a release: all that draws its cases, with many more of them
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +13,7 @@ INSTALL = $(BIN)/pip install -qq --disable-pip-version-check --no-compile
 ONCE = $(if $(shell command -v c++),CXX="'$(BIN)/python' '$(CURDIR)/tests/support/compile_once.py' c++")
 BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/core capabilities/*/core -name '*.[ch]pp' -o -name 'build.py')
 
-.PHONY: demo serve test deep environment
+.PHONY: demo serve test ledger deep environment
 demo: $(VENV)/service.ready
 	@$(BIN)/python examples/demo.py
 
@@ -21,6 +22,9 @@ serve: $(VENV)/service.ready
 
 test: environment
 	@PATH="$(abspath $(VENV))/node/node_modules/.bin:$$PATH" $(BIN)/python -m tests $(TESTS)
+
+ledger: environment
+	@$(BIN)/python -m lab.ledger $(ROWS)
 
 deep: environment
 	@$(BIN)/python -m lab.deep

@@ -1,8 +1,6 @@
-"""What forty hard problems cost: `python -m lab.hard_suite [--record] [--nodes 100000]`.
+"""Forty hard problems for the exact search, and the nodes that they take: `python -m lab.ledger hard`.
 
-Each is searched in one thread, deterministically, for so many nodes at the most, after the quick orders. Nodes, and the
-peak in millionths above the bound, are compared with `hard_suite.json`, a line each; `--record` writes that file anew.
-The nodes of problems without a proof are the limit, so a total is a lower bound.
+Each is searched in one thread, deterministically, for so many nodes at the most, after the quick orders.
 
 The forty are of those that took most nodes among some 200 drawn ones: problems of MiniMalloc, and full ones of the
 generator, with a few percent of their buffers removed or shrunk; and tight ones, whose peak is above the bound.
@@ -10,11 +8,7 @@ generator, with a few percent of their buffers removed or shrunk; and tight ones
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,8 +22,7 @@ from memplan.solvers.exact.branch_and_bound import Parts, SearchThread
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.search.incumbent import Search
 
-RECORD = Path(__file__).with_suffix(".json")
-FOLDER = Path(__file__).parents[1] / "examples" / "problems" / "minimalloc"
+FOLDER = Path(__file__).parents[2] / "examples" / "problems" / "minimalloc"
 NODES = 100_000
 GRANULE = 512
 """Sizes of MiniMalloc's problems, shrunk ones too, are multiples of it."""
@@ -95,31 +88,3 @@ def cost(wanted: Problem, nodes: int = NODES, seed: int = 0) -> Cost:
     thread.run_nodes(nodes)
     assert search.best is not None
     return Cost(thread.nodes, round(1e6 * (search.best.score[0] / search.bound[0] - 1)))
-
-
-def costs(names: tuple[str, ...], nodes: int) -> Iterator[tuple[str, Cost]]:
-    """Yield what each problem costs, and print it beside what is on record."""
-    known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    for name in names:
-        before, wanted = time.process_time(), problem(name)
-        found = cost(wanted, nodes)
-        print(f"{name:60} {time.process_time() - before:6.2f} s CPU {found}, before {known.get(name)}", flush=True)
-        yield name, found
-
-
-def main() -> None:
-    """Run the suite."""
-    parser = argparse.ArgumentParser(description="What forty hard problems cost.")
-    parser.add_argument("--record", action="store_true", help="write the file anew")
-    parser.add_argument("--nodes", type=int, default=NODES)
-    given = parser.parse_args()
-    found = dict(costs((*MINIMALLOC, *GENERATED), given.nodes))
-    unproved = sum(each.nodes >= given.nodes for each in found.values())
-    print(f"{sum(each.nodes for each in found.values())} nodes, {unproved} of {len(found)} not proved")
-    if given.record:
-        rows = [f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in found.items()]
-        RECORD.write_text("{\n" + ",\n".join(rows) + "\n}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,51 @@
+"""The gate's part of the ledger: what each search reaches must not be lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.ledger.__main__ import MORE, compare
+from lab.ledger.answers import ROOT, is_here
+from lab.ledger.figures import documents
+from lab.ledger.questions import questions
+from lab.ledger.rows import Row, read_rows
+from memplan.api.library.entries import ProblemLibrary
+from memplan.solvers.portfolio.registry import SOLVERS
+
+ROWS = read_rows()
+GATE = [row for row in ROWS.values() if row.gate]
+WITHOUT_ANSWER = {"lemmas", "parts", "price-bounds"}
+"""The searches that find or prove no answer of the ledger first."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", GATE, ids=lambda row: row.name)
+def test_an_answer_is_as_good_as_on_record_with_little_more_work(row: Row) -> None:
+    if not is_here(row.command):
+        pytest.skip("its problem is in a folder that this machine has not")
+    result = compare(row, times=MORE, most=MORE)
+    assert result.word != "worse", f"{result.answer.words()}, on record {row.answer.words()}"
+
+
+@pytest.mark.parametrize("name", [solver.name for solver in SOLVERS if solver.name not in WITHOUT_ANSWER])
+def test_each_search_finds_or_proves_an_answer_of_the_gate(name: str) -> None:
+    assert any(name in words.split(" and ") for row in GATE for words in row.answer.by)
+
+
+def test_each_row_is_of_a_question() -> None:
+    asked = {question.name: (question.command, question.most_work) for question in questions()}
+    assert {row.name: (row.command, row.most_work) for row in ROWS.values()}.items() <= asked.items()
+
+
+@pytest.mark.parametrize("kind", ["peak", "order", "pools", "reuse", "rules", "objects"])
+def test_the_library_knows_no_worse_than_the_ledger(kind: str) -> None:
+    for entry in ProblemLibrary(ROOT / "library").entries(kind):
+        row = ROWS.get(f"{kind}/{entry.name}")
+        assert row is None or entry.best is None or not row.answer.values or entry.best <= row.answer.values[0], (
+            entry.name
+        )
+
+
+def test_documents_say_what_the_ledger_says() -> None:
+    for path, text, expected in documents(ROWS):
+        assert text == expected, f"{path}: python -m lab.ledger --documents writes its tables anew"
