@@ -54,7 +54,7 @@ def _proved(rows: list[Row]) -> str:
 
 def _kinds(rows: Rows) -> list[str]:
     """Return the table of kinds: questions, proofs, the work and the time that the answers take."""
-    lines = ["| questions | asked | proved | work, geometric mean | CPU in all, s |", "|---|---|---|---|---|"]
+    lines = ["| questions | rows | proved | work, geometric mean | CPU in all, s |", "|---|---|---|---|---|"]
     for kind in sorted({name.partition("/")[0] for name in rows}):
         of_kind = [row for row in rows.values() if row.name.startswith(f"{kind}/")]
         work = [row.work for row in of_kind if row.work is not None]
