@@ -91,7 +91,7 @@ NEW = [
             "p.json",
             "XML",
             "must be a file that is read",
-            "convert it to JSON",
+            "give a model or a problem",
         ),
         (row(size="64kb"), PLAN_J, "buffers[0].size", '"64kb"', "must be an integer", "did you mean 65536"),
         ('{"buffers": [{"id": "a"', PLAN_J, "p.json", "line 1 column", "must be JSON", "is it cut short?"),
