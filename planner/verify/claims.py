@@ -243,9 +243,9 @@ def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> 
 def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield what a plan that lists reused pairs says wrongly of them: which, at what cost, in what order.
 
-    Where costs are not minimised, none is listed.
+    Where costs are not minimised, or the plan has none, none is listed.
     """
-    found = paid_pairs(problem, placed) if counts_cost(problem.objective) else []
+    found = paid_pairs(problem, placed) if counts_cost(problem.objective) and plan.cost is not None else []
     paid = sorted((*sorted(map(str, pair)), cost) for pair, cost in found)
     if sorted((*sorted(map(str, row.buffers)), row.cost) for row in plan.reused) != paid:
         listed = [pair for *pair, _ in paid]
