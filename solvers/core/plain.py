@@ -210,7 +210,7 @@ def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> 
 @lru_cache(maxsize=64)
 def _blanks(n: int) -> dict[str, Any]:
     """Return the columns by which `n` plain buffers require nothing, or whose values follow from their number."""
-    made = {*_MADE, "unplaceable", "first"}
+    made = {*_MADE, "unplaceable", "barred_ranges", "first"}
     found = {name: frozen(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
     found |= {"first": frozen(np.arange(n + 1)), "source": frozen(np.arange(n))}
     return found | {"allowed": frozen(np.ones((1, n), dtype=np.bool_))}

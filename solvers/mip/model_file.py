@@ -201,6 +201,8 @@ WORDS = {
     "paged": ("qb", "pages are counted in the pool that the buffer chooses"),
     "page_start": ("b", "a buffer starts inside a page"),
     "page_end": ("b", "a buffer ends inside the page that it starts in"),
+    "above": ("nqb", "a buffer that is above a range that is barred to it starts at its end or above"),
+    "beneath": ("nqb", "a buffer that is not above a range that is barred to it starts below it"),
     "bank": ("qb", "the first bank that a buffer touches"),
     "past": ("qb", "the bank after the last one that a buffer touches"),
     "parted": ("qbb", "where two are parted, the banks of the lower one end before those of the upper one begin"),

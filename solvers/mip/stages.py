@@ -58,8 +58,9 @@ def _rows_of_ties(instance: Instance) -> int:
     tied = int((instance.anchor != np.arange(len(instance))).sum())
     moving = int((instance.colocation != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
     paged = int((instance.page > 0).any(axis=0).sum())
+    barred = 2 * sum(len(instance.barred_in(q)[1]) for q in range(p))
     parted = n_shares * (4 + 2 * p) + n_partners * (1 + 7 * p) + n_partners * 3 + n_priced * (2 + 7 * p)
-    return tied + moving + paged * (2 + p) + parted
+    return tied + moving + paged * (2 + p) + parted + barred
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:

@@ -19,7 +19,9 @@ Solver = Callable[[Instance, Search], None]
 
 EVERYTHING = frozenset(PLAIN)
 """The features of a solver whose row names no others."""
-PACKED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together", "clearances"})
+SEARCHED = frozenset({"clearances", "intervals"})
+"""The constraint kinds that the exact search honours."""
+PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together"}
 """The constraint kinds that packers honour, and the models of engines state: their answers go through packers."""
 
 
@@ -113,7 +115,7 @@ SOLVERS = (
         "exact",
         "branches on sections, learns from failures; one memory",
         "memplan.solvers.exact.branch_and_bound:solve",
-        can=EVERYTHING - {"pools", "cost"},
+        can=(EVERYTHING | SEARCHED) - {"pools", "cost"},
         is_trusted=True,
         proves=True,
         at_most=4_000,
@@ -122,7 +124,7 @@ SOLVERS = (
         "core",
         "the exact search on what is hard, the rest packed around it; one memory",
         "memplan.solvers.exact.peak_cores:solve",
-        can=EVERYTHING - {"pools", "cost"},
+        can=(EVERYTHING | SEARCHED) - {"pools", "cost"},
         is_trusted=True,
         proves=True,
         at_least=500,

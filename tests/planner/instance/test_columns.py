@@ -17,7 +17,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.subinstance import identical, part_of
 from memplan.solvers.packing.packer import Packer
 from tests.support import constrained_problems
-from tests.support.constrained_problems import constrained_problem, with_clearances
+from tests.support.constrained_problems import constrained_problem, with_clearances, with_intervals
 from tests.support.random_problems import random_problem
 from tests.support.rigid_groups import whole
 
@@ -28,7 +28,7 @@ PROBLEMS = [
     random_problem(3, 12, frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost"})),
     random_problem(4, 8, unit=64),
 ]
-MIXED = with_clearances(compile_problem(PROBLEMS[0]), 1)
+MIXED = with_intervals(with_clearances(compile_problem(PROBLEMS[0]), 1), 1)
 ROWS: list[dict[str, Any]] = [{"id": k, "size": 8, "start": 0, "end": 3} for k in range(4)]
 ALIKE = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "a", "size": 40}, {"name": "b"}]})
 
@@ -99,6 +99,8 @@ def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
     values = getattr(instance, name)
     if name == "objective":
         return {name: "peak"}
+    if name == "barred_ranges":
+        return {name: (values[0] + 1, *values[1:])}
     if column.axis is Axis.WHOLE:
         return {name: (*values, 0)}
     if column.axis is Axis.POOL:
