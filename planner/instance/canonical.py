@@ -204,7 +204,12 @@ def _reach(instance: Instance) -> float:
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
     # The sum of all sizes covers those that are pinned.
-    return float(instance.size.sum(dtype=np.float64)) + instance.fixed_end + spread + 2.0 * (len(instance) + 1) * min(step, 2**64)
+    return (
+        float(instance.size.sum(dtype=np.float64))
+        + instance.fixed_end
+        + spread
+        + 2.0 * (len(instance) + 1) * min(step, 2**64)
+    )
 
 
 def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:

@@ -95,9 +95,10 @@ def legal_places(problem: Problem) -> LegalPlaces:
         if least.any() or (most < I64_MAX).any() or ranged[q]:
             lowest[q], highest[q] = _on_grid(least, most, alignment[q], lowest[q])
             for i, ranges in _barred(problem, ranged[q]).items():
-                barred[q, i] = numbers.setdefault(ranges, len(numbers))
                 if i not in problem.rigid:
                     lowest[q, i] = _past(ranges, int(lowest[q, i]), int(alignment[q, i]))
+                if above := tuple(row for row in ranges if row[1] > lowest[q, i]):
+                    barred[q, i] = numbers.setdefault(above, len(numbers))
             allowed[q] &= lowest[q] <= highest[q]
             allowed[q] &= ~_meets(np.where(lowest[q] == highest[q], lowest[q], ABSENT), table.size, reserved[q])
         # The size is taken from the limit, as lowest + size may pass int64.
@@ -112,9 +113,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
             allowed[q] = is_open[colocation]
     is_pinned = _pinned(problem, bound) if table.has_pins else np.zeros(len(table), dtype=np.bool_)
     pin = np.where(is_pinned & (ends[0][0] == ends[0][1]), ends[0][0], ABSENT)
-    return LegalPlaces(
-        allowed, alignment, lowest, highest, pin, page, barred, tuple(numbers), reserved, colocation
-    )
+    return LegalPlaces(allowed, alignment, lowest, highest, pin, page, barred, tuple(numbers), reserved, colocation)
 
 
 def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:

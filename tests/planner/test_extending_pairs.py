@@ -93,6 +93,7 @@ if __name__ == "__main__":
 """
 
 SEARCHES = """
+import random
 import pytest
 from memplan import OptionError, Problem, solve, verify
 from memplan.planner.instance.compile import compile_problem
@@ -111,6 +112,21 @@ for problem, least in ((apart(8, 4, 4, bytes=3), 22), (apart(*range(1, 17), byte
     assert (plan.status, plan.peak, plan.proof.kind) == ("optimal", least, "clique"), plan
     forged = plan.model_copy(update={"lower_bound": least + 1, "peak": least + 1, "used": {"default": least + 1}})
     assert "false-claim" in {violation.rule for violation in verify(problem, forged).violations}
+for seed in range(200):
+    rng = random.Random(seed)
+    n = rng.randint(3, 5)
+    rows = [{"id": k, "size": rng.randint(1, 6), "start": rng.randint(0, 3), "end": rng.randint(4, 6)} for k in range(n)]
+    for row in rows:
+        if rng.random() < 0.4:
+            row |= {"start": row["end"], "end": 9}
+        if rng.random() < 0.3:
+            row["alignment"] = rng.choice((2, 3, 4))
+    pairs = [{"buffers": rng.sample(range(n), 2), "bytes": rng.randint(0, 5)} for _ in range(rng.randint(1, 4))]
+    problem = Problem.model_validate({"buffers": rows, "distance": pairs})
+    least = oracle.best_score(problem)
+    for solver in ("exact", "auto"):
+        plan = solve(problem, solver=solver, time_limit_s=30)
+        assert (plan.status, (plan.peak,)) == ("optimal", least) and verify(problem, plan).valid, (seed, solver, plan)
 proved = 0
 for seed in seeds(16, 100):
     problem = tied_problem(seed, most=5)

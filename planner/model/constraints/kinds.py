@@ -68,9 +68,7 @@ KINDS = (
     ),
     ConstraintKind(("together", "relative"), {0: together.unknown_names}, together.columns),
     ConstraintKind(("no_cross",), offsets=lambda page, buffer, pool: OffsetRule(page=page)),
-    ConstraintKind(
-        ("offset_mod",), offsets=lambda value, buffer, pool: OffsetRule(step=value[0], remainder=value[1])
-    ),
+    ConstraintKind(("offset_mod",), offsets=lambda value, buffer, pool: OffsetRule(step=value[0], remainder=value[1])),
 )
 
 
