@@ -41,8 +41,8 @@ class LegalPlaces:
 
     `allowed`, `alignment`, `lowest`, `highest` and `pin` mean what they do in an instance, all but `pin` as (pools,
     buffers); so does `page`, which a buffer's addresses must not cross, or 0. barred[q, i] has the number of the ranges
-    of `barred_ranges` that are barred to a buffer's offset, or ABSENT. `colocation` is the first of the buffers that must lie in
-    one pool with each.
+    of `barred_ranges` that are barred to a buffer's offset, or ABSENT. `colocation` is the first of the buffers that
+    must lie in one pool with each.
     """
 
     allowed: Bool

@@ -75,7 +75,7 @@ for first, more, offsets, moved, word, feature in [
     problem = problem_of(first, **more)
     assert problem == Problem.model_validate_json(problem.model_dump_json(exclude_defaults=True))
     for solver in ("greedy", "local-search", "exact", "core", "cp-sat", "highs", "auto"):
-        plan = solve(problem, solver=solver, time_limit_s=20)
+        plan = solve(problem, solver=solver, time_limit_s=90)
         assert {row.id: row.offset for row in plan.placements} == offsets, (solver, plan)
         assert plan.status == "optimal" or solver in ("greedy", "local-search", "core"), (solver, plan)
         assert verify(problem, plan).valid
