@@ -192,8 +192,8 @@ def _encoded_capacities(instance: Instance) -> list[int]:
 def _reach(instance: Instance) -> float:
     """Return an offset, in units, that some best plan has nothing above, were there no end.
 
-    From any plan, whatever lies above the last pin, barred and reserved range can sink by common multiples of all alignments,
-    pages and banks into a stretch that is empty for twice so long.
+    From any plan, whatever lies above the last pin, barred and reserved range can sink by common multiples of all
+    alignments, pages and banks into a stretch that is empty for twice so long.
     """
     steps = distinct(instance.alignment) if "alignment" in instance.features else [1]
     if "pages" in instance.features:
