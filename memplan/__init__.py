@@ -37,7 +37,7 @@ def _modules() -> dict[str, str]:
     found = {name: module for module, name in stated if not (of := _FOLDER.match(module)) or of[1] in folders}
     for name, module in MODULES.items():
         found |= dict.fromkeys((name, f"{name.capitalize()}Options"), f"memplan.capabilities.{module}")
-    return found
+    return found | {"solve": found["plan"]}
 
 
 def __getattr__(name: str) -> object:
@@ -48,6 +48,8 @@ def __getattr__(name: str) -> object:
     if name not in _modules():
         near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
+    if name == "solve":  # what packages of this kind call it
+        return __getattr__("plan")
     value = getattr(import_module(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):
         registry = import_module("memplan.capabilities.registry").CAPABILITIES

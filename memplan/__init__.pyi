@@ -32,7 +32,6 @@ from memplan.capabilities.order.order import order as _order
 from memplan.capabilities.order.search.solve import order_operations as order_operations
 from memplan.capabilities.plan.objects import ObjectsAnswer as ObjectsAnswer
 from memplan.capabilities.plan.plan import PlanOptions as PlanOptions
-from memplan.capabilities.plan.solving import solve as solve
 from memplan.capabilities.schedule.answer import ScheduleAnswer as ScheduleAnswer
 from memplan.capabilities.schedule.model.contest import ScheduleProblem as ScheduleProblem
 from memplan.capabilities.schedule.schedule import ScheduleOptions as ScheduleOptions
@@ -113,6 +112,7 @@ def plan(problem: ObjectsProblem, **named: Any) -> ObjectsAnswer: ...
 @overload
 def plan(problem: Any, *given: Any, **named: Any) -> Plan: ...
 
+solve = plan
 schedule = _question(_schedule)
 shapes = _question(_shapes)
 sweep = _question(_sweep)

@@ -18,7 +18,7 @@ from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job
 from memplan.api.store.tables.jobs import NAME_CHARACTERS
-from memplan.capabilities.plan.planning import check_solver
+from memplan.capabilities.plan.reason import check_solver
 from memplan.capabilities.question import Subject, subject_of
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError, sentences, shown

@@ -31,7 +31,7 @@ from memplan.api.workers.plan_search import PlanSearch
 from memplan.capabilities.plan.plan import CAPABILITY as PLAN
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.incumbent import Accept
@@ -127,7 +127,7 @@ class PlanService:
         cancelled: asyncio.Event,
         key: Hashable,
         start: SolveResult | None,
-        quick: Solve | None,
+        quick: OneSearch | None,
     ) -> SolveResult:
         """Search on from what is known, for all who ask the same meanwhile, and keep the result."""
         self._metrics.looked_up("miss" if start is None else "started_from")
@@ -141,7 +141,7 @@ class PlanService:
         finally:
             self._running.pop(key).set()
 
-    def _quick(self, request: PlanRequest) -> Solve | None:
+    def _quick(self, request: PlanRequest) -> OneSearch | None:
         """Prepare a quick search; None for a large problem, unless a child would have too little time for it."""
         left_s, problem = request.deadline.left_s, request.problem
         is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
@@ -149,10 +149,10 @@ class PlanService:
             return None
         limit_s = min(request.options.time_limit_s, inf if is_large else _QUICK_S, max(_LEAST_S, left_s))
         control = Control(Deadline.after(limit_s))
-        return Solve(problem.problem, request.options, control, is_quick=True, instance=problem.instance)
+        return OneSearch(problem.problem, request.options, control, is_quick=True, instance=problem.instance)
 
     async def _found(
-        self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: Solve | None
+        self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
     ) -> SolveResult:
         """Search quickly, then by a child, on from the best known; raises FullError where neither has a place."""
         best = start

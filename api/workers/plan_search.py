@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from memplan.api.workers.task import TaskControl
-from memplan.capabilities.plan.planning import REASON_S, with_reason
+from memplan.capabilities.plan.reason import REASON_S, with_reason
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import so_far, solve_profile
 from memplan.solvers.search.control import Control, Deadline
@@ -38,7 +38,7 @@ def search(
     """Search for a plan as the profile of the options says, and for the reason where nothing fits; in a child."""
     profile = options.profile_of(problem)
     if profile is None:
-        one = Solve(problem, options, control, start=start, instance=instance)
+        one = OneSearch(problem, options, control, start=start, instance=instance)
         control.watch(one.so_far)
         found = one.finish()
     else:
@@ -59,4 +59,4 @@ def best_known(asked: PlanSearch) -> SolveResult:
     over = threading.Event()
     over.set()
     options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
-    return Solve(asked.problem, options, Control(asked.deadline, over), start=asked.start).finish()
+    return OneSearch(asked.problem, options, Control(asked.deadline, over), start=asked.start).finish()

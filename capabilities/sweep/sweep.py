@@ -12,10 +12,10 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, Va
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.adapting import aligned
-from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds, silent
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
-from memplan.capabilities.plan.planning import planned
+from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.sizes import parse_size, size_text
 from memplan.capabilities.sweep import grid as study
@@ -196,9 +196,11 @@ def _planned(problem: Problem, start: Plan | None, options: SweepOptions, runnin
     """Return the best plan of all repetitions, with seeds from that of the options on."""
     best: Plan | None = None
     for k in range(options.repetitions):
-        chosen = options.model_copy(update={"seed": options.seed + k})
-        plan = planned(problem, chosen, running.within(options.each_s), reason_s=0, start=start)
-        best = plan if best is None else min(best, plan, key=_rank)
+        control = replace(running.within(options.each_s), report=silent)
+        fields = options.fields(*SolveOptions.model_fields)
+        chosen = {"seed": options.seed + k, "time_limit_s": control.left_s, "explain_s": 0}
+        answer = plan(problem, start, options=PlanOptions.model_construct(**fields | chosen), control=control)
+        best = answer if best is None else min(best, answer, key=_rank)
         if best.status in ("optimal", "infeasible"):
             break
     assert best is not None, "there is one repetition at least"

@@ -37,8 +37,8 @@ _VERIFY_CONFLICT_S = 1e-6
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
-class Solve:
-    """One solve, which may pause between the quick orders and longer work; time goes on meanwhile.
+class OneSearch:
+    """One search, which may pause between the quick orders and longer work; time goes on meanwhile.
 
     The profile of the options does not count. `start` and `is_quick` are those of `solve`, `instance` is the problem,
     compiled, where that was done already, and `planner` makes the plan in place of the solver that the options name.

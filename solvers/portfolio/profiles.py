@@ -18,7 +18,7 @@ from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import Problem, Profile, with_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
 from memplan.solvers.search.control import Control, Deadline, silent
@@ -69,7 +69,7 @@ def solve_profile(
         steered = replace(control, deadline=deadline.within(max(0.0, step.share * deadline.left_s)))
         try:
             try:
-                search = Solve(step.problem, step.options, steered, start=step.start, is_quick=is_quick)
+                search = OneSearch(step.problem, step.options, steered, start=step.start, is_quick=is_quick)
                 watch(search.so_far)
                 found = search.finish()
             except OptionError as error:

@@ -148,7 +148,7 @@ def faults_of_others(seed: int) -> Faults | None:
     """What is false of plans that differ; None where they are refused."""
     problem, distance = banked_problem(seed), 1 + seed % 2
     try:
-        answer = memplan.plan(problem, options=memplan.PlanOptions(plans=f"9@{distance}", time_limit_s=5))
+        answer = memplan.plan(problem, options=memplan.PlanOptions(plans=9, distance=distance, time_limit_s=5))
     except OptionError:
         return None
     truth = paid_of_all(problem)
@@ -189,7 +189,7 @@ def said_of_forged(seed: int) -> list[str] | None:
     """What `verify` says of forged others: violations and claims that nothing checked; None where nothing is forged."""
     problem = banked_problem(seed // len(FORGERIES))
     try:
-        answer = memplan.plan(problem, options=memplan.PlanOptions(plans="3", time_limit_s=5))
+        answer = memplan.plan(problem, options=memplan.PlanOptions(plans=3, time_limit_s=5))
     except OptionError:
         return None
     if answer.others is None:

@@ -26,7 +26,7 @@ from memplan.api.cli.streams import (
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.capabilities.plan.plan import CAPABILITY
-from memplan.capabilities.plan.planning import is_own_planner
+from memplan.capabilities.plan.reason import is_own_planner
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
