@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from memplan.planner.errors.extras import imported
+from memplan.planner.extensions import extensions
 
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.systems.c.system",
@@ -114,8 +115,8 @@ class System:
 
 @cache
 def systems() -> tuple[System, ...]:
-    """Return the rows of all systems, in their order."""
-    return tuple(import_module(where).SYSTEM for where in SYSTEMS.values())
+    """Return the rows of all systems, in their order; those of others come last."""
+    return (*(import_module(where).SYSTEM for where in SYSTEMS.values()), *extensions("systems").values())
 
 
 @cache
@@ -126,8 +127,9 @@ def file_readers() -> dict[str, FileReader]:
 
 @cache
 def reference_planners() -> dict[str, ReferencePlanner]:
-    """Return the planners of all systems by their names."""
-    return {planner.name: planner for each in systems() for planner in each.planners}
+    """Return the planners of all systems, and those that others add alone, by their names."""
+    planners = [planner for each in systems() for planner in each.planners]
+    return {planner.name: planner for planner in (*planners, *extensions("planners").values())}
 
 
 def system_of(reader: str | None) -> System | None:

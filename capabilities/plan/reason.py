@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities import MODULES
+from memplan.capabilities import QUESTIONS
 from memplan.capabilities.capability import Control
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
@@ -44,7 +44,7 @@ def with_reason(problem: Problem, plan: Plan, running: Control, reason_s: float 
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
-    if "explain" not in MODULES:
+    if "explain" not in QUESTIONS:
         return plan  # with what the search saw
     # Imported here: most problems fit, and a plan stands on no other question.
     from memplan.capabilities.explain.reasons.reasoning import reason_of

@@ -158,7 +158,11 @@ def test_the_guides_list_few_files() -> None:
 def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     (tmp_path / "capabilities/count.py").write_text(COUNT)
-    changed(tmp_path / "capabilities/__init__.py", "MODULES = {\n", 'MODULES = {\n    "count": "count",\n')
+    changed(
+        tmp_path / "capabilities/__init__.py",
+        "QUESTIONS: Mapping[str, Row] = {\n",
+        'QUESTIONS: Mapping[str, Row] = {\n    "count": Row("count"),\n',
+    )
     done = run_beside(tmp_path, CALLS, str(tmp_path))
     assert done.stdout == "answered\n", done.stderr
 

@@ -40,11 +40,11 @@ def served(folder, root):
     from memplan.api.cli.main import main
     from memplan.api.http.app import create_app
     from memplan.api.settings import Settings
-    from memplan.capabilities import MODULES
+    from memplan.capabilities import QUESTIONS
     from memplan.capabilities.registry import CAPABILITIES
 
     assert Path(memplan.__file__).is_relative_to(folder)
-    assert all(CAPABILITIES[name].name == name for name in MODULES)
+    assert all(CAPABILITIES[name].name == name for name in QUESTIONS)
     assert all(getattr(memplan, name) for name in dir(memplan))
     model, plan = str(root / "examples" / "mobilenet_v2.csv"), str(folder / "plan.json")
     assert main(["plan", model, "-q", "-o", plan]) == 0
@@ -56,7 +56,7 @@ def served(folder, root):
         assert (found["status"], found["peak"]) == ("optimal", 8)
         assert client.post("/v1/verify", json={"problem": problem, "plan": found}).json()["valid"]
         paths = client.get("/openapi.json").json()["paths"]
-        assert {f"/v1/{name}" for name in MODULES} <= paths.keys()
+        assert {f"/v1/{name}" for name in QUESTIONS} <= paths.keys()
 
 
 for line in sys.stdin:

@@ -24,6 +24,7 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
+from memplan.capabilities import QUESTIONS
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.capabilities.plan.plan import CAPABILITY
 from memplan.capabilities.plan.reason import is_own_planner
@@ -157,7 +158,8 @@ LOCAL: CommandExtras = CommandExtras(
     ),
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
-    beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
+    beside={PAGE: _page, PICTURE: plan_picture, FOLDER: _parts}
+    | ({CERTIFICATE: lambda *_: None} if "certify" in QUESTIONS else {}),
     runs=lambda line: run_each(line, LOCAL),
     reads=_reads,
     begin=_begin,
