@@ -39,7 +39,7 @@ def stub() -> str:
     rows += [f"from {kind.__module__} import {kind.__name__}" for kind in _unnamed(modules)]
     questions = [line for name in sorted(QUESTIONS) for line in _question(CAPABILITIES[name])]
     lines = [_HEAD + "\n".join(sorted(set(rows))), "", "__all__: list[str]", "", *questions, "solve = plan", ""]
-    formatted = ["ruff", "format", "--quiet", "--stdin-filename", str(FILE), "-"]
+    formatted = [sys.executable, "-m", "ruff", "format", "--quiet", "--stdin-filename", str(FILE), "-"]
     return subprocess.run(formatted, input="\n".join(lines), text=True, check=True, capture_output=True).stdout
 
 

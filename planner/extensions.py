@@ -31,8 +31,8 @@ _PREFIX = "memplan."
 class OffsetKind:
     """A constraint kind on single offsets: the type of its field's values, and what one means for an offset.
 
-    `offsets` is that of `memplan.planner.model.constraints.kinds.ConstraintKind`. The module with it imports nothing
-    of `memplan.planner.model` at its top, which waits for the fields of buffers.
+    `offsets` is that of `memplan.planner.model.constraints.kinds.ConstraintKind`. The modules with a kind and with its
+    checker import nothing of `memplan.planner.model` at their top, which waits for the fields of buffers.
     """
 
     type: Any
@@ -57,6 +57,9 @@ def extensions(table: str) -> Mapping[str, Any]:
             whose = "" if point.dist is None else f" of {point.dist.name} {point.dist.version}"
             reason = f"{type(error).__name__}: {error}"
             _LOG.warning("%s %s%s: is left out, as it cannot be imported: %s", table, point.name, whose, reason)
+    for name in rows.keys() - extensions("checkers").keys() if table == "kinds" else ():
+        del rows[name]
+        _LOG.warning("kinds %s: is left out, as no checker of that name says what is wrong with an offset", name)
     return rows
 
 

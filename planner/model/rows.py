@@ -15,11 +15,13 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
     WrapValidator,
+    create_model,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import InputError, Location, OptionError, PlanError, ProblemError, broken, sentences, shown
+from memplan.planner.extensions import extensions
 from memplan.planner.model.parts import in_parts, narrowed
 
 MAX_BYTES = 2**62
@@ -240,6 +242,11 @@ class Buffer(Value):
         if self.start is not None and self.end is not None:
             return ((self.start, self.end),)
         return self.lifetimes or ()
+
+
+if not TYPE_CHECKING and extensions("kinds"):
+    _fields = {name: (kind.type | None, None) for name, kind in extensions("kinds").items()}
+    Buffer = create_model("Buffer", __base__=Buffer, __module__=__name__, __doc__=Buffer.__doc__, **_fields)
 
 
 def end_rule(start: int, end: int) -> str:

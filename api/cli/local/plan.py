@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.flags import BROWSER, TABLE, argument, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.beside_plan import certified_plan, open_page, plan_page, plan_picture
+from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
 from memplan.api.cli.local.several_files import read_several, run_each
 from memplan.api.cli.streams import (
     CERTIFICATE,
@@ -104,6 +104,9 @@ def _show(call: Invocation, answer: Any) -> bool:
         problem = problem_in_heaps(problem, answer)
         call.question = {**call.question, "problem": problem}
     if call.has_output(CERTIFICATE):
+        # Imported here: without the question `certify`, no file is a certificate.
+        from memplan.api.cli.local.certify import certified_plan
+
         answer = certified_plan(call, answer)
         call.prepared = answer
     plans = [path for path in call.outputs if suffix_of(path) not in (PAGE, PICTURE, CERTIFICATE, "/")]
@@ -135,7 +138,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
         return ()
     if call.opens:
         open_page(call, answer)
-    if answer.status != "infeasible" or call.flags["quiet"]:
+    if answer.status != "infeasible" or call.flags["quiet"] or "cascade" not in QUESTIONS:
         return ()
     # Imported here: most problems fit.
     from memplan.capabilities.cascade.hint import LIMIT_S, cascade_hint
