@@ -13,7 +13,6 @@ checkers: the word and the function of `memplan.planner.verify.verifier.FIELD_RU
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -22,8 +21,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
-_LOG = logging.getLogger("memplan")
 _PREFIX = "memplan."
 
 
@@ -41,8 +40,8 @@ class OffsetKind:
 
 @cache
 def extensions(table: str) -> Mapping[str, Any]:
-    """Return the rows that others add to a table, by name; one that cannot be imported is named in the log, and left
-    out, whatever it raises.
+    """Return the rows that others add to a table, by name; one that cannot be imported is named in a warning, and
+    left out, whatever it raises.
     """
     if not _is_any_declared():
         return {}
@@ -56,10 +55,10 @@ def extensions(table: str) -> Mapping[str, Any]:
         except Exception as error:  # noqa: BLE001 - code of others
             whose = "" if point.dist is None else f" of {point.dist.name} {point.dist.version}"
             reason = f"{type(error).__name__}: {error}"
-            _LOG.warning("%s %s%s: is left out, as it cannot be imported: %s", table, point.name, whose, reason)
+            warn(f"{table} {point.name}{whose}: is left out, as it cannot be imported: {reason}", stacklevel=2)
     for name in rows.keys() - extensions("checkers").keys() if table == "kinds" else ():
         del rows[name]
-        _LOG.warning("kinds %s: is left out, as no checker of that name says what is wrong with an offset", name)
+        warn(f"kinds {name}: is left out, as no checker of that name says what is wrong with an offset", stacklevel=2)
     return rows
 
 
