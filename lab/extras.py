@@ -40,7 +40,7 @@ with socket.socket() as free:
 command = [sys.executable, "-c", "from memplan.api.cli.main import main; main()", "serve", "--port", port]
 server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 try:
-    with Client(f"http://127.0.0.1:{port}", patience_s=60) as client:
+    with Client(f"http://127.0.0.1:{port}", patience_s=180) as client:
         problem = memplan.read_problem("examples/two_memories.json")
         assert client.plan(problem).status == "optimal"
         job = client.submit(problem)

@@ -6,7 +6,6 @@ import tomllib
 import warnings
 from copy import deepcopy
 from importlib.metadata import EntryPoint, EntryPoints
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ with warnings.catch_warnings():
 
     from memplan.api.torch.backend import Partition, _least, _scheduled_peak, memplan
     from memplan.api.torch.tracing import interpreted
+    from tests.support.torch_counts import peak_of
     from tests.support.torch_zoo import MODELS, Network
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -80,15 +80,6 @@ def test_inductor_keeps_its_own_parts_unless_others_need_less() -> None:
     assert all(map(torch.allclose, *gradients))
     assert 8 * rows.nbytes <= peaks[0] < 12 * rows.nbytes
     assert peaks[1] < 0.8 * peaks[0]
-
-
-def peak_of(step: Any) -> int:
-    """Return the most bytes that torch's allocator gave out in a step beside what was there."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as found:
-        step()
-    events = sorted(found.profiler.kineto_results.events(), key=lambda event: event.start_ns())
-    sizes: list[int] = [event.nbytes() for event in events if event.name() == "[memory]"]
-    return max(accumulate(sizes, initial=0))
 
 
 @pytest.mark.parametrize("name", ["untied", "unet"])
