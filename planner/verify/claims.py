@@ -243,9 +243,11 @@ def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> 
 def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield what a plan that lists reused pairs says wrongly of them: which, at what cost, in what order.
 
-    Where costs are not minimised, or the plan has none, none is listed.
+    Where costs are not minimised, none is listed, and a plan without a cost need not list any.
     """
-    found = paid_pairs(problem, placed) if counts_cost(problem.objective) and plan.cost is not None else []
+    if plan.cost is None and not plan.reused:
+        return
+    found = paid_pairs(problem, placed) if counts_cost(problem.objective) else []
     paid = sorted((*sorted(map(str, pair)), cost) for pair, cost in found)
     if sorted((*sorted(map(str, row.buffers)), row.cost) for row in plan.reused) != paid:
         listed = [pair for *pair, _ in paid]

@@ -137,6 +137,11 @@ def test_wrong_kinds_of_things_are_input_errors_in_python(
     assert sentence in str(caught.value)
 
 
+def test_a_wrong_attribute_of_an_answer_is_said_with_the_one_that_is_meant() -> None:
+    with pytest.raises(AttributeError, match=r"'Plan' object has no attribute 'peek' \(did you mean peak\?\)"):
+        PLAN.peek  # type: ignore[attr-defined]  # noqa: B018
+
+
 @pytest.mark.parametrize(("text", "found"), [("10", 10), ("2.5s", 2.5), ("500ms", 0.5), ("2 min", 120), (0.25, 0.25)])
 def test_a_time_limit_may_have_a_unit(text: str | float, found: float) -> None:
     assert seconds(text) == found
