@@ -24,6 +24,7 @@ COMMANDS = {
     "serve": "service.serving",
     "worker": "service.serving",
     "keys": "service.keys",
+    "mcp": "service.tools",
     "core": "solvers.core",
     "doctor": "solvers.doctor",
 }
@@ -32,7 +33,7 @@ PANELS = {
     "Networks": ("fits",),
     "Files": ("schema",),
     "Solvers": ("solvers", "core", "bench", "library", "doctor"),
-    "Service": ("serve", "worker", "keys"),
+    "Service": ("serve", "worker", "keys", "mcp"),
 }
 """The panels of the list of commands for those that are no capability's, whose rows say theirs."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names} | {

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -151,12 +152,12 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
     told = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
-    known = request.app.openapi()["paths"]
+    known = _calls(request.app)
     job_id = path.removeprefix(_JOBS)
     sentence = str(error.detail)
     if error.status_code == 405:
-        fitting = (calls for template, calls in known.items() if compile_path(template)[0].match(path))
-        allowed = ", ".join(sorted(method.upper() for calls in fitting for method in calls))
+        fitting = (methods for template, methods in known.items() if compile_path(template)[0].match(path))
+        allowed = ", ".join(sorted(method for methods in fitting for method in methods))
         allowed = allowed or (error.headers or {}).get("Allow", "")
         sentence = f"method: must be {allowed} for {told}, got {request.method}"
     elif error.status_code == 404 and path.startswith(_JOBS):
@@ -168,6 +169,15 @@ async def _http(request: Request, error: Exception) -> Response:
         near = did_you_mean(f"/v1/{former}" if former else asked, known) or did_you_mean(path, known)
         sentence = f"path: nothing is at {told}{near or ' (GET /docs shows all calls)'}"
     return problem_details(error.status_code, (sentence,), dict(error.headers or {}))
+
+
+def _calls(app: Starlette) -> dict[str, set[str]]:
+    """Return the methods of each path that is described."""
+    known: dict[str, set[str]] = {}
+    for route in app.routes:
+        if isinstance(route, APIRoute) and route.include_in_schema:
+            known.setdefault(route.path, set()).update(route.methods or ())
+    return known
 
 
 def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:

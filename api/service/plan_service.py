@@ -22,8 +22,8 @@ from anyio import CapacityLimiter, to_thread
 
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
-from memplan.api.refusals import FullError, UnavailableError
-from memplan.api.service.admission import AdmissionQueue
+from memplan.api.refusals import FullError, NoTurnError, UnavailableError
+from memplan.api.service.admission import Admission, Seat
 from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
@@ -77,7 +77,7 @@ class PlanService:
     """Plans problems for all calls of a server. For one event loop."""
 
     def __init__(
-        self, cache: PlanCache, workers: Searches, queue: AdmissionQueue, metrics: Metrics, quick_places: int
+        self, cache: PlanCache, workers: Searches, queue: Admission, metrics: Metrics, quick_places: int
     ) -> None:
         self._cache, self._workers, self._queue, self._metrics = cache, workers, queue, metrics
         self._places = CapacityLimiter(quick_places)
@@ -167,18 +167,20 @@ class PlanService:
             return replace(best, stop_reason="time_limit")
         try:
             return await self._by_child(request, cancelled, best)
-        except (FullError, UnavailableError):
+        except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
                 return best  # with the reason that was seen
-            if best is None or not best.plan.placements or request.deadline.left_s > 0:
+            is_busy = isinstance(error, NoTurnError) or request.deadline.left_s <= 0
+            if best is None or not best.plan.placements or not is_busy:
                 raise
             return replace(best, stop_reason="time_limit")  # which is more than nothing
 
     async def _by_child(self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None) -> SolveResult:
         """Wait for a place and have a child search; what is cancelled while it waits has the best so far."""
         options, deadline = request.options, request.deadline
-        place = await self._queue.take(max(0.0, deadline.left_s), cancelled=cancelled, caller=request.key_id)
-        if place is None:
+        least_s = _least_s(request.problem)
+        place = Seat(request.key_id, deadline.at, least_s=least_s, can_end=not options.deterministic)
+        if not await self._queue.take(place, cancelled):
             return replace(best or nothing_known(request.problem), stop_reason="cancelled")
         taken = Deadline.after(options.time_limit_s)
         due = taken if deadline.at == inf else Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from pydantic import Field
 
@@ -21,6 +22,7 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.checked import needed_features
 from memplan.solvers.reference.table import find
+from memplan.solvers.search.control import silent
 from memplan.systems.imported import Imported, ViewFacts
 from memplan.systems.reading import detect, file_readers, read_model
 
@@ -96,30 +98,40 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     shared = apart = read_model(file, options.name, options)
     if shared.views.aliases:
         apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
-    time = _SharedTime(control.begun(options))
+    running = control.begun(options)
+    time, own, is_partial = _SharedTime(running), cast(OwnPlan | None, None), True
     plan = _planned(apart.problem, time)
-    in_place = _planned(shared.problem, time) if shared.views.aliases else None
-    own, audited = _own(found, (apart, shared), time)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
-    before = everything if own is None or own.peak is None else own.peak
-    after = (in_place or plan).peak
+
+    def answer(in_place: OurPlan | None = None, reordered: OurPlan | None = None, **more: Any) -> ModelComparison:
+        before = everything if own is None or own.peak is None else own.peak
+        after = (in_place or plan).peak
+        saved = None if after is None or is_partial or shared.has_unknown_scratch else before - after
+        return ModelComparison(
+            format=found,
+            nothing_shared=everything,
+            own=own,
+            memplan=plan,
+            memplan_with_views=in_place,
+            memplan_reordered=reordered,
+            saved_by_order=None if reordered is None else _saved(after, reordered.peak),
+            views=shared.views,
+            saved=saved,
+            saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
+            warnings=tuple(warning.message for warning in shared.warnings),
+            **more,
+        )
+
+    note = running.note or silent
+    note(answer())
+    in_place = _planned(shared.problem, time) if shared.views.aliases else None
+    note(answer(in_place))
+    own, audited = _own(found, (apart, shared), time)
+    is_partial = False
+    note(answer(in_place, own_audit=audited))
     # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
     reordered = None if shared.has_scratch else _reordered(shared, time)
-    saved = None if after is None or shared.has_unknown_scratch else before - after
-    return ModelComparison(
-        format=found,
-        nothing_shared=everything,
-        own=own,
-        memplan=plan,
-        memplan_with_views=in_place,
-        memplan_reordered=reordered,
-        saved_by_order=None if reordered is None else _saved(after, reordered.peak),
-        views=shared.views,
-        saved=saved,
-        saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
-        warnings=tuple(warning.message for warning in shared.warnings),
-        own_audit=audited,
-    )
+    return answer(in_place, reordered, own_audit=audited)
 
 
 @dataclass(eq=False)

@@ -37,7 +37,7 @@ def test_a_database_of_another_version_is_left_alone(url: str, tmp_path: Path, c
     with database.writing() as connection:
         connection.execute(text(change))
     database.close()
-    with pytest.raises(StoreError, match=f"database: must have tables of version 1, {got}: start with another"):
+    with pytest.raises(StoreError, match=f"database: must have tables of version 2, {got}: start with another"):
         Store.open(url, tmp_path)
 
 
