@@ -149,7 +149,10 @@ class PlanService:
             return None
         limit_s = min(request.options.time_limit_s, inf if is_large else _QUICK_S, max(_LEAST_S, left_s))
         control = Control(Deadline.after(limit_s))
-        return OneSearch(problem.problem, request.options, control, is_quick=True, instance=problem.instance)
+        begun = problem.start or problem.instance
+        quick = OneSearch(problem.problem, request.options, control, is_quick=True, instance=begun)
+        quick.verifies = False  # as what is answered is verified, and what was kept
+        return quick
 
     async def _found(
         self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None

@@ -14,7 +14,6 @@ import numpy as np
 
 from memplan.planner.bounds.witness import Bound, Witness
 from memplan.planner.instance.columns import blank
-from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
@@ -98,12 +97,6 @@ class Limits(NamedTuple):
     nodes: int = 0
     seed: int = 0
     seconds: float = 0.0
-
-
-def compiled(problem: Problem) -> Instance:
-    """Compile a problem, in one call of the core where it is small and plain."""
-    start = start_of(problem, Limits(first=0)) if suits(problem) else None
-    return compile_problem(problem) if start is None else start.instance
 
 
 def suits(problem: Problem) -> bool:

@@ -154,3 +154,12 @@ def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(StoreError, match="database: its disk must have 4611686018427387904 bytes of room, and has"):
         store.check()
     store.close()
+
+
+def test_a_file_that_was_overwritten_is_no_store_though_pages_of_it_are_in_memory(tmp_path: Path) -> None:
+    store = Store.open(None, tmp_path)
+    store.check()
+    (tmp_path / FILE).write_bytes(b"garbage." * 5_000)
+    with pytest.raises(StoreError, match="database: its file"):
+        store.check()
+    store.close()
