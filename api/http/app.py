@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -42,8 +43,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
     )
     service = app.state.service = Service(settings or read_settings())
+    calls = app.state.calls = defaultdict[str, set[str]](set)
     for module in (questions, plans, jobs, job_contents, batch, server, page):
         app.include_router(module.router)
+        for route in module.router.routes:
+            if isinstance(route, APIRoute) and route.include_in_schema:
+                calls[route.path] |= route.methods or set()
     app.mount("/static", page.MODULES)
     add_error_answers(app)
     own = [route for route in questions.router.routes if isinstance(route, APIRoute)]

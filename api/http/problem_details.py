@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -152,7 +151,7 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
     told = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
-    known = _calls(request.app)
+    known: Mapping[str, set[str]] = request.app.state.calls
     job_id = path.removeprefix(_JOBS)
     sentence = str(error.detail)
     if error.status_code == 405:
@@ -169,15 +168,6 @@ async def _http(request: Request, error: Exception) -> Response:
         near = did_you_mean(f"/v1/{former}" if former else asked, known) or did_you_mean(path, known)
         sentence = f"path: nothing is at {told}{near or ' (GET /docs shows all calls)'}"
     return problem_details(error.status_code, (sentence,), dict(error.headers or {}))
-
-
-def _calls(app: Starlette) -> dict[str, set[str]]:
-    """Return the methods of each path that is described."""
-    known: dict[str, set[str]] = {}
-    for route in app.routes:
-        if isinstance(route, APIRoute) and route.include_in_schema:
-            known.setdefault(route.path, set()).update(route.methods or ())
-    return known
 
 
 def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:

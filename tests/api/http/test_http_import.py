@@ -152,4 +152,4 @@ def test_json_of_another_system_is_known_by_its_content(server: Running) -> None
     answer = server.client.post("/v1/plan", content=snapshot, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["peak"]) == (200, 1024)
     other = server.client.post("/v1/plan", json={"bufers": []})
-    assert (other.status_code, other.json()["detail"][:7]) == (422, "bufers:")
+    assert (other.status_code, other.json()["detail"][:8]) == (422, "buffers:")

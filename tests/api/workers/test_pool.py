@@ -114,6 +114,7 @@ def test_what_a_reader_of_a_file_noted_is_its_answer_where_it_comes_to_no_end(po
 
 def test_only_long_work_leaves_the_processors_to_others() -> None:
     mine, pool = os.nice(0), ChildPool(Settings())
+    assert pool.warm()
     assert pool.run(task(works.niceness, within_s=9.0)) == mine
     assert pool.run(task(works.niceness, within_s=60.0)) == min(19, mine + 10)
     assert pool.run(task(works.niceness, within_s=9.0)) == mine
