@@ -107,7 +107,7 @@ def _calls(asked: argparse.Namespace) -> Iterator[Call]:
     draw = random.Random(asked.seed)
     if asked.what == "plans":
         for k in range(asked.count):
-            rows = json.loads(FORMATS["json"].write_problem(tight(asked.seed + k, 200, 20, 3.0)))
+            rows = json.loads(FORMATS["json"].write_problem(tight(asked.seed + k, 200, 20, turnover=3.0)))
             yield "plan", "200 buffers", written({"problem": rows}, _PLAN_S), _PLAN_S
         return
     if asked.what != "late":

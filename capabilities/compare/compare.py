@@ -22,7 +22,6 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.checked import needed_features
 from memplan.solvers.reference.table import find
-from memplan.solvers.search.control import silent
 from memplan.systems.imported import Imported, ViewFacts
 from memplan.systems.reading import detect, file_readers, read_model
 
@@ -122,7 +121,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
             **more,
         )
 
-    note = running.note or silent
+    note = running.note or (lambda _: None)
     note(answer())
     in_place = _planned(shared.problem, time) if shared.views.aliases else None
     note(answer(in_place))

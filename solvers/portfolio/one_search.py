@@ -13,7 +13,6 @@ from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.core.plain import PlainStart
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
@@ -58,7 +57,7 @@ class OneSearch:
         *,
         start: Plan | None = None,
         is_quick: bool = False,
-        instance: Instance | PlainStart | None = None,
+        instance: Instance | greedy.PlainStart | None = None,
         planner: ReferencePlanner | None = None,
     ) -> None:
         self._problem, self._options, self._control, self._start = problem, options, control, start
@@ -72,7 +71,7 @@ class OneSearch:
         # Work that is counted is for the stages.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
-        begun, instance = (instance, instance.instance) if isinstance(instance, PlainStart) else (None, instance)
+        begun, instance = (instance, instance.instance) if isinstance(instance, greedy.PlainStart) else (None, instance)
         if is_quick and begun is not None and self._planner is None and options.solver == "auto":
             self._plain = begun
         elif self._planner is None and options.solver in ("auto", "greedy"):

@@ -61,7 +61,7 @@ def served(arrivals: list[tuple[str, float]], places: int = 1, of_key: int | Non
     return order
 
 
-def test_the_soonest_due_goes_first_and_of_equal_ones_who_came_first() -> None:
+def test_the_soonest_due_goes_first_and_equal_ones_in_the_order_of_arrival() -> None:
     assert served([("b", 60.0), ("c", 20.0), ("d", 40.0)]) == ["c", "d", "b"]
     assert served([(name, 60.0) for name in "bacab"]) == list("bacab")
 
