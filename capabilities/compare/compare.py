@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
 
 from pydantic import Field
 
@@ -98,11 +97,13 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     if shared.views.aliases:
         apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
     running = control.begun(options)
-    time, own, is_partial = _SharedTime(running), cast(OwnPlan | None, None), True
+    time, is_partial = _SharedTime(running), True
+    own: OwnPlan | None = None
+    audited: OwnAudit | None = None
     plan = _planned(apart.problem, time)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
 
-    def answer(in_place: OurPlan | None = None, reordered: OurPlan | None = None, **more: Any) -> ModelComparison:
+    def answer(in_place: OurPlan | None = None, reordered: OurPlan | None = None) -> ModelComparison:
         before = everything if own is None or own.peak is None else own.peak
         after = (in_place or plan).peak
         saved = None if after is None or is_partial or shared.has_unknown_scratch else before - after
@@ -118,7 +119,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
             saved=saved,
             saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
             warnings=tuple(warning.message for warning in shared.warnings),
-            **more,
+            own_audit=audited,
         )
 
     note = running.note or (lambda _: None)
@@ -127,10 +128,10 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     note(answer(in_place))
     own, audited = _own(found, (apart, shared), time)
     is_partial = False
-    note(answer(in_place, own_audit=audited))
+    note(answer(in_place))
     # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
     reordered = None if shared.has_scratch else _reordered(shared, time)
-    return answer(in_place, reordered, own_audit=audited)
+    return answer(in_place, reordered)
 
 
 @dataclass(eq=False)
