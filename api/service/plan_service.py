@@ -91,7 +91,8 @@ class PlanService:
         """
         problem, options = request.problem, request.options
         options.check()
-        has_profile = options.profile_of(problem.problem) is not None
+        # Several searches, or one of another instance: not of what is kept.
+        has_profile = options.profile_of(problem.problem) is not None or problem.problem.equal_use
         if options.is_usual and not has_profile:
             result = await self._known_or_found(request, cancelled)
         else:

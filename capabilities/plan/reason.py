@@ -27,6 +27,12 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
     from memplan.solvers.portfolio import stages
     from memplan.solvers.reference import checked
 
+    if problem.equal_use:
+        from memplan.planner.instance.compile import compile_problem
+        from memplan.solvers.formulation.equal_use import EqualPools
+
+        problem = EqualPools(problem).as_one
+        instance = compile_problem(problem)
     planner = table.find(solver)
     if planner is None:
         stages.chosen(instance, solver)
@@ -42,7 +48,7 @@ def is_own_planner(solver: str) -> bool:
 def with_reason(problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S) -> Plan:
     """Return a plan with the reason looked into, where nothing fits and there is time for that."""
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
-    if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
+    if plan.status != "infeasible" or problem.equal_use or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     if "explain" not in QUESTIONS:
         return plan  # with what the search saw

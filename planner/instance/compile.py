@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.errors import ProblemError
-from memplan.planner.instance.columns import blank, common_unit, in_units
-from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
+from memplan.planner.instance.columns import Axis, blank, common_unit, in_units
+from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, Ranges, families, last_end, legal_places, merged
 from memplan.planner.instance.objective import used
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
@@ -75,7 +75,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     scaled = {name: in_units(column, columns[name], unit) for name, column in declared.items()}
     if "barred" in scaled:
         scaled |= _barred(scaled["barred"], places.barred_ranges, unit)
-    for name in COLUMNS.keys() - scaled.keys() - {"unit", "pools", "barred_ranges"}:
+    for name in COLUMNS.keys() - scaled.keys() - {*ON[Axis.WHOLE], *ON[Axis.POOL]}:
         scaled[name] = frozen(blank(COLUMNS[name], len(source), len(pools)))
     return Instance(unit=unit, pools=pools, **scaled)
 

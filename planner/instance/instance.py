@@ -86,7 +86,9 @@ class Instance:
     shares bytes costs reuse_price[k]; both only where costs are minimised (`priced` has all of them). Where both of
     clear_pairs[k], i < j, lie in one pool, at least clearance[k] lies between them, whatever their lifetimes; they are
     in no common rigid group. colocation[i]
-    is the first of the buffers that must lie in one pool with `i`, rigid groups included. `live_set_time` is a time, as
+    is the first of the buffers that must lie in one pool with `i`, rigid groups included; offset_group[i] the first of
+    those of other pools that have its offset, and `has_equal_use` says that pools count as used as far as any of them,
+    both of which are planned as one pool, and no solver honours. `live_set_time` is a time, as
     the problem counts it, when all of a live set are alive; `unplaceable` are the positions, in the problem, of buffers
     that fit nowhere even alone.
 
@@ -127,6 +129,8 @@ class Instance:
     reuse_price: Annotated[F64, Column(Axis.PAIR, "reuse", along="reuse_pairs")]
     highest: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "ranges", Scale.MOST, free=I64_MAX)]
     barred: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "intervals", free=ABSENT)]
+    offset_group: Annotated[I64, Column(Axis.BUFFER, "same-offset", holds=Holds.GROUPS)]
+    has_equal_use: Annotated[bool, Column(Axis.WHOLE, "equal-use")] = False
     unplaceable: Annotated[tuple[int, ...], Column(Axis.WHOLE, ALWAYS)] = ()
     barred_ranges: Annotated[tuple[I64, ...], Column(Axis.WHOLE, "intervals")] = ()
 
@@ -288,6 +292,8 @@ CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
     "bank-weights": lambda instance: len(instance.soft_pairs) > 0,
     "reuse": lambda instance: len(instance.reuse_pairs) > 0,
     "clearances": lambda instance: len(instance.clear_pairs) > 0,
+    "same-offset": lambda instance: bool((instance.offset_group != np.arange(len(instance))).any()),
+    "equal-use": lambda instance: instance.has_equal_use,
     "together": lambda instance: (
         len(instance.pools) > 1 and bool((instance.anchor[instance.colocation] != instance.anchor).any())
     ),

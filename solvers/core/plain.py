@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memplan.planner.bounds.witness import Bound, Witness
-from memplan.planner.instance.columns import blank
-from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
+from memplan.planner.instance.columns import Axis, blank
+from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.problem import Problem
@@ -203,7 +203,7 @@ def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> 
 @lru_cache(maxsize=64)
 def _blanks(n: int) -> dict[str, Any]:
     """Return the columns by which `n` plain buffers require nothing, or whose values follow from their number."""
-    made = {*_MADE, "unplaceable", "barred_ranges", "first"}
+    made = {*_MADE, *ON[Axis.WHOLE], "first"}
     found = {name: frozen(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
     found |= {"first": frozen(np.arange(n + 1)), "source": frozen(np.arange(n))}
     return found | {"allowed": frozen(np.ones((1, n), dtype=np.bool_))}

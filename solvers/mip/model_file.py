@@ -15,6 +15,7 @@ from memplan.planner.instance.instance import I64_MAX, PLAIN, Instance
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.formulation.equal_use import EqualPools
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, Key, LinearRow
@@ -36,6 +37,7 @@ def write_model(problem: Problem, suffix: str) -> bytes:
     """
     if suffix not in (".lp", ".mps"):
         raise OptionError(f"suffix: must be .lp or .mps, got {shown(suffix)}")
+    problem = EqualPools(problem).as_one if problem.equal_use else problem
     instance = compile_problem(problem)
     rows = count_rows(instance)
     if rows > MAX_ROWS:

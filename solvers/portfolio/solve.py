@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import InvalidPlanError, OptionError, shown
 from memplan.planner.errors.did_you_mean import unknown_here
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan, with_problem
@@ -46,6 +46,8 @@ def solve(
     options.check()
     if not control.has_deadline and not options.deterministic:
         control = replace(control, deadline=Deadline.after(options.time_limit_s))
+    if problem.equal_use:
+        return _of_equal_pools(problem, options, control, start, is_quick)
     is_own = ":" in options.solver and not options.solver.startswith(PREFIX)
     is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict) and problem.objective != PEAK_THEN_COST
     profile = None if is_one or is_own else options.profile_of(problem)
@@ -68,3 +70,20 @@ def solve(
     if options.deterministic:
         update["options"] = options.recorded()
     return with_problem(result.answer(options.deterministic).model_copy(update=update), problem)
+
+
+def _of_equal_pools(
+    problem: Problem, options: SolveOptions, control: Control, start: Plan | None, is_quick: bool
+) -> Plan:
+    # Imported here: few problems have pools of equal use.
+    from memplan.planner.verify.verifier import verify
+    from memplan.solvers.formulation.equal_use import EqualPools
+
+    if options.profile is not None:
+        raise OptionError(f"profile: must not be given where pools have equal use, got {shown(options.profile)}")
+    pools = EqualPools(problem)
+    one = solve(pools.as_one, options, start=pools.start(start), is_quick=is_quick, control=control)
+    plan = pools.plan(one).model_copy(update={"findings": lint(problem)})
+    if violations := verify(problem, plan):
+        raise InvalidPlanError(f"a plan of pools of equal use did not pass the verifier: {violations[0].message}")
+    return with_problem(plan, problem)

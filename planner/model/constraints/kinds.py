@@ -9,7 +9,17 @@ from operator import attrgetter
 from typing import Any
 
 from memplan.planner.extensions import extensions
-from memplan.planner.model.constraints import alias, bank, conflicts, forbid_pools, may_share, relative, reuse, together
+from memplan.planner.model.constraints import (
+    alias,
+    bank,
+    conflicts,
+    forbid_pools,
+    may_share,
+    relative,
+    reuse,
+    same_offset,
+    together,
+)
 from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, OffsetRule, clearance_columns
 from memplan.planner.model.constraints.relative import views_that_cut_each_other
 from memplan.planner.model.finding import Finding
@@ -68,6 +78,11 @@ KINDS = (
         findings=reuse.idle_prices,
     ),
     ConstraintKind(("together", "relative"), {0: together.unknown_names}, together.columns),
+    ConstraintKind(
+        ("same_offset", "equal_use"),
+        {0: same_offset.unknown_names, 5: same_offset.contradictions},
+        same_offset.columns,
+    ),
     ConstraintKind(("no_cross",), offsets=lambda page, buffer, pool: OffsetRule(page=page)),
     ConstraintKind(("offset_mod",), offsets=lambda value, buffer, pool: OffsetRule(step=value[0], remainder=value[1])),
     *(ConstraintKind((name,), offsets=kind.offsets) for name, kind in extensions("kinds").items()),

@@ -28,7 +28,11 @@ PROBLEMS = [
     random_problem(3, 12, frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost"})),
     random_problem(4, 8, unit=64),
 ]
-MIXED = with_intervals(with_clearances(compile_problem(PROBLEMS[0]), 1), 1)
+MIXED = replace(
+    with_intervals(with_clearances(compile_problem(PROBLEMS[0]), 1), 1),
+    offset_group=np.array([0, 0, *range(2, 14)]),
+    has_equal_use=True,
+)
 ROWS: list[dict[str, Any]] = [{"id": k, "size": 8, "start": 0, "end": 3} for k in range(4)]
 ALIKE = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "a", "size": 40}, {"name": "b"}]})
 
@@ -99,6 +103,8 @@ def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
     values = getattr(instance, name)
     if name == "objective":
         return {name: "peak"}
+    if name == "has_equal_use":
+        return {name: False}
     if name == "barred_ranges":
         return {name: (values[0] + 1, *values[1:])}
     if column.axis is Axis.WHOLE:
