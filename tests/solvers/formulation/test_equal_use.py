@@ -56,7 +56,7 @@ def test_forged_plans_are_found() -> None:
     assert "offsets-differ" in moved(plan, a1=256)
     uses = [use.model_copy(update={"used": 96}) for use in plan.pools]
     for claim in ({"peak": 256}, {"pools": tuple(uses)}, {"lower_bound": 400}):
-        assert [v.rule for v in verify(PROBLEM, plan.model_copy(update=claim)).violations] == ["false-claim"], claim
+        assert {v.rule for v in verify(PROBLEM, plan.model_copy(update=claim)).violations} == {"false-claim"}, claim
     small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
     assert "past-capacity" in [v.rule for v in verify(small, plan).violations]
 
@@ -117,7 +117,7 @@ def test_the_service_plans_it_as_python_does(tmp_path: Path) -> None:
     with TestClient(create_app(Settings(data_folder=tmp_path, workers=0, require_keys=False))) as client:
         for _ in range(2):
             answer = client.post("/v1/plan?time_limit_s=10", json=FIELDS).json()
-            assert (answer["status"], answer["peak"]) == ("optimal", 320), answer
+            assert (answer.get("status"), answer.get("peak")) == ("optimal", 320), answer
 
 
 def drawn(seed: int) -> Problem:
