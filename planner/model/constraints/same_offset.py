@@ -1,6 +1,6 @@
 """`same_offset`: buffers of several pools lie at one offset, as a multicast writes them; `equal_use`: so do pools end.
 
-Both ask that each buffer names its pool, and that pools are alike: then all pools are one, whose time is that of each
+Both require each buffer to name its pool, and pools to be alike: then all pools are one, whose time is that of each
 pool in turn, and buffers at one offset are one buffer, which is alive in several turns.
 """
 
