@@ -12,7 +12,7 @@ class Row:
 
     module: the module of this package that has it as `CAPABILITY`.
     names: the names that `memplan` offers with it, beside its function and its options, each with its module here.
-    command: the module of `memplan.api.cli.local` with what its command alone has, as `LOCAL` or, by name, `LOCALS`.
+    command: the module of `memplan.api.cli.local` with what its command alone has, as `LOCAL`.
     panel: where the list of commands has it.
     document: the page in `docs` about it.
     former: from names that it had, or has elsewhere, to the command that answers them.
