@@ -53,7 +53,7 @@ PATCH: Patch = {
     ],
     "planner/model/constraints/distance.py": [("", DISTANCE)],
     "planner/model/constraints/kinds.py": [
-        before("forbid_pools, may_share", "distance, "),
+        before("    forbid_pools,\n    may_share", "    distance,\n"),
         before(
             '    ConstraintKind(("no_cross",)',
             '    ConstraintKind(("distance",), {0: distance.unknown_names, 4: distance.contradictions},\n'
