@@ -111,9 +111,10 @@ def _by_heap(dealt: Dealt) -> list[dict[int | str, int]]:
 
 
 def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
-    """Plan a problem in a share of the time that is left."""
+    """Plan a problem in a share of the time that is left, or of all work where that is counted."""
     within = control.child(share)
-    return solve(problem, time_limit_s=within.left_s, **options, control=within.searching())
+    counted = within.counts_work
+    return solve(problem, time_limit_s=within.left_s, deterministic=counted, **options, control=within.searching())
 
 
 def _behind_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:

@@ -112,3 +112,10 @@ def test_heaps_whose_time_ends_have_what_is_known_of_them_by_then(limit_s: float
     for each in (noted[0], found):
         assert (each.status, max(pool.used or 0 for pool in each.pools) <= 9000) == ("feasible", True)
         assert verify(problem_in_heaps(problem, each), each) == ()
+
+
+def test_counted_work_gives_the_same_heaps_again() -> None:
+    problem = read_problem(EXAMPLES / "problems" / "minimalloc" / "K.1048576.csv")
+    options = PlanOptions(heaps=858_112, time_limit_s=0.1, deterministic=True)
+    first, second = (plan(problem, options=options) for _ in range(2))
+    assert first.placements == second.placements
