@@ -277,7 +277,7 @@ class _Search:
         return self._result(chosen if proved else self._covering(self.orders), *(proved or (last, None)))
 
     def _with_a_proof(self, chosen: list[Order]) -> list[Order]:
-        """Return orders of which something can be proved, if any is known: what is proved of one holds beside others."""
+        """Return orders of which something can be proved, if any is known: a proof for one holds beside others."""
         having = [order for order, program in self.programs.items() if program.forms is not None]
         if not having or not self.formless.issuperset(chosen):
             return chosen
