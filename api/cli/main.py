@@ -95,7 +95,7 @@ def _command(given: list[str]) -> int:
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
     from memplan.api.cli.commands import runnable
     from memplan.api.cli.streams import UsageError, begin_command, say
-    from memplan.planner.errors import InputError, ReaderFaultError
+    from memplan.planner.errors import InputError, ReaderFaultError, UnbuiltError
     from memplan.planner.errors.extras import missing
 
     begin_command()
@@ -126,6 +126,9 @@ def _command(given: list[str]) -> int:
 
         for sentence in with_ways(error.sentences):
             say(f"memplan: error: {sentence}")
+        return WRONG_INPUT
+    except UnbuiltError as error:
+        say(f"memplan: error: {error}")
         return WRONG_INPUT
     except ReaderFaultError as fault:
         say(f"memplan: error: {fault}")
