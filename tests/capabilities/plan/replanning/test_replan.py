@@ -164,6 +164,14 @@ def test_aliases_follow_and_groups_stay_whole() -> None:
     assert (plan.kept.stayed, plan.kept.moved) == (3, 0)
 
 
+def test_a_pool_in_which_nothing_lay_may_be_gone() -> None:
+    rows = FEW, {**FEW, "id": "b"}
+    old = solve(of(*rows, pools=[{"name": "fast"}, {"name": "slow"}]))
+    plan = replan(of(*rows, pools=[{"name": "fast"}]), old)
+    assert plan.kept is not None
+    assert (plan.status, plan.kept.moved) == ("optimal", 0)
+
+
 def test_costs_stay_what_they_were() -> None:
     pools = [{"name": "fast", "size": 8, "cost": 1}, {"name": "slow", "cost": 5}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": 10 * k} for k in range(4)]
