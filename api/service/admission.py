@@ -23,8 +23,10 @@ _LIGHT_S, _LIGHT_BITS = 0.1, 14
 """A request is light that takes no longer, or is of no more bytes (2**14) where none of its sort came lately."""
 _LIGHT_HELD_S = 0.25
 """The time after which a light request that is still there counts as any other."""
-_FADE_S = 30.0
-"""The time in which half of what was measured is forgotten, as the load is another by then."""
+_FADE_S, _USUAL = 30.0, 8
+"""The time in which half of what was measured is forgotten, as the load is another by then; and how many requests make
+what is expected of one whose sort is not known.
+"""
 Sort = tuple[str, int]
 """The question, and the binary digits of its bytes: requests of one sort take about the same time."""
 
@@ -124,6 +126,8 @@ class AdmissionQueue(Admission):
         self._queue: list[Seat] = []
         self._measured: dict[Sort, tuple[float, float, float]] = {}
         """The seconds until the first and the last answer of a sort, and when that was measured."""
+        self._usual_s = 0.0
+        """The seconds that the first answers of all sorts lately took."""
 
     @property
     def busy(self) -> int:
@@ -142,14 +146,13 @@ class AdmissionQueue(Admission):
             self._seat(wish)
             return
         if wish.due < inf:
-            free_s = self._free_after(wish)
+            free_s, is_late, are_others_late = self._expected(wish)
             if self.waiting >= self.length:
                 rule = f"all {self._of_key} places are taken and {self.waiting} callers wait already"
-                self._refuse(wish, FullError(f"memplan: {rule}", free_s or 1.0))
-            elif free_s is not None:
-                rule = f"all {self._of_key} places stay taken for {free_s:.1f} s, longer than its time limit allows"
-                self._refuse(wish, NoTurnError(f"memplan: {rule}", free_s))
-            if wish.refusal is not None:
+                self._refuse(wish, FullError(f"memplan: {rule}", free_s))
+                return
+            if is_late or are_others_late:
+                self._refuse_for(wish, free_s)
                 return
             self._press_later(wish)
         self._queue.append(wish)
@@ -169,8 +172,8 @@ class AdmissionQueue(Admission):
         while may := [wish for wish in self._queue if self._is_free_for(wish)]:
             following = min(may, key=lambda wish: wish.due)
             self._queue.remove(following)
-            if self._is_too_late(following):
-                self._time_out(following)
+            if time.monotonic() + self._least_s(following) > following.due + _LATE_S:
+                self._refuse_for(following, self._least_s(following))
             else:
                 self._seat(following)
 
@@ -178,9 +181,10 @@ class AdmissionQueue(Admission):
         """Make room for a request that still waits, or refuse it, as its time is over."""
         if wish not in self._queue:
             return
-        if self._is_too_late(wish):
+        free_s, is_late, _ = self._expected(wish)
+        if is_late:
             self._queue.remove(wish)
-            self._time_out(wish)
+            self._refuse_for(wish, free_s)
             return
         now = time.monotonic()
         may_end = [place for place in self._held if place.can_end and not place.is_short.is_set()]
@@ -196,8 +200,9 @@ class AdmissionQueue(Admission):
         delay_s = min(part_s, max(last_s - _SHARE_S - _END_S, last_s / 2, 0.01))
         asyncio.get_running_loop().call_later(delay_s, self._press, wish)
 
-    def _time_out(self, wish: Seat) -> None:
-        self._refuse(wish, NoTurnError(f"memplan: all {self._of_key} places stayed taken for the whole time limit"))
+    def _refuse_for(self, wish: Seat, free_s: float) -> None:
+        rule = f"all {self._of_key} places stay taken for {free_s:.1f} s, longer than its time limit allows"
+        self._refuse(wish, NoTurnError(f"memplan: {rule}", free_s))
 
     def _refuse(self, wish: Seat, refusal: FullError) -> None:
         wish.refusal = refusal
@@ -223,21 +228,22 @@ class AdmissionQueue(Admission):
             place.is_light = False
             self._fill()
 
-    def _free_after(self, wish: Seat) -> float | None:
-        """Return the seconds after which a wish has a place, where it, or one due after it, would be too late then."""
+    def _expected(self, wish: Seat) -> tuple[float, bool, bool]:
+        """Return the seconds after which a wish has a place; whether that is too late for it, or for one due later."""
         now = time.monotonic()
         lane = [place for place in self._held if place.is_light == wish.is_light]
         ends = [self._end_of(place, now) for place in lane] + [now] * (self.places - len(lane))
         heapq.heapify(ends)
-        others = [other for other in self._queue if other.is_light == wish.is_light]
-        its, is_late = now, False
+        others = [other for other in self._queue if other.is_light == wish.is_light and other is not wish]
+        its, late = now, set[bool]()
         for each in sorted([*others, wish], key=lambda other: other.due):
             start = heapq.heappop(ends)
             its = start if each is wish else its
             least_s = self._least_s(each)
-            is_late |= each.due >= wish.due and start + least_s > each.due + _LATE_S
+            if each.due >= wish.due and start + least_s > each.due + _LATE_S:
+                late.add(each is wish)
             heapq.heappush(ends, start + max(_SHARE_S + _END_S, least_s))
-        return max(0.0, its - now) if is_late else None
+        return max(0.0, its - now), True in late, False in late
 
     def _end_of(self, place: Seat, now: float) -> float:
         """Return when a place is expected to be free, if others wait for it."""
@@ -246,11 +252,8 @@ class AdmissionQueue(Admission):
             return max(now, min(place.due, now + 2 * (now - began) + 1.0))
         least_s = max(_SHARE_S, self._least_s(place))
         is_over = place.first_at is not None or now - began > least_s
-        more_s = _END_S if place.first_at is not None else max(_END_S, (now - began) / 4)
+        more_s = _END_S if place.first_at is not None else max(_END_S, (now - began) / 2)
         return now + more_s if is_over else began + least_s + _END_S
-
-    def _is_too_late(self, wish: Seat) -> bool:
-        return time.monotonic() + self._least_s(wish) > wish.due + _LATE_S
 
     def _least_s(self, wish: Seat) -> float:
         """Return the seconds that a request needs for a first answer."""
@@ -258,17 +261,20 @@ class AdmissionQueue(Admission):
 
     def _took(self, sort: Sort) -> tuple[float, float]:
         """Return the seconds until the first and the last answer that requests of a sort lately took."""
-        first_s, whole_s, at = self._measured.get(sort, (0.0, 0.0 if sort[1] <= _LIGHT_BITS else inf, 0.0))
-        faded = 0.5 ** ((time.monotonic() - at) / _FADE_S) if at else 1.0
-        return first_s * faded, whole_s if whole_s == inf else whole_s * faded
+        if (measured := self._measured.get(sort)) is None:
+            return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
+        first_s, whole_s, at = measured
+        faded = 0.5 ** ((time.monotonic() - at) / _FADE_S)
+        return first_s * faded, whole_s * faded
 
     def _measure(self, place: Seat) -> None:
         now = time.monotonic()
         if place.sort is not None and place.began is not None:
-            before = self._took(place.sort)
+            before = self._took(place.sort) if place.sort in self._measured else (0.0, inf)
             took = (place.first_at or now) - place.began, now - place.began
             first_s, whole_s = (_mean(old, new) for old, new in zip(before, took, strict=True))
             self._measured[place.sort] = first_s, whole_s, now
+            self._usual_s += (took[0] - self._usual_s) / _USUAL
 
 
 def _mean(old: float, new: float) -> float:
