@@ -86,6 +86,11 @@ nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Exp", ["y"], 
 model = helper.make_model(helper.make_graph(nodes, "small", [value("x")], [value("z")]))
 assert memplan.solve(memplan.read_problem(model.SerializeToString())).status == "optimal"
 """,
+    "mcp": """
+from memplan.api.cli.service.tools import tool_of
+from memplan.capabilities.registry import CAPABILITIES
+assert [tool_of(each).name for each in CAPABILITIES.values()] == [*CAPABILITIES]
+""",
     "executorch": """
 import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge
