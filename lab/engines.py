@@ -79,7 +79,9 @@ def seeds(solvers: Iterable[str], seconds: float, count: int) -> None:
             runs = [run(solver, name, problem, seconds, seed) for seed in range(count)]
             times = [each.proved_s if each is not None and each.proved_s is not None else seconds for each in runs]
             n = next((each.n for each in runs if each is not None), "")
-            print(f"| {name} | {n} | {sum(map(is_solved, runs))} | {median(times):.2f} | {max(times):.2f} |", flush=True)
+            print(
+                f"| {name} | {n} | {sum(map(is_solved, runs))} | {median(times):.2f} | {max(times):.2f} |", flush=True
+            )
 
 
 def plain(solvers: Iterable[str], seconds: float) -> None:

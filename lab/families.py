@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lab.support.ruled_families import aligned, banked, conflicting, costly
 from memplan.planner import formats
 from memplan.planner.model.buffer_table import I64, BufferTable
 from memplan.planner.model.problem import Problem, with_fields
@@ -169,7 +170,16 @@ def _problem(start: I64, end: I64, size: I64) -> Problem:
     return Problem(buffers=BufferTable.from_columns(range(len(start)), size, start, end))
 
 
-FAMILIES: dict[str, Callable[..., Problem]] = {"perfect": perfect, "tight": tight, "random": random, "dense": dense}
+FAMILIES: dict[str, Callable[..., Problem]] = {
+    "perfect": perfect,
+    "tight": tight,
+    "random": random,
+    "dense": dense,
+    "aligned": aligned,
+    "conflicting": conflicting,
+    "costly": costly,
+    "banked": banked,
+}
 
 
 def shuffled(problem: Problem, seed: int) -> Problem:

@@ -211,7 +211,8 @@ def judged(problem: Problem, plan: Plan) -> dict[str, Any]:
         "lower_bound": bound,
         "status": plan.status,
         "stop_reason": plan.stop_reason,
-        "solved_by": plan.solver,
+        "found_by": plan.solver,
+        "proved_by": plan.proof and plan.proof.prover,
     }
     if plan.status in ("infeasible", "unknown"):
         return {"outcome": "none", "message": plan.explanation and plan.explanation.message, **facts}

@@ -104,8 +104,8 @@ def headline(plan: Plan) -> str:
 
 
 def _makers(plan: Plan) -> str:
-    """Say which solver found a plan, and what proved it: solvers, or the kind of the bound."""
-    proof = "" if plan.proof is None else f", proved by {plan.proof.by or plan.proof.kind}"
+    """Say which solver found a plan, and what proved it."""
+    proof = "" if plan.proof is None else f", proved by {plan.proof.prover}"
     return f"found by {plan.solver}{proof}"
 
 

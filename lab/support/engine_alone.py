@@ -150,7 +150,9 @@ def measured(solver: str, problem: str, seconds: float, seed: int) -> EngineRun 
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment |= {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir(), "memplan-bytecode"))}
     try:
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60 + 20 * seconds, env=environment)
+        ended = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=60 + 20 * seconds, env=environment
+        )
         return EngineRun(**json.loads(ended.stdout))
     except (subprocess.TimeoutExpired, ValueError):
         return None

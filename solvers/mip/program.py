@@ -24,8 +24,8 @@ MAX_CROWD_ENTRIES = 100_000
 class MipQuestion:
     """A question to an engine: no end in pool `q` above limit[q], and its peak not below floor[q], as is proved.
 
-    `minimise` is the key of the column to make as small as possible; None where any plan will do. `cost` holds the least and the most that the plan
-    may cost, in steps, where that matters.
+    `minimise` is the key of the column to make as small as possible; None where any plan will do. `cost` holds the
+    least and the most that the plan may cost, in steps, where that matters.
     """
 
     limit: tuple[int, ...]

@@ -221,9 +221,7 @@ class _Pursuit:
     def _is_late(self, ends: float) -> bool:
         return self.search.is_over or (not self.search.deterministic and self.search.clock() >= ends)
 
-    def _program(
-        self, boxes: Boxes, goal: int, floor: int, most: int | None, *, is_decision: bool
-    ) -> IntegerProgram:
+    def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, *, is_decision: bool) -> IntegerProgram:
         floors = [0] * len(boxes.limit)
         if goal != COST:
             floors[goal] = floor
