@@ -1,8 +1,8 @@
 """Questions to a MILP engine, and their order.
 
-The score's entries are settled one after another. For half of the time an engine is asked whether there is a plan at
-the bound, which leaves offsets least room, and higher where that is refused; then the entry is minimised from the best
-plan so far, which limits all big-M. What an engine returns falls in exact integers; moved onto the grid of offsets, it
+The score's entries are settled one after another. For half of the time an engine looks for any plan at the bound, which
+leaves offsets least room, and higher where that is refused; then the entry is minimised from the best plan so far,
+which limits all big-M. What an engine returns falls in exact integers; moved onto the grid of offsets, it
 is taken where it keeps to the program.
 """
 
@@ -168,7 +168,7 @@ class _Pursuit:
         return reached if reached is not None and reached <= floor else None
 
     def _decide(self, goal: int, floor: int) -> int:
-        """Ask for any plan at the floor, then higher where there is none, in half of the time; return the floor."""
+        """Look for any plan at the floor, then higher where there is none, in half of the time; return the floor."""
         if goal == COST:
             return floor
         limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + self._left_s / 2, share=0.25)
