@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 
 KINDS = (
     Kind(
-        "peak", "tight", ("n=12,live=4", "n=16,live=5", "n=24,live=6", "n=36,live=7", "n=48,live=8", "n=60,live=7"), 2
+        "peak", "tight", ("n=12,live=4", "n=16,live=5", "n=22,live=5", "n=28,live=7", "n=36,live=7", "n=48,live=8"), 2
     ),
     Kind("peak", "aligned", ("n=12", "n=14", "n=16", "n=18", "n=20", "n=24"), 2),
     Kind("rules", "conflicting", ("n=12", "n=14", "n=16", "n=18", "n=20", "n=22"), 2),

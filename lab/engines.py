@@ -20,9 +20,9 @@ MINIMALLOC = {letter: f"library/peak/problems/minimalloc-{letter.lower()}.csv" f
 TIGHT = {f"tight{n:03}": f"perfect:n={n},steps={steps},seed={seed}" for n, steps, seed in (
     (20, 8, 1), (30, 10, 1), (40, 13, 4), (60, 20, 1), (100, 33, 1), (200, 66, 1)
 )}  # fmt: skip
-"""Perfect packings, the first seed of each with which greedy does not meet the bound."""
-LOOSE = {"loose040": "random:n=40,alpha=0.25,seed=5", "loose100": "random:n=100,alpha=0.09,seed=3"}
-LOOSE |= {"loose200": "random:n=200,alpha=0.037,seed=1"}
+"""Perfect packings; as of `LOOSE`, the first seed of each with which greedy does not meet the bound."""
+LOOSE = {"loose040": "loose:n=40,life=4,seed=3", "loose100": "loose:n=100,life=11.5,seed=2"}
+LOOSE |= {"loose200": "loose:n=200,life=27,seed=3"}
 THIRTEEN = TIGHT | LOOSE | {letter: MINIMALLOC[letter] for letter in "ADFK"}
 ABOVE = "above-the-bound"
 """The source of the library's problems whose best plan is above the bound of live sets."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lab.support.ruled_families import aligned, banked, conflicting, costly
+from lab.support.ruled_families import aligned, banked, conflicting, costly, loose
 from memplan.planner import formats
 from memplan.planner.model.buffer_table import I64, BufferTable
 from memplan.planner.model.problem import Problem, with_fields
@@ -175,6 +175,7 @@ FAMILIES: dict[str, Callable[..., Problem]] = {
     "tight": tight,
     "random": random,
     "dense": dense,
+    "loose": loose,
     "aligned": aligned,
     "conflicting": conflicting,
     "costly": costly,

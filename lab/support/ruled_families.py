@@ -1,4 +1,4 @@
-"""Families of problems with rules whose best plan often lies above the bound; `lab.families` names them all."""
+"""Families of small problems, most with rules, whose best plan then often lies above the bound; see `lab.families`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from memplan.planner.model.problem import Problem
 
 _FAST = 0.5
 """The share of the bytes alive at a time that a fast memory holds."""
+
+
+def loose(seed: int, n: int = 40, life: float = 4.0, high: int = 60) -> Problem:
+    """Draw sizes below sixty bytes and lives of some four steps on average: twice as many buffers are alive at a time."""
+    return Problem.model_validate({"buffers": _lives(np.random.default_rng(seed), n, life, high)})
 
 
 def aligned(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:

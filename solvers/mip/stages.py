@@ -8,7 +8,6 @@ is taken where it keeps to the program.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -269,7 +268,7 @@ class _Pursuit:
             of_an_entry = run.share * self.search.work_limit / (len(program.index) + 1)
             return EngineEffort(None, int((of_an_entry - ROOT_WORK) / NODE_WORK), gap, self.search.seed)
         seconds = max(0.05, run.ends - self.search.clock())
-        return EngineEffort(seconds, None, gap, self.search.seed, self.search.clock is not time.monotonic)
+        return EngineEffort(seconds, None, gap, self.search.seed, self.search.counts_processor)
 
 
 def _home(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:

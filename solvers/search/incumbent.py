@@ -91,6 +91,11 @@ class Search:
         """Seconds until the deadline, never negative."""
         return max(0.0, self.deadline - self.clock())
 
+    @property
+    def counts_processor(self) -> bool:
+        """True if the clock is not that of the wall, which an engine's own clock would be ahead of."""
+        return self.clock is not time.monotonic
+
     def stop(self, reason: StopReason) -> None:
         """End the search; the first reason counts."""
         with self._lock:
