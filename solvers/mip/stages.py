@@ -9,7 +9,7 @@ is taken where it keeps to the program.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import ceil, inf
 from typing import Literal
@@ -140,11 +140,10 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """A run of an engine: for any plan or the best, until a time of the search's clock, or with a share of its work."""
+    """A run of an engine: for any plan or the best, until a time of the search's clock."""
 
     is_decision: bool
     ends: float
-    share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +167,10 @@ class _Pursuit:
 
     def _decide(self, goal: int, floor: int) -> int:
         """Look for any plan at the floor, then higher where there is none, in half of the time; return the floor."""
-        if goal == COST:
+        # Where work is counted, each program's root takes most of it: there is enough for one.
+        if goal == COST or self.search.deterministic:
             return floor
-        limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + self._left_s / 2, share=0.25)
+        limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + self._left_s / 2)
         while not self.search.is_over and self.search.clock() < run.ends:
             most = self.goals.reached(goal)
             highest = self._limits(goal, None)[goal] if most is None else most - 1
@@ -179,12 +179,12 @@ class _Pursuit:
                 return floor
             floor = limit + 1
             self.search.offer_bound(self.goals.score(floor), self.name)
-            limit, step, run = limit + step, 2 * step, replace(run, share=run.share / 2)
+            limit, step = limit + step, 2 * step
         return floor
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""
-        run = _Run(is_decision=False, ends=self.search.clock() + self._left_s, share=0.5)
+        run = _Run(is_decision=False, ends=self.search.clock() + self._left_s)
         said = self._solve_for(goal, floor, most, run)
         if said.status == "open" and not self.search.deterministic:
             self.search.run_out_of_time()
@@ -265,7 +265,7 @@ class _Pursuit:
         """Return what is left: by the clock, or in nodes where no clock may decide."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
-            of_an_entry = run.share * self.search.work_limit / (len(program.index) + 1)
+            of_an_entry = self.search.work_limit / (len(program.index) + 1)
             return EngineEffort(None, int((of_an_entry - ROOT_WORK) / NODE_WORK), gap, self.search.seed)
         seconds = max(0.05, run.ends - self.search.clock())
         return EngineEffort(seconds, None, gap, self.search.seed, self.search.counts_processor)
