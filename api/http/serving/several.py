@@ -45,12 +45,12 @@ def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.
     """Return the settings of uvicorn for an app, or for the function that makes it, by its name."""
     import uvicorn
 
-    from memplan.api.http.serving.connections import most_connections, protocol
+    from memplan.api.http.serving.connections import Connection, most_connections
 
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
-        http=protocol,  # type: ignore[arg-type]  # called, as its classes are
+        http=Connection,
         ws="none",
         workers=settings.processes,
         log_config=log,
