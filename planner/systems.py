@@ -30,6 +30,13 @@ SYSTEMS: Mapping[str, str] = {
     "mlir": "memplan.systems.mlir.system",
     "torch": "memplan.systems.torch.system",
     "vela": "memplan.systems.vela.system",
+    "ggml": "memplan.systems.ggml.system",
+    "luminal": "memplan.systems.luminal.system",
+    "nntrainer": "memplan.systems.nntrainer.system",
+    "openvino": "memplan.systems.openvino.system",
+    "tinygrad": "memplan.systems.tinygrad.system",
+    "ttlang": "memplan.systems.ttlang.system",
+    "xnnpack": "memplan.systems.xnnpack.system",
 }
 """From a system to the module with its row. Files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})
