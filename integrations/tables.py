@@ -1,4 +1,4 @@
-"""`python -m integrations.tables`: write the tables of docs/integrations.md from what each folder's table.json recorded."""
+"""`python -m integrations.tables`: write the tables of docs/integrations.md from what each table.json recorded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,17 @@ def line(row: dict[str, Any]) -> str:
     own, ours = (f"{us[0]:,.0f} ({us[1]:,.0f})" for us in (row["own_us"], row["us"]))
     outputs = {True: "equal", False: "not run"}[row["equal"]]
     after = f"{row['after']:,}{' =' if row['after'] == row['bound'] else ''}"
-    cells = (row["model"], row["buffers"], f"{row['before']:,}", after, f"{row['bound']:,}", saved(row), outputs, own, ours)
+    cells = (
+        row["model"],
+        row["buffers"],
+        f"{row['before']:,}",
+        after,
+        f"{row['bound']:,}",
+        saved(row),
+        outputs,
+        own,
+        ours,
+    )
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
@@ -36,7 +46,9 @@ def table(name: str) -> str:
 
 
 def summary(names: list[str]) -> str:
-    lines = ["| runtime | models | run, outputs equal | gain | saved, median (most) | at the bound | slower planned, median |"]
+    lines = [
+        "| runtime | models | ran, equal outputs | gain | saved, median (most) | at the bound | planning time, median |"
+    ]
     lines.append("|---|---|---|---|---|---|---|")
     for name in names:
         rows = rows_of(name)

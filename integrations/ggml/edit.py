@@ -1,8 +1,8 @@
-"""Put memplan into a checkout of ggml: `python edit.py GGML`, where GGML is ggml itself, or the folder `ggml` of a project.
+"""Put memplan into a checkout of ggml: `python edit.py GGML`, for ggml itself, or the folder `ggml` of a project.
 
-Two lines of `src/ggml-alloc.c` and one of `src/CMakeLists.txt` are added; `ggml_memplan.h`, `memplan.h` and `memplan.cpp`
-are written beside them. A file in which a line's place is not there exactly once is refused, and nothing is changed.
-Places as in ggml at d99724f2, which whisper.cpp and stable-diffusion.cpp carry in their versions, too.
+Two lines of `src/ggml-alloc.c` and one of `src/CMakeLists.txt` are added; `ggml_memplan.h`, `memplan.h` and
+`memplan.cpp` are written beside them. A file in which a line's place is not there exactly once is refused, and nothing
+is changed. Places as in ggml at d99724f2, and in whisper.cpp at 4834a232.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
         (source / name).write_text(text)
     header = Path(__file__).with_name("ggml_memplan.h")
     (source / header.name).write_text(header.read_text())
-    subprocess.run(["memplan", "core", "-o", str(source)], check=True)
+    subprocess.run([sys.executable, "-m", "memplan.api.cli.main", "core", "-o", str(source)], check=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Compare ggml's plans with memplan's on the networks of graphs.cpp: `python table.py GRAPHS OWN OURS`, which writes table.json.
+"""Compare ggml's plans with memplan's on the networks of graphs.cpp: `python table.py GRAPHS OWN OURS`.
 
-GRAPHS is the program built from graphs.cpp; OWN and OURS are folders with ggml's libraries, as they are and after edit.py.
-Every network runs on both. Outputs must be equal in all four ways, no way may need more bytes, and no tensors that are
-alive together may share bytes; else it ends with an error. Bytes of "chunks", "types" and "devices" are in the JSON alone.
+GRAPHS is the program built from graphs.cpp; OWN and OURS are folders with ggml's libraries, as they are and after
+edit.py. Every network runs on both. Outputs must be equal in all four ways, no way may need more bytes, and no tensors
+that are alive together may share bytes; else it ends with an error. table.json has the rows; bytes of three ways are
+there alone.
 """
 
 from __future__ import annotations

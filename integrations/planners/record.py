@@ -1,8 +1,8 @@
-"""`python -m integrations.planners.record inputs`, or `... record PLANNER OFFSETS`: what is kept of the original planners.
+"""`python -m integrations.planners.record inputs`, or `... record PLANNER OFFSETS`: what is kept of original planners.
 
-`inputs` prints the 1,000 inputs that the programs beside this read, a line each. With the lines that one of them printed,
-in the file OFFSETS, PLANNER's hashes are written into tests/solvers/reference/runtime_planners.json, which tests hold the
-reference planners against; so are those of a planner that nobody asked about before.
+`inputs` prints the 1,000 inputs that the programs beside this read, a line each. With the lines that one of them
+printed, in the file OFFSETS, PLANNER's hashes are written into tests/solvers/reference/runtime_planners.json, which
+tests hold the reference planners against.
 """
 
 from __future__ import annotations

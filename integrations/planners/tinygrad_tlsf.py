@@ -1,4 +1,4 @@
-"""`python tinygrad_tlsf.py < inputs`: as planners.cpp, with tinygrad's TLSFAllocator as its planner calls it; PYTHONPATH has it."""
+"""`python tinygrad_tlsf.py < inputs`: as planners.cpp, with tinygrad's TLSFAllocator as its planner calls it."""
 
 import sys
 

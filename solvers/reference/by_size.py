@@ -19,7 +19,7 @@ def sized(problem: Problem) -> list[tuple[int, Tensor]]:
 
 
 def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> Placed:
-    """Place in this order, each in the lowest gap that is large enough, or in the smallest, or above all alive with it."""
+    """Place in this order, each in the lowest gap that is large enough, or the smallest, or above all alive with it."""
     done: list[tuple[int, int, Tensor]] = []
     for size, tensor in rows:
         stop_check()

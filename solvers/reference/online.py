@@ -1,4 +1,4 @@
-"""Planners that are allocators: they see allocations and releases in the order of time, and look at nothing that comes."""
+"""Planners that are allocators: they see allocations and releases in the order of time, and nothing that comes."""
 
 from __future__ import annotations
 

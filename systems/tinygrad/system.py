@@ -81,7 +81,8 @@ def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place over time, in whole blocks of 256 bytes, in the first class whose blocks are all large enough."""
     found = tensors(problem)
     unit = aligned(_BLOCK, granule(problem, found))
-    return place_online(problem, stop_check, _BLOCK, _SizeClasses(2 * sum(max(aligned(row.size, unit), _BLOCK) for row in found) or 1))
+    room = 2 * sum(max(aligned(row.size, unit), _BLOCK) for row in found)
+    return place_online(problem, stop_check, _BLOCK, _SizeClasses(room or _BLOCK))
 
 
 SYSTEM = System(
@@ -91,7 +92,7 @@ SYSTEM = System(
         ReferencePlanner(
             "reference:tinygrad-tlsf",
             "over time, from two levels of size classes (tinygrad's memory_plan_rewrite)",
-            "tinygrad/tinygrad a9069c17, tinygrad/schedule/memory.py, tinygrad/runtime/support/memory.py: TLSFAllocator",
+            "tinygrad/tinygrad a9069c17, tinygrad/schedule/memory.py: memory_plan_rewrite, and its TLSFAllocator",
             "memplan.systems.tinygrad.system:plan",
         ),
     ),
