@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
 import pytest
 
@@ -122,8 +123,8 @@ def test_what_does_not_fit_is_infeasible_in_every_profile() -> None:
 PAIR = [{"pairs": [["a", "b"]], "cost": 1}]
 
 
-def in_two_pools(a: dict[str, int], b: dict[str, int], **fields: object) -> Problem:
-    rows = [{"id": "a", "start": 0, "end": 1} | a, {"id": "b", "start": 1, "end": 2} | b]
+def in_two_pools(a: Mapping[str, object], b: Mapping[str, object], **fields: object) -> Problem:
+    rows = [{"id": "a", "start": 0, "end": 1, **a}, {"id": "b", "start": 1, "end": 2, **b}]
     pools = [{"name": "fast"}, {"name": "slow"}]
     return Problem.model_validate({"buffers": rows, "pools": pools, "reuse": PAIR} | fields)
 
