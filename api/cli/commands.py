@@ -12,8 +12,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from memplan.capabilities import QUESTIONS
-from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner import __version__
+from memplan.planner.extensions import extensions
 
 COMMANDS = {
     "fits": "local.fits",
@@ -51,7 +51,7 @@ _DOCSTRING, _GROUP = r'(?ms)^def {}\(.*?"""(.*?)"""', r'(?m)^{} = typer.Typer\(\
 
 def names() -> list[str]:
     """Return the names of all commands."""
-    return [*(name for name in CAPABILITIES if name not in COMMANDS), *COMMANDS]
+    return [*(name for name in {**QUESTIONS, **extensions("questions")} if name not in COMMANDS), *COMMANDS]
 
 
 class Runnable(NamedTuple):
@@ -68,7 +68,7 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     Where it begins otherwise, that is the list of all.
     """
     name = arguments[0] if arguments else ""
-    if name not in COMMANDS and name not in CAPABILITIES:
+    if name not in names():
         return Runnable(app(names(), listed), "memplan", arguments)
     command = made(name)
     if isinstance(command, typer.Typer):
@@ -98,6 +98,7 @@ def made(name: str) -> Any:
         return getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name)
     # Imported here: commands that are no capability's start without it.
     from memplan.api.cli.from_capability import command_of
+    from memplan.capabilities.registry import CAPABILITIES
 
     row = QUESTIONS.get(name)
     if row is None or row.command is None:
@@ -111,7 +112,7 @@ def listed(name: str) -> Callable[[], None]:
     def command() -> None: ...
 
     if name not in COMMANDS and name not in QUESTIONS:  # of others, which is imported by then
-        command.__doc__ = CAPABILITIES[name].help
+        command.__doc__ = extensions("questions")[name].help
         return command
     package, where = Path(__file__).parent, COMMANDS.get(name)
     folder = package if where else package.parents[1] / "capabilities"
