@@ -104,6 +104,23 @@ def test_a_capacity_is_held_or_it_is_said_that_it_is_not(name: str) -> None:
     assert (held[0], held[-1]) == (True, False)
 
 
+def test_the_scratch_of_convolutions_is_counted() -> None:
+    model, image = torch.nn.Conv2d(256, 256, 3, padding=1), torch.ones(1, 256, 4, 4)
+    model(image).sum().backward()
+    there = 2 * sum(value.nbytes for value in model.parameters()) + image.nbytes
+
+    def peak_within(capacity: int) -> int:
+        torch._dynamo.reset()
+        compiled = torch.compile(model, backend=memplan, options={"inner": "eager", "capacity": capacity})
+        compiled(image).sum().backward()
+        return there + peak_of(lambda: compiled(image).sum().backward())
+
+    peak = peak_within(10 * there)
+    assert peak_within(int(1.2 * peak)) <= 1.2 * peak
+    with pytest.raises(Exception, match="capacity: must hold each graph"):
+        peak_within(int(0.98 * peak))
+
+
 @pytest.mark.parametrize("trains", [True, False])
 def test_a_capacity_that_cannot_be_held_is_refused(trains: bool) -> None:
     torch._dynamo.reset()
