@@ -1,1 +1,0 @@
-"""luminal: the arena of its CUDA runtime."""

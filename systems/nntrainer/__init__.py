@@ -1,1 +1,0 @@
-"""nntrainer: the planners of its memory pools."""

@@ -1,1 +1,0 @@
-"""tinygrad: the planner of its schedules."""

@@ -1,1 +1,0 @@
-"""tt-lang: the allocator of its compiler for SRAM."""
