@@ -18,7 +18,8 @@ from memplan.solvers.core.library import CORE
 from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.solvers.portfolio.solve import solve
 
-_KEPT_S = 3.0
+_KEPT_S, _AGAIN_S = 3.0, 0.5
+"""The seconds for which it is believed that a server is ready, and that it is not."""
 _PATIENCE_S = 3.0
 _LOG = logging.getLogger("memplan")
 Check = Callable[[], Awaitable[bool]]
@@ -42,7 +43,7 @@ class Readiness:
     async def lacks(self) -> tuple[str, ...]:
         """Return a sentence for each check that does not hold; callers at the same time share one round of checks."""
         async with self._lock:
-            if time.monotonic() - self._checked_at >= _KEPT_S:
+            if time.monotonic() - self._checked_at >= (_AGAIN_S if self._lacks else _KEPT_S):
                 lacks = tuple([says for says, holds in self.checks.items() if not await self._holds(holds)])
                 self._checked_at = time.monotonic()
                 if lacks != self._lacks:

@@ -6,7 +6,7 @@ MemplanError
     ├── NoKeyError        401   no key, or none that is known
     ├── ForbiddenError    403   a key that is not for this
     ├── TooSlowError      408   the body took too long to come
-    ├── FullError         429   every place is taken, or a quota is used up
+    ├── FullError         429   every place is taken, or a quota is used up; NoTurnError: for the whole time limit
     ├── UnavailableError  503   something that the service stands on is away: its database, its workers
     └── NotInTimeError    504   a worker had a turn, and no answer within the caller's time limit
 ```
@@ -83,6 +83,10 @@ class FullError(_LaterError):
     """Every place is taken, and the queue is full or too slow; or a caller's quota is used up."""
 
     status = 429
+
+
+class NoTurnError(FullError):
+    """No place is free within the caller's time limit."""
 
 
 class UnavailableError(_LaterError):

@@ -122,6 +122,8 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
         if media == CSV and memplan_json.recognises(body):
             raise FormatError(f"body: must be CSV, and looks like JSON: send it with content-type: {JSON}")
         return BodyParts(files={first.name: SentFile(body)})
+    if first.from_file is not None and body.lstrip()[:1] == b"[" and _is_foreign(body):
+        return BodyParts(files={first.name: SentFile(body)})
     content = _object(body)
     if len(content) > _MOST_FIELDS and not first.takes_bytes:
         raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
@@ -129,6 +131,8 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
     is_alone = bool(rest) and rest.isdisjoint(shape.inputs) and len(shape.required) < 2
     if is_alone and not any(shape.holds_first(name, content[name]) for name in rest - shape.own):
         if first.takes_bytes:
+            return BodyParts(files={first.name: SentFile(body)})
+        if first.from_file is not None and not rest <= shape.own and _is_foreign(body):
             return BodyParts(files={first.name: SentFile(body)})
         if not {"buffers", PLAN, "problem"}.isdisjoint(rest - shape.own):
             raise InputError(f"{first.name}: must not be a problem of buffers: /v1/{PLAN} takes one")
@@ -151,6 +155,12 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
             raise InputError(f"{name}.{name}: must not lie in {name}: leave one of the two out")
     parts.fields = content
     return parts
+
+
+def _is_foreign(body: bytes) -> bool:
+    """Return True for a file of another system, as its content says."""
+    with named("body"):
+        return detect(body) is not None
 
 
 def _taken(shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]) -> BodyParts:

@@ -32,6 +32,7 @@ from memplan.capabilities.adapting import adapted, aligned
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded
 from memplan.capabilities.plan.answers import problem_in_heaps
+from memplan.capabilities.plan.plan import PlanOptions
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
@@ -84,10 +85,7 @@ class ParsedRequest:
             return False
         problem = self.fields.get("problem")
         is_of_objects = isinstance(problem, dict) and problem.get("kind") == "objects"
-        one_plan = {"heap_limit": None, "several": (1, 1)}
-        return not is_of_objects and all(
-            getattr(self.options, name, value) == value for name, value in one_plan.items()
-        )
+        return not is_of_objects and isinstance(self.options, PlanOptions) and self.options.is_of_one_plan
 
     def reader(self) -> Reader:
         """Return the reader of its inputs, which reads as a plan of the question remembers it; raises InputError."""
@@ -238,6 +236,8 @@ def _read_options(
     """Return the options of a request, and those for reading it; raises OptionError."""
     for name in asked:
         check_once(name, parts.options, "the body and in the query")
+    if inside := [name for name in asked if name in shape.inputs]:
+        raise OptionError(*(f"{name}: must stand in the body" for name in inside))
     if unknown := [name for name in (*parts.options, *asked) if name not in shape.known]:
         raise OptionError(*(f"{path_of((name,))}: {unknown_option(name, shape.known)}" for name in unknown[:MAX_SHOWN]))
     options = _merged(shape.options, parts.options, asked)

@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
+from memplan.solvers.processes.threads import processors
 
 PREFIX = "MEMPLAN_"
 _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")
@@ -47,11 +48,6 @@ def _secret(text: str) -> str:
     return text
 
 
-def _processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _users_data_folder() -> Path:
     """Return where programs keep a user's data."""
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "memplan"
@@ -70,10 +66,11 @@ class Settings(BaseSettings):
     database_url: Annotated[str, AfterValidator(_database)] | None = Field(default=None, repr=False)
 
     # Processes
-    processes: int = Field(default_factory=_processors, ge=1, le=1024)
-    workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)
-    solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+    processes: int = Field(default_factory=processors, ge=1, le=1024)
+    workers: int = Field(default_factory=processors, ge=0)
+    solves: int = Field(default_factory=processors, ge=1)
     threads: int | None = Field(default=None, ge=1)
+    niceness: int = Field(default=10, ge=0, le=19)
     worker_memory_bytes: int | None = Field(default=None, ge=_LEAST_WORKER_BYTES)
 
     # Limits

@@ -1,42 +1,142 @@
 """Capabilities: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
 
-MODULES = {
-    "plan": "plan.plan",
-    "explain": "explain.explain",
-    "verify": "verify.verify",
-    "check": "check.check",
-    "sweep": "sweep.sweep",
-    "certify": "certify.certify",
-    "order": "order.order",
-    "schedule": "schedule.schedule",
-    "cascade": "cascade.cascade",
-    "liveness": "liveness.liveness",
-    "compare": "compare.compare",
-    "convert": "convert.convert",
-    "shapes": "shapes.shapes",
-}
-"""From the name of a capability to the module of this package that has it as `CAPABILITY`."""
+from __future__ import annotations
 
-FORMER_NAMES = {
-    **dict.fromkeys(("export", "deploy", "import"), "convert"),
-    **dict.fromkeys(("solve", "allocate", "optimize", "objects"), "plan"),
-    "replan": "plan --keep",
-    "heaps": "plan --profile",
-    "validate": "verify",
-    "audit": "verify --better",
-    "inspect": "verify --places",
-    "replay": "verify --again",
-    **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
-    **dict.fromkeys(("what-if", "whatif"), "explain --what-if"),
-    "diff": "check --differences",
-    "scenarios": "sweep --changes",
-    "certificate": "certify",
-    "recompute": "order --recompute",
-    "reorder": "order",
-    "shadow": "liveness --plan",
-    "limits": "shapes --limits",
-    "verify-shapes": "shapes --verify",
-    "model": "convert --to lp",
-    "look": "plan -o plan.html",
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question: all that there is of it. Without its folder, its row and what this names, nothing of it is left.
+
+    module: the module of this package that has it as `CAPABILITY`.
+    names: the names that `memplan` offers with it, beside its function and its options, each with its module here.
+    command: the module of `memplan.api.cli.local` with what its command alone has, as `LOCAL`.
+    panel: where the list of commands has it.
+    document: the page in `docs` about it.
+    former: from names that it had, or has elsewhere, to the command that answers them.
+    """
+
+    module: str
+    names: Mapping[str, str] = field(default_factory=dict)
+    command: str | None = None
+    panel: str = "Plan"
+    document: str = "plan.md"
+    former: Mapping[str, str] = field(default_factory=dict)
+
+
+QUESTIONS: Mapping[str, Row] = {
+    "plan": Row(
+        "plan.plan",
+        {"ObjectsAnswer": "plan.objects"},
+        command="plan",
+        former={
+            **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
+            "solve": "plan",
+            "replan": "plan --keep",
+            "heaps": "plan --heaps",
+            "look": "plan -o plan.html",
+        },
+    ),
+    "explain": Row(
+        "explain.explain",
+        {
+            "ExplainAnswer": "explain.explain",
+            "ExplainOptions": "explain.options",
+            "Repairs": "explain.values",
+            "WhatIf": "explain.values",
+        },
+        document="explanations.md",
+        former={
+            **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
+            **dict.fromkeys(("what-if", "whatif"), "explain --what-if"),
+        },
+    ),
+    "verify": Row(
+        "verify.verify",
+        {"Verdict": "verify.verify"},
+        command="verify",
+        document="verify.md",
+        former={
+            "validate": "verify",
+            "audit": "verify --better",
+            "inspect": "verify --places",
+            "replay": "verify --again",
+        },
+    ),
+    "check": Row("check.check", command="check", document="builds.md", former={"diff": "check --differences"}),
+    "sweep": Row(
+        "sweep.sweep",
+        {"Change": "sweep.grid", "Sweep": "sweep.sweep"},
+        command="sweep",
+        former={"scenarios": "sweep --changes"},
+    ),
+    "certify": Row("certify.certify", command="certify", document="certificates.md", former={"certificate": "certify"}),
+    "order": Row(
+        "order.order",
+        {
+            "OrderAnswer": "order.answer",
+            "OrderOptions": "order.options",
+            "Recomputed": "order.answer",
+            "order_operations": "order.search.solve",
+        },
+        command="order",
+        panel="Networks",
+        document="order.md",
+        former={"recompute": "order --recompute", "reorder": "order"},
+    ),
+    "schedule": Row(
+        "schedule.schedule",
+        {"ScheduleAnswer": "schedule.answer", "ScheduleProblem": "schedule.model.contest"},
+        command="schedule",
+        panel="Networks",
+        document="schedule.md",
+    ),
+    "cascade": Row(
+        "cascade.cascade",
+        {"CascadeAnswer": "cascade.answer", "Target": "cascade.timing.target"},
+        command="cascade",
+        panel="Networks",
+        document="cascades.md",
+    ),
+    "liveness": Row(
+        "liveness.liveness",
+        {"LivenessAnswer": "liveness.liveness", "Shadow": "liveness.liveness"},
+        command="liveness",
+        panel="Networks",
+        document="liveness.md",
+        former={"shadow": "liveness --plan"},
+    ),
+    "compare": Row(
+        "compare.compare",
+        {"ModelComparison": "compare.compare"},
+        command="compare",
+        panel="Files",
+        document="systems.md",
+    ),
+    "convert": Row(
+        "convert.convert",
+        {"Converted": "convert.answer", "ConvertOptions": "convert.options"},
+        command="convert",
+        panel="Files",
+        document="systems.md",
+        former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
+    ),
+    "shapes": Row(
+        "shapes.shapes",
+        {
+            "ShapesAnswer": "shapes.shapes",
+            "ShapesLimits": "shapes.limits",
+            "SymbolicOffsets": "shapes.verify_shapes",
+            "VerifiedShapes": "shapes.verify_shapes",
+        },
+        command="shapes",
+        panel="Networks",
+        document="shapes.md",
+        former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
+    ),
 }
+"""The questions of memplan by name; `memplan.capabilities.registry.CAPABILITIES` has those of others, too."""
+FORMER_NAMES = {former: words for row in QUESTIONS.values() for former, words in row.former.items()}
 """From names that questions had, or have elsewhere, to the command that answers them."""

@@ -216,7 +216,8 @@ def _found(option: str, name: str, rows: dict[str, Row]) -> Row:
     if len(found) != 1:
         near = ", ".join(shown(known) for known in [*rows][:3])
         said = "must name one buffer, not several" if found else f"must name a buffer, such as {near}"
-        raise OptionError(f"{option}: {said}, got {shown(name)}")
+        way = f": give --{option} for each" if "," in name else ""
+        raise OptionError(f"{option}: {said}, got {shown(name)}{way}")
     return found[0]
 
 

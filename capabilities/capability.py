@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Annotated, Any, Generic, Self, TypeVar, get_args, get_type_hints
@@ -117,9 +117,11 @@ class Capability(Generic[A]):
         return get_args(self.answer) or (self.answer,)
 
     def answered(self, question: Question, options: CapabilityOptions, control: Control) -> A:
-        """Answer a question whose inputs and options were read; raises MemplanError."""
+        """Answer a question that was read; verify the answer, and what is noted on the way. Raises MemplanError."""
         if self.check is not None:
             self.check(question, options)
+        if (note := control.note) is not None:
+            control = replace(control, note=lambda found: note(self.verified(question, options, found)))
         return self.verified(question, options, self.function(**question, options=options, control=control))
 
     def verified(self, question: Question, options: CapabilityOptions, answer: A) -> A:

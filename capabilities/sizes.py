@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import meant_number
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, with_fields
+from memplan.planner.model.rows import Bytes
 
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50, "EiB": 2**60}
@@ -37,6 +41,18 @@ def parse_size(text: str) -> int:
     if size >= ADDRESS_SPACE:
         raise ValueError(f"must be less than 2^63 bytes, got {shown(text)}")
     return int(size)
+
+
+def _bytes(value: Any) -> Any:
+    """Return the bytes that a text such as 24GiB says."""
+    try:
+        return parse_size(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise PydanticCustomError("rule", "{rule}", {"rule": str(error)}) from None
+
+
+Size = Annotated[Bytes, BeforeValidator(_bytes, json_schema_input_type=int | str)]
+"""A number of bytes, which may be given as a text with a unit."""
 
 
 def _meant(match: re.Match[str] | None, text: str) -> str:

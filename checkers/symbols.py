@@ -108,6 +108,11 @@ class Symbols:
         self.atoms[name] = (form, divisor)
         return {(name,): 1}
 
+    def stop_if_over(self):
+        """Raise Undecided once the time is over, before work that has no end known beforehand."""
+        if self.is_over():
+            raise Undecided("time is over")
+
     def value(self, form, at):
         """Return the value of a form where each symbol has a number of steps; `at` takes those of atoms, too."""
         total = 0
@@ -127,6 +132,7 @@ class Symbols:
         """Return forms of symbols alone, one of which is never above the given one at each value."""
         known = key(form)
         if known not in self.lowered:
+            self.stop_if_over()
             cases = [self._without_floors(form)]
             while names := sorted({name for case in cases for row in case for name in row if name[0] == "@"}):
                 inner = self._without_floors(self.atoms[names[0]][0])
@@ -159,6 +165,7 @@ class Symbols:
         """Say whether a form is proved to have no value below 0."""
         known = key(form)
         if known not in self.signs:
+            self.stop_if_over()
             is_below = any(self.value(form, dict(at)) < 0 for at in self.points)
             self.signs[known] = not is_below and (
                 self.ends(form)[0] >= 0 or all(no_less_than_0(each, self.box) for each in self.below(form))
@@ -200,8 +207,6 @@ class Symbols:
             raise Undecided(f"{len(left)} forms of one offset")
         values = [[self.value(form, dict(at)) for at in self.points] for form in left]
         kept = []
-        if self.is_over():
-            raise Undecided("time is over")
         for i in sorted(range(len(left)), key=lambda i: -sum(math.log1p(max(0, each)) for each in values[i])):
             above = (k for k in kept if all(map(int.__ge__, values[k], values[i])))
             if not any(self.never_negative(add(left[k], left[i], -1)) for k in above):

@@ -1,12 +1,15 @@
-"""Send calls of all capabilities with short limits: `python -m lab.calls_late mixed|late|fair`.
+"""Send calls of all capabilities with short limits: `python -m lab.calls_late mixed|late|fair|build|plans`.
 
 A server of its own is started as `memplan serve` starts it. `mixed` draws `--count` calls of all capabilities, of 5 to
 100,000 rows, features and limits, `--at-once` of them at a time; `late` sends the heaviest body of each call with each
 of `--limits`. Late is an answer more than half a second after its limit, from its first byte sent to its last one read;
 of each it is told what the server, its readers and its workers took of the processor meanwhile, and how much of that
 time this client was kept from running itself, by a thread that wakes every 5 ms: on a busy machine that is what the
-machine took. `fair` sends the four worst bodies of one key beside another's light calls. The memory that no other
-process has is measured at each tenth of the calls. The last line but one begins with the figure.
+machine took. `fair` sends the four worst bodies of one key beside another's light calls. `build` draws 150 calls as a
+build sends them, of 10 to 5,000 rows with limits of 0.5 to 5 s, from eight callers; `plans` sends as many plans of 200
+buffers that are not proved soon, with a limit of 2 s. Both run beside `--busy` loops, and say how soon refusals came.
+The memory that no other process has is measured at each tenth of the calls. The last line but one begins with the
+figure.
 """
 
 from __future__ import annotations
@@ -24,15 +27,19 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from lab.families import tight
 from lab.support.drawn_calls import drawn_call
 from lab.support.heavy_bodies import bank, graph, heavy, problem, written
 from lab.support.served import Served, exchanged, served
+from memplan.planner.formats import FORMATS
 
 _LATE_S = 0.5
-_LIGHT_S = 1.0
+_LIGHT_S, _PLAN_S = 1.0, 2.0
 _WAKES_S = 0.005
 _MADE_AT_ONCE = 100
 _TENTHS = 10
@@ -42,20 +49,24 @@ _MISSES = re.compile(rb"^memplan_deadline_misses_total(?:\{[^}]*\})? ([0-9.e+]+)
 def main() -> None:
     """Run what the command line asks for, and print what came of it as lines of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("mixed", "late", "fair"))
+    parser.add_argument("what", choices=("mixed", "late", "fair", "build", "plans"))
     parser.add_argument("--limits", default="0.2,1,3")
     parser.add_argument("--rows", type=float, default=1.0, help="the part of the long bodies' rows")
-    parser.add_argument("--at-once", type=int, default=1)
-    parser.add_argument("--count", type=int, default=10_000, help="the calls of `mixed`")
+    parser.add_argument("--at-once", type=int, help="callers: one, or eight of `build` and `plans`")
+    parser.add_argument("--count", type=int, help="calls: 10,000 of `mixed`, 150 of `build` and `plans`")
+    parser.add_argument("--busy", type=int, default=0, help="loops beside it that take a processor each")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--most", type=int, default=100_000, help="the most rows of a call of `mixed`")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--only", default="", help="the calls whose name has this")
     asked = parser.parse_args()
+    asked.is_build = asked.what in ("build", "plans")
+    asked.at_once = asked.at_once or (8 if asked.is_build else 1)
+    asked.count = asked.count or (150 if asked.is_build else 10_000)
     settings = {"require_keys": "true"} if asked.what == "fair" else {}
     with tempfile.TemporaryDirectory(prefix="memplan-calls-") as folder:
         asked.keys = [_key(folder, name) for name in ("heavy", "light")] if asked.what == "fair" else []
-        with served(Path(folder), **settings) as own:
+        with served(Path(folder), **settings) as own, _busy(asked.busy):
             run = _fair if asked.what == "fair" else _late
             print(json.dumps(asyncio.run(run(own, asked))), flush=True)
             log = own.log.read_text()
@@ -93,10 +104,16 @@ Call = tuple[str, str, bytes, float]
 
 def _calls(asked: argparse.Namespace) -> Iterator[Call]:
     """Make the calls, some ahead: what makes bodies would hold up those that wait for answers."""
-    if asked.what == "mixed":
-        draw = random.Random(asked.seed)
+    draw = random.Random(asked.seed)
+    if asked.what == "plans":
+        for k in range(asked.count):
+            rows = json.loads(FORMATS["json"].write_problem(tight(asked.seed + k, 200, 20, turnover=3.0)))
+            yield "plan", "200 buffers", written({"problem": rows}, _PLAN_S), _PLAN_S
+        return
+    if asked.what != "late":
+        range_of = {"fewest": 10, "most": 5_000, "limits": (0.5, 5.0)} if asked.is_build else {"most": asked.most}
         for _ in range(asked.count):
-            name, body, limit_s, words = drawn_call(draw, most=asked.most)
+            name, body, limit_s, words = drawn_call(draw, **range_of)
             yield name, words, body, limit_s
         return
     for (name, words), make in heavy(asked.rows).items():
@@ -109,6 +126,7 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
     late: list[dict[str, Any]] = []
     over: list[float] = []
     failed: list[dict[str, Any]] = []
+    refused_after: list[float] = []
     cpu, missed, stalls, began = own.cpu_s(), await _missed(own), _Stalls(), time.monotonic()
 
     async def send_on(left: Iterator[Call]) -> None:
@@ -116,14 +134,17 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
             before, since = _cpu(own) if asked.what == "late" else (0.0, 0.0), time.monotonic()
             status, content, passed_s = await _answer(own, f"/v1/{name}", body)
             after = _cpu(own) if asked.what == "late" else (0.0, 0.0)
-            answers[status if asked.what == "mixed" else f"{name} {status}"] += 1
+            answers[f"{name} {status}" if asked.what == "late" else status] += 1
             over.append(passed_s - limit_s)
+            if status == "429":
+                refused_after.append(passed_s)
             row = {
                 "call": name,
                 "what": words,
                 "limit_s": limit_s,
                 "bytes": len(body),
                 "status": status,
+                "after_s": round(passed_s, 3),
                 "over_s": round(passed_s - limit_s, 2),
                 "stalled_s": round(stalls.between(since, since + passed_s), 2),
                 "server_cpu_s": round(after[0] - before[0], 2),
@@ -139,10 +160,10 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
                 print(json.dumps(row), flush=True)
 
     calls, memory = _calls(asked), [own.memory_bytes()]
-    while batch := [call for _, call in zip(range(_MADE_AT_ONCE if asked.what == "mixed" else 1), calls, strict=False)]:
+    while batch := [call for _, call in zip(range(1 if asked.what == "late" else _MADE_AT_ONCE), calls, strict=False)]:
         left = iter(batch)
         await asyncio.gather(*(send_on(left) for _ in range(asked.at_once)))
-        if asked.what == "mixed" and len(over) * _TENTHS >= len(memory) * asked.count:
+        if asked.what != "late" and len(over) * _TENTHS >= len(memory) * asked.count:
             memory.append(own.memory_bytes())
     stalls.end()
     excused = sum(row["stalled_s"] >= row["over_s"] - _LATE_S for row in late)
@@ -150,6 +171,7 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
     told = f"{len(late)} late of {len(over)} ({excused} by no more than this client was stalled), {counted} counted; "
     return {
         "figure": f"{told}{refused} refused, {len(failed) - refused} 5xx or none",
+        "refused_after_s_p50_max": [round(f(refused_after), 3) for f in (median, max)] if refused_after else None,
         "p50_p99_max_after_the_limit_s": [round(sorted(over)[int(p * (len(over) - 1))], 3) for p in (0.5, 0.99, 1.0)],
         "memory_mib": [round(value / 2**20, 1) for value in memory],
         "cpu_s": round(own.cpu_s() - cpu, 1),
@@ -207,6 +229,18 @@ async def _fair(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
         }
     beside = found["beside"]["light"]
     return {"figure": f"{beside.get('on time', 0)} of {sum(beside.values())} of the other key on time"} | found
+
+
+@contextmanager
+def _busy(count: int) -> Iterator[None]:
+    """Keep so many processors busy while the block runs."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for each in loops:
+            each.kill()
+            each.wait()
 
 
 def _cpu(own: Served) -> tuple[float, float]:

@@ -28,6 +28,10 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "pairs": ("lab.agreement", 20_000, "--pairs"),
     "checkers": ("lab.checkers_agreement", 20_000),
     "orders": ("lab.order_agreement", 10_000),
+    **{
+        f"whole {kind}": ("lab.whole_answers", kind, 3_000)
+        for kind in ("pools", "at_peak", "others", "forged", "what_if")
+    },
     "liveness": ("lab.liveness_agreement", 10_000),
     "exactness": ("lab.cascade_rows", "exactness", 2_000),
     "fronts": ("lab.cascade_rows", "fronts", 500),
@@ -38,6 +42,8 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "shapes": ("lab.shapes", "random", 2_000),
     "limits": ("lab.shapes", "limits", 2_000),
     "all values": ("lab.symbolic_certificates", 1_000),
+    "steps": ("lab.torch_steps", "fits"),
+    "capacities": ("lab.torch_steps", "backend"),
     "determinism": ("lab.determinism", 50),
     "soak": ("lab.soak", 100),
 }

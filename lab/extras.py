@@ -40,7 +40,7 @@ with socket.socket() as free:
 command = [sys.executable, "-c", "from memplan.api.cli.main import main; main()", "serve", "--port", port]
 server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 try:
-    with Client(f"http://127.0.0.1:{port}", patience_s=60) as client:
+    with Client(f"http://127.0.0.1:{port}", patience_s=180) as client:
         problem = memplan.read_problem("examples/two_memories.json")
         assert client.plan(problem).status == "optimal"
         job = client.submit(problem)
@@ -85,6 +85,11 @@ value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [4])
 nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Exp", ["y"], ["z"])]
 model = helper.make_model(helper.make_graph(nodes, "small", [value("x")], [value("z")]))
 assert memplan.solve(memplan.read_problem(model.SerializeToString())).status == "optimal"
+""",
+    "mcp": """
+from memplan.api.cli.service.tools import tool_of
+from memplan.capabilities.registry import CAPABILITIES
+assert [tool_of(each).name for each in CAPABILITIES.values()] == [*CAPABILITIES]
 """,
     "executorch": """
 import torch

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lab.support.ruled_families import aligned, banked, conflicting, costly, loose
 from memplan.planner import formats
 from memplan.planner.model.buffer_table import I64, BufferTable
 from memplan.planner.model.problem import Problem, with_fields
@@ -98,14 +99,16 @@ def perfect(
     granule: int = 1024,
     slack: float = 0.0,
     by: str = "shrinking",
+    steps: int = 0,
 ) -> Problem:
     """Cut `HEIGHT` bytes of a pool into `n` buffers with sizes that are multiples of `granule`.
 
+    There are so many `steps` of time, or three for each buffer, and at least 60.
     `slack` percent of them are then shrunk, or removed by `removal`: the height stays reachable, the optimum may be
     lower.
     """
     rng = np.random.default_rng(seed)
-    whole = Rectangle(0, max(60, 3 * n), 0, HEIGHT // granule)
+    whole = Rectangle(0, steps or max(60, 3 * n), 0, HEIGHT // granule)
     pieces = np.array(dissect(n, whole, {"guillotine": guillotine, "pinwheel": pinwheel}[kind], rng), dtype=np.int64)
     start, end, size = pieces[:, 0], pieces[:, 1], pieces[:, 3] - pieces[:, 2]
     loose = rng.permutation(n)[: round(n * slack / 100)]
@@ -167,7 +170,17 @@ def _problem(start: I64, end: I64, size: I64) -> Problem:
     return Problem(buffers=BufferTable.from_columns(range(len(start)), size, start, end))
 
 
-FAMILIES: dict[str, Callable[..., Problem]] = {"perfect": perfect, "tight": tight, "random": random, "dense": dense}
+FAMILIES: dict[str, Callable[..., Problem]] = {
+    "perfect": perfect,
+    "tight": tight,
+    "random": random,
+    "dense": dense,
+    "loose": loose,
+    "aligned": aligned,
+    "conflicting": conflicting,
+    "costly": costly,
+    "banked": banked,
+}
 
 
 def shuffled(problem: Problem, seed: int) -> Problem:

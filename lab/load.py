@@ -1,10 +1,10 @@
 """Put a server under load: `python -m lab.load [--rate 200] [--seconds 20] [--hits 0.5]`.
 
 A server of its own is started as `memplan serve` starts it. Problems are a real one with a tenth of its sizes drawn
-anew; a hit is one that was asked before the clock started. At a rate, requests come at their times whether or not
-earlier ones were answered, and a latency counts from when its request was due, so a server that stalls is not spared
-(no coordinated omission); without one, each connection asks again as soon as it is answered. The client takes CPU, too,
-which is told apart.
+anew, or `--buffers` that are drawn; a hit is one that was asked before the clock started. At a rate, requests come at
+their times whether or not earlier ones were answered, and a latency counts from when its request was due, so a server
+that stalls is not spared (no coordinated omission); without one, each connection asks again as soon as it is answered.
+The client takes CPU, too, which is told apart.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--hits", type=float, default=0.0, help="the part of the requests that were asked before")
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--problem", type=Path, default=_PROBLEM, help="of which a tenth of the sizes are drawn anew")
+    parser.add_argument("--buffers", type=int, help="draw problems of so many buffers, in place of that")
     parser.add_argument("--time-limit", type=float, default=2.0)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
@@ -114,8 +115,14 @@ class _Requests:
         return f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     def _redrawn(self) -> Any:
+        if (count := self._asked.buffers) is not None:
+            return {"buffers": [self._drawn(k, count) for k in range(count)]}
         rows = [row | {"size": self._size(row["size"])} for row in self._content["buffers"]]
         return self._content | {"buffers": rows}
+
+    def _drawn(self, k: int, count: int) -> dict[str, Any]:
+        start, size = self._draw.randrange(2 * count), 64 * self._draw.randrange(1, 4096)
+        return {"id": f"b{k}", "size": size, "start": start, "end": start + self._draw.randrange(1, 9)}
 
     def _size(self, size: int) -> int:
         return max(1, int(size * self._draw.uniform(0.5, 1.0))) if self._draw.random() < 0.1 else size

@@ -18,6 +18,7 @@ from typer.main import get_command
 
 from memplan.api.cli.commands import COMMANDS, app
 from memplan.api.flag_names import spelled
+from memplan.capabilities import QUESTIONS
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.question import Input
 from memplan.capabilities.reading import ReadOptions
@@ -71,7 +72,8 @@ def _about(name: str, command: Command | Group, shared: set[tuple[str, str]]) ->
     text = capability.help if capability else inspect.cleandoc(command.help or "")
     yield f"## {name}\n\n{text}\n"
     if capability:
-        yield f"{_called(capability, name)}\n"
+        about = f" See [{QUESTIONS[name].document}]({QUESTIONS[name].document})." if name in QUESTIONS else ""
+        yield f"{_called(capability, name)}.{about}\n"
     own = capability.options.model_json_schema()["properties"] if capability else {}
     inside: dict[str, Any] = dict(command.commands) if isinstance(command, Group) else {"": command}
     for word, each in inside.items():

@@ -12,43 +12,73 @@ print(plan.status, plan.peak, plan.placement("conv2").offset)
 assert verify(problem, plan).valid
 ```
 
-A name is imported when it is first asked for, from the module that `__init__.pyi` has for type checkers: importing
-memplan loads nothing else.
+A name is imported when it is first asked for: importing memplan loads nothing else. Questions and what comes with each
+are rows of `memplan.capabilities`; `python -m lab.stub` writes `__init__.pyi` from all names, for type checkers.
 """
 
-import re
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-_FOLDER = re.compile(r"memplan\.capabilities\.(\w+)\.")
-"""The folder of a question, in the name of a module."""
+_NAMES = {
+    "capabilities.capability": "Control",
+    "capabilities.selection": "select_fields",
+    "files": "read_graph read_plan read_problem write_plan write_problem",
+    "planner": "__version__",
+    "planner.errors": "FileError FormatError InputError InvalidPlanError MemplanError OperationsError OptionError"
+    " PlanError ProblemError",
+    "planner.model.plan": "Explanation Plan",
+    "planner.model.problem": "Problem",
+    "planner.model.problem_fields": "BankUse Pool",
+    "planner.model.rows": "Buffer OffsetMod Placement Relative",
+    "planner.objects": "ObjectsProblem",
+    "planner.operations.graph": "OperationGraph",
+    "planner.symbols.problem": "SymbolicProblem",
+    "planner.together": "Application",
+    "planner.verify.violation": "Violation",
+    "solvers.certificates.certify": "Certificate infeasible_core",
+    "solvers.search.result": "Progress",
+}
+"""By module, the names that are of no single question."""
 
 
 @cache
 def _modules() -> dict[str, str]:
     """Return the module that each name is imported from: of a question that is there, itself, its options and more."""
-    from memplan.capabilities import MODULES
+    from memplan.capabilities import QUESTIONS
 
-    stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    stated = re.findall(r"^from (\S+) import (\w+) as \w+$", stub, re.MULTILINE)
-    folders = {module.partition(".")[0] for module in MODULES.values()}
-    found = {name: module for module, name in stated if not (of := _FOLDER.match(module)) or of[1] in folders}
-    for name, module in MODULES.items():
-        found |= dict.fromkeys((name, f"{name.capitalize()}Options"), f"memplan.capabilities.{module}")
-    return found
+    modules = {name: f"memplan.{module}" for module, names in _NAMES.items() for name in names.split()}
+    for name, row in QUESTIONS.items():
+        modules |= dict.fromkeys((name, f"{name.capitalize()}Options"), f"memplan.capabilities.{row.module}")
+        modules |= {each: f"memplan.capabilities.{module}" for each, module in row.names.items()}
+    return modules | {"solve": modules["plan"]}
+
+
+def _of_others(name: str) -> object:
+    """Return a question that is none of memplan's own, or the class of its options; None where there is none."""
+    from memplan.capabilities import QUESTIONS
+    from memplan.capabilities.registry import CAPABILITIES
+
+    for question in CAPABILITIES:
+        if question not in QUESTIONS and name in (question, f"{question.capitalize()}Options"):
+            capability = CAPABILITIES[question]
+            return capability.function if name == question else capability.options
+    return None
 
 
 def __getattr__(name: str) -> object:
     if name == "__all__":
-        return sorted(_modules())
+        return __dir__()
     if name == "torch":  # a module of its own, as it imports torch
         return import_module("memplan.torch")
-    if name not in _modules():
+    value = None if name in _modules() else _of_others(name)
+    if name not in _modules() and value is None:
         near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
-    value = getattr(import_module(_modules()[name]), name)
+    if name == "solve":  # what packages of this kind call it
+        return __getattr__("plan")
+    if value is None:
+        value = getattr(import_module(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):
         registry = import_module("memplan.capabilities.registry").CAPABILITIES
         verified = registry[name].verified if name in registry else None
@@ -68,4 +98,6 @@ def _cell(problem: Any, plan: Any) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted(_modules())
+    from memplan.capabilities.registry import CAPABILITIES
+
+    return sorted({*_modules(), *CAPABILITIES, *(f"{name.capitalize()}Options" for name in CAPABILITIES)})

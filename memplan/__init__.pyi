@@ -1,56 +1,51 @@
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+"""Made by `python -m lab.stub`."""
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any, Literal, overload
 
 from memplan.capabilities.capability import Control as Control
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import CascadeAnswer as CascadeAnswer
 from memplan.capabilities.cascade.cascade import CascadeOptions as CascadeOptions
-from memplan.capabilities.cascade.cascade import cascade as _cascade
 from memplan.capabilities.cascade.timing.target import Target as Target
+from memplan.capabilities.certify.certify import CertificateAnswer
 from memplan.capabilities.certify.certify import CertifyOptions as CertifyOptions
-from memplan.capabilities.certify.certify import certify as _certify
+from memplan.capabilities.check.check import Check
 from memplan.capabilities.check.check import CheckOptions as CheckOptions
-from memplan.capabilities.check.check import check as _check
 from memplan.capabilities.compare.compare import CompareOptions as CompareOptions
 from memplan.capabilities.compare.compare import ModelComparison as ModelComparison
-from memplan.capabilities.compare.compare import compare as _compare
 from memplan.capabilities.convert.answer import Converted as Converted
-from memplan.capabilities.convert.convert import convert as _convert
+from memplan.capabilities.convert.answer import RuntimeArena
 from memplan.capabilities.convert.options import ConvertOptions as ConvertOptions
 from memplan.capabilities.explain.explain import ExplainAnswer as ExplainAnswer
-from memplan.capabilities.explain.explain import explain as _explain
 from memplan.capabilities.explain.options import ExplainOptions as ExplainOptions
 from memplan.capabilities.explain.values import Repairs as Repairs
 from memplan.capabilities.explain.values import WhatIf as WhatIf
 from memplan.capabilities.liveness.liveness import LivenessAnswer as LivenessAnswer
 from memplan.capabilities.liveness.liveness import LivenessOptions as LivenessOptions
 from memplan.capabilities.liveness.liveness import Shadow as Shadow
-from memplan.capabilities.liveness.liveness import liveness as _liveness
 from memplan.capabilities.order.answer import OrderAnswer as OrderAnswer
 from memplan.capabilities.order.answer import Recomputed as Recomputed
 from memplan.capabilities.order.options import OrderOptions as OrderOptions
-from memplan.capabilities.order.order import order as _order
 from memplan.capabilities.order.search.solve import order_operations as order_operations
+from memplan.capabilities.plan.baseline import Baseline
 from memplan.capabilities.plan.objects import ObjectsAnswer as ObjectsAnswer
 from memplan.capabilities.plan.plan import PlanOptions as PlanOptions
-from memplan.capabilities.plan.solving import solve as solve
 from memplan.capabilities.schedule.answer import ScheduleAnswer as ScheduleAnswer
 from memplan.capabilities.schedule.model.contest import ScheduleProblem as ScheduleProblem
 from memplan.capabilities.schedule.schedule import ScheduleOptions as ScheduleOptions
-from memplan.capabilities.schedule.schedule import schedule as _schedule
 from memplan.capabilities.selection import select_fields as select_fields
 from memplan.capabilities.shapes.limits import ShapesLimits as ShapesLimits
 from memplan.capabilities.shapes.shapes import ShapesAnswer as ShapesAnswer
 from memplan.capabilities.shapes.shapes import ShapesOptions as ShapesOptions
-from memplan.capabilities.shapes.shapes import shapes as _shapes
 from memplan.capabilities.shapes.verify_shapes import SymbolicOffsets as SymbolicOffsets
 from memplan.capabilities.shapes.verify_shapes import VerifiedShapes as VerifiedShapes
 from memplan.capabilities.sweep.grid import Change as Change
 from memplan.capabilities.sweep.sweep import Sweep as Sweep
 from memplan.capabilities.sweep.sweep import SweepOptions as SweepOptions
-from memplan.capabilities.sweep.sweep import sweep as _sweep
 from memplan.capabilities.verify.verify import Verdict as Verdict
 from memplan.capabilities.verify.verify import VerifyOptions as VerifyOptions
-from memplan.capabilities.verify.verify import verify as _verify
 from memplan.files import read_graph as read_graph
 from memplan.files import read_plan as read_plan
 from memplan.files import read_problem as read_problem
@@ -77,43 +72,280 @@ from memplan.planner.model.rows import Placement as Placement
 from memplan.planner.model.rows import Relative as Relative
 from memplan.planner.objects import ObjectsProblem as ObjectsProblem
 from memplan.planner.operations.graph import OperationGraph as OperationGraph
+from memplan.planner.operations.operations import Operations
 from memplan.planner.symbols.problem import SymbolicProblem as SymbolicProblem
 from memplan.planner.together import Application as Application
 from memplan.planner.verify.violation import Violation as Violation
 from memplan.solvers.certificates.certify import Certificate as Certificate
 from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
+from memplan.solvers.certificates.verdicts import ProofText
 from memplan.solvers.search.result import Progress as Progress
 
 __all__: list[str]
 
-_P = ParamSpec("_P")
-_A = TypeVar("_A")
-
-class _Question(Generic[_P, _A]):
-    """A question: its inputs also as paths or objects of JSON, its options also by name."""
-
-    @overload
-    def __call__(self, *given: _P.args, **named: _P.kwargs) -> _A: ...
-    @overload
-    def __call__(self, *given: Any, **named: Any) -> _A: ...
-
-def _question(function: Callable[_P, _A]) -> _Question[_P, _A]: ...
-
-cascade = _question(_cascade)
-certify = _question(_certify)
-check = _question(_check)
-compare = _question(_compare)
-convert = _question(_convert)
-explain = _question(_explain)
-liveness = _question(_liveness)
-order = _question(_order)
-
+def cascade(
+    graph: OperationGraph | AccessGraph | Mapping[str, Any] | str | PathLike[str],
+    options: CascadeOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    target: Target | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    time_limit_s: float = ...,
+    fit: int | None = ...,
+    macs: Any = ...,
+    input: Literal["resident", "streamed"] = ...,
+    output: Literal["resident", "streamed"] = ...,
+    overlap: Literal["none", "sliding"] = ...,
+    objectives: Any = ...,
+    pools: Any = ...,
+    alignment: int = ...,
+    brick: int = ...,
+    stripe: Any = ...,
+    longest: int = ...,
+    rolling: bool = ...,
+    orders: Literal["several", "given", "breadth-first", "depth-first", "heads-early", "least-peak"] = ...,
+    barriers: Any = ...,
+    sweep: Any = ...,
+    point: Any = ...,
+    check: bool = ...,
+) -> CascadeAnswer: ...
+def certify(
+    problem: Problem | Mapping[str, Any] | str | PathLike[str],
+    plan: Plan | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: CertifyOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    deterministic: bool = ...,
+    proof_s: float = ...,
+) -> CertificateAnswer: ...
+def check(
+    problem: Problem | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    plan: Plan | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    baseline: Plan | Baseline | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    baseline_problem: Problem | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    arena: RuntimeArena | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: CheckOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    deterministic: bool = ...,
+    budgets: Any = ...,
+    tolerance: str = ...,
+    profile: Literal["speed", "balanced", "size"] | None = ...,
+    subject: str | None = ...,
+    differences: bool = ...,
+    unmoved: bool = ...,
+    with_plan: bool = ...,
+) -> Check: ...
+def compare(
+    file: Any,
+    options: CompareOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    dims: Any = ...,
+    views: Literal["alias", "separate"] = ...,
+    alignment: int | None = ...,
+    scratch: Any = ...,
+    name: str | None = ...,
+) -> ModelComparison: ...
+def convert(
+    file: Any,
+    plan: Plan | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: ConvertOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    dims: Any = ...,
+    views: Literal["alias", "separate"] = ...,
+    alignment: int | None = ...,
+    scratch: Any = ...,
+    name: str | None = ...,
+    capacity: Any = ...,
+    weights: Literal["flash", "ram", "choose"] | None = ...,
+    pin: Any = ...,
+    reserve: Any = ...,
+    copies: Any = ...,
+    order: Any = ...,
+    inclusive: bool | None = ...,
+    to: Literal[
+        "json",
+        "csv",
+        "graph",
+        "operations",
+        "objects",
+        "lp",
+        "mps",
+        "c",
+        "malloc-c",
+        "ld",
+        "armlink",
+        "triples",
+        "tflite",
+        "executorch",
+        "pte",
+        "mlf",
+    ]
+    | None = ...,
+    prefix: str | None = ...,
+    section: str | None = ...,
+    fit: int | None = ...,
+    macs: Any = ...,
+    c_array: bool = ...,
+    program: bool = ...,
+) -> Converted: ...
+def explain(
+    problem: Problem | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    graph: OperationGraph | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    capacity: int | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: ExplainOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    deterministic: bool = ...,
+    explain_s: float = ...,
+    study_s: float = ...,
+    repairs: int = ...,
+    most_changes: int = ...,
+    kinds: Any = ...,
+    with_plans: bool = ...,
+    what_if: bool = ...,
+    shrunk_to: float | None = ...,
+    more: int = ...,
+) -> ExplainAnswer: ...
+def liveness(
+    operations: Operations | Mapping[str, Any] | str | PathLike[str],
+    plan: Plan | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: LivenessOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    liveness: Literal["usage", "scope"] = ...,
+    temporaries: Literal["nested", "lifted"] = ...,
+    plan_inputs: bool = ...,
+    plan_outputs: bool = ...,
+    compare: bool = ...,
+    match_range: int | None = ...,
+) -> LivenessAnswer: ...
+def order(
+    graph: OperationGraph | Mapping[str, Any] | str | PathLike[str],
+    options: OrderOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    deterministic: bool = ...,
+    count_resident: bool = ...,
+    in_place: bool = ...,
+    goal: Literal["alive", "placed"] = ...,
+    alignment: int = ...,
+    with_certificate: bool = ...,
+    with_plan: bool = ...,
+    recompute: bool = ...,
+    within: int | None = ...,
+    extra_cost: Any = ...,
+    points: int = ...,
+) -> OrderAnswer: ...
 @overload
-def plan(problem: ObjectsProblem, **named: Any) -> ObjectsAnswer: ...
+def plan(
+    problem: ObjectsProblem,
+    start: Plan | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    keep: Plan | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: PlanOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    solver: str = ...,
+    accept: Any = ...,
+    seed: int = ...,
+    deterministic: bool = ...,
+    profile: Any = ...,
+    heaps: Any = ...,
+    least: Literal["buffers", "bytes"] = ...,
+    plans: Any = ...,
+    distance: int = ...,
+    explain_s: float = ...,
+) -> ObjectsAnswer: ...
 @overload
-def plan(problem: Any, *given: Any, **named: Any) -> Plan: ...
+def plan(
+    problem: Problem | Mapping[str, Any] | str | PathLike[str],
+    start: Plan | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    keep: Plan | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: PlanOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    solver: str = ...,
+    accept: Any = ...,
+    seed: int = ...,
+    deterministic: bool = ...,
+    profile: Any = ...,
+    heaps: Any = ...,
+    least: Literal["buffers", "bytes"] = ...,
+    plans: Any = ...,
+    distance: int = ...,
+    explain_s: float = ...,
+) -> Plan: ...
+def schedule(
+    problem: ScheduleProblem | OperationGraph | Mapping[str, Any] | str | PathLike[str],
+    target: Target | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: ScheduleOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    deterministic: bool = ...,
+    objective: Literal["latency", "traffic", "peak"] = ...,
+    frontier: bool = ...,
+    fast_memory: int | None = ...,
+) -> ScheduleAnswer: ...
+def shapes(
+    problem: Any,
+    verify: SymbolicOffsets | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: ShapesOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    dims: Any = ...,
+    views: Literal["alias", "separate"] = ...,
+    alignment: int | None = ...,
+    scratch: Any = ...,
+    name: str | None = ...,
+    symbol: Any = ...,
+    most: int = ...,
+    limits: bool = ...,
+    within: int | None = ...,
+    at: Any = ...,
+    to: Literal["c", "python"] | None = ...,
+) -> ShapesAnswer: ...
+def sweep(
+    problem: Problem | Mapping[str, Any] | str | PathLike[str],
+    sizes: Any = ...,
+    changes: Any = ...,
+    start: Plan | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: SweepOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    solver: str = ...,
+    accept: Any = ...,
+    seed: int = ...,
+    deterministic: bool = ...,
+    profile: Any = ...,
+    each_s: float = ...,
+    alignments: Any = ...,
+    repetitions: int = ...,
+) -> Sweep: ...
+def verify(
+    problem: Problem | Mapping[str, Any] | str | PathLike[str],
+    plan: Plan | Mapping[str, Any] | str | PathLike[str],
+    certificate: ProofText | str | Mapping[str, Any] | str | PathLike[str] | None = ...,
+    options: VerifyOptions | Mapping[str, Any] | None = ...,
+    control: Control | None = ...,
+    *,
+    time_limit_s: float = ...,
+    places: bool = ...,
+    better: bool = ...,
+    again: bool = ...,
+    with_plans: bool = ...,
+) -> Verdict: ...
 
-schedule = _question(_schedule)
-shapes = _question(_shapes)
-sweep = _question(_sweep)
-verify = _question(_verify)
+solve = plan

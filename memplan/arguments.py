@@ -10,6 +10,7 @@ import inspect
 import types
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -20,7 +21,7 @@ from memplan.planner.errors.did_you_mean import did_you_mean, meant_number, unkn
 F = TypeVar("F", bound=Callable[..., Any])
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _NUMBERS: dict[Any, type] = {int: Integral, float: Real}
-_OPTIONS, _UNSAID = "options", ("options", "control")
+_OPTIONS, _CONTROL = _UNSAID = ("options", "control")
 _NAMED = 2
 """The arguments by name that an example of a call has."""
 _READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
@@ -71,6 +72,8 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
                 raise OptionError(
                     f"{name}: {_rule(kinds[name])}, got {_got(value)}{_way(function, name, value, kinds)}"
                 )
+        if _CONTROL in signature.parameters:
+            bound.arguments[_CONTROL] = _of_this_process(bound.arguments.get(_CONTROL))
         answer = function(*bound.args, **bound.kwargs)
         for finding in getattr(answer, "findings", ()):
             if finding.rule == _WARNED:
@@ -85,6 +88,14 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
         lines = "\n".join(f"    {name}: {about.description}" for name, about in fields.items())
         call.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, by name or in options={model.__name__}(...):\n\n{lines}"
     return call  # type: ignore[return-value]  # of the same signature
+
+
+def _of_this_process(control: Any) -> Any:
+    """Return the control of a call whose caller runs this process, and may name code of his own."""
+    # Imported here: importing memplan loads nothing else.
+    from memplan.solvers.search.control import Control
+
+    return replace(control or Control(), is_local=True)
 
 
 def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,7 +125,7 @@ def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> 
     from memplan.files import contents, named
 
     question, reader = dict(arguments), Reader()
-    capability = CAPABILITIES.get("plan" if name == "solve" else name)
+    capability = CAPABILITIES.get(name)
     for each in () if capability is None else capability.inputs:
         value = wrong.get(each.name)
         if isinstance(value, Mapping):
@@ -123,7 +134,7 @@ def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> 
             data, path = contents(value)
             with named(path):
                 question[each.name] = each.from_file(reader, data, path or "", question)
-        elif each.name not in question and each.absent is not None and reader.data and name != "solve":
+        elif each.name not in question and each.absent is not None and reader.data:
             question[each.name] = each.absent(reader, question)
     return {each: value for each, value in question.items() if value is not None}
 

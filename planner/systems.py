@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from memplan.planner.errors.extras import imported
+from memplan.planner.extensions import extensions
 
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.systems.c.system",
@@ -29,6 +30,13 @@ SYSTEMS: Mapping[str, str] = {
     "mlir": "memplan.systems.mlir.system",
     "torch": "memplan.systems.torch.system",
     "vela": "memplan.systems.vela.system",
+    "ggml": "memplan.systems.ggml.system",
+    "luminal": "memplan.systems.luminal.system",
+    "nntrainer": "memplan.systems.nntrainer.system",
+    "openvino": "memplan.systems.openvino.system",
+    "tinygrad": "memplan.systems.tinygrad.system",
+    "ttlang": "memplan.systems.ttlang.system",
+    "xnnpack": "memplan.systems.xnnpack.system",
 }
 """From a system to the module with its row. Files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})
@@ -114,8 +122,8 @@ class System:
 
 @cache
 def systems() -> tuple[System, ...]:
-    """Return the rows of all systems, in their order."""
-    return tuple(import_module(where).SYSTEM for where in SYSTEMS.values())
+    """Return the rows of all systems, in their order; those of others come last."""
+    return (*(import_module(where).SYSTEM for where in SYSTEMS.values()), *extensions("systems").values())
 
 
 @cache
@@ -126,8 +134,9 @@ def file_readers() -> dict[str, FileReader]:
 
 @cache
 def reference_planners() -> dict[str, ReferencePlanner]:
-    """Return the planners of all systems by their names."""
-    return {planner.name: planner for each in systems() for planner in each.planners}
+    """Return the planners of all systems, and those that others add alone, by their names."""
+    planners = [planner for each in systems() for planner in each.planners]
+    return {planner.name: planner for planner in (*planners, *extensions("planners").values())}
 
 
 def system_of(reader: str | None) -> System | None:

@@ -145,7 +145,8 @@ def problem_of(application: Application) -> Problem:
     pools = application.pools or given
     first = next(iter(models.values()))
     fields: dict[str, Any] = {} if pools is None else {"pools": pools}
-    for key in ("may_share", "together"):
+    fields["equal_use"] = any(model.equal_use for model in models.values())
+    for key in ("may_share", "together", "same_offset"):
         fields[key] = [
             tuple(full(name, i) for i in group) for name, model in models.items() for group in getattr(model, key)
         ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Annotated, Literal
 
-from pydantic import ValidationError
+from pydantic import AliasChoices, Field, ValidationError
 
 from memplan.planner.errors import FormatError, sentences
 from memplan.planner.model.plan import Status, StopReason
@@ -32,7 +32,8 @@ class Moment(WireValue):
 class Result(WireValue):
     """One run: a solver on an instance. Sizes are bytes; `lower_bound` is proved, `known_peak` reachable.
 
-    Times are those of solving alone; `process_cpu_s` is all that the process and its children used, start included.
+    `found_by` and `proved_by` are the plan's; the former was `solved_by` in older files. Times are those of solving
+    alone; `process_cpu_s` is all that the process and its children used, start included.
     Of plans that differ, `costs` are those of each, the first included; they are `is_complete` where there are no more,
     and `is_proved` where each is the cheapest that differs from all before it.
     """
@@ -49,7 +50,8 @@ class Result(WireValue):
     known_peak: int | None = None
     status: Status | None = None
     stop_reason: StopReason | None = None
-    solved_by: str | None = None
+    found_by: Annotated[str | None, Field(validation_alias=AliasChoices("found_by", "solved_by"))] = None
+    proved_by: str | None = None
     wall_time_s: float | None = None
     cpu_time_s: float | None = None
     process_cpu_s: float | None = None

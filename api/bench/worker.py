@@ -39,7 +39,7 @@ from memplan.solvers.reference.own import rows_of
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress
 
-DIFFERING = re.compile(r"plans=([1-9]\d*(?:@[1-9]\d*)?)")
+DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
 """The name of a search for so many plans that differ, each at such a distance from those before it."""
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]
@@ -131,7 +131,7 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
     if found := DIFFERING.fullmatch(solver):
         options = validated(
             plans.PlanOptions,
-            {"time_limit_s": time_limit_s, "seed": seed, "plans": found[1]},
+            {"time_limit_s": time_limit_s, "seed": seed, "plans": int(found[1]), "distance": int(found[2] or 1)},
         )
         return lambda problem, _: _plan_of(plans.plan(problem, options=options)), f"memplan {__version__}"
     peer = peers.find(solver)
@@ -211,7 +211,8 @@ def judged(problem: Problem, plan: Plan) -> dict[str, Any]:
         "lower_bound": bound,
         "status": plan.status,
         "stop_reason": plan.stop_reason,
-        "solved_by": plan.solver,
+        "found_by": plan.solver,
+        "proved_by": plan.proof and plan.proof.prover,
     }
     if plan.status in ("infeasible", "unknown"):
         return {"outcome": "none", "message": plan.explanation and plan.explanation.message, **facts}

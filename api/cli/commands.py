@@ -11,8 +11,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from memplan.capabilities import MODULES
+from memplan.capabilities import QUESTIONS
 from memplan.planner import __version__
+from memplan.planner.extensions import extensions
 
 COMMANDS = {
     "fits": "local.fits",
@@ -23,23 +24,21 @@ COMMANDS = {
     "serve": "service.serving",
     "worker": "service.serving",
     "keys": "service.keys",
+    "mcp": "service.tools",
     "core": "solvers.core",
     "doctor": "solvers.doctor",
 }
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
-LOCALS = {
-    **{name: f"local.{name}" for name in ("cascade", "certify", "check", "convert", "order", "plan", "verify")},
-    **dict.fromkeys(("compare", "liveness", "schedule", "shapes", "sweep"), "local.studies"),
-}
-"""From a capability to the module of this package that has what its command alone has: `LOCAL`, or `LOCALS` by name."""
 PANELS = {
-    "Networks": ("order", "cascade", "schedule", "liveness", "shapes", "fits"),
-    "Files": ("convert", "compare", "schema"),
+    "Networks": ("fits",),
+    "Files": ("schema",),
     "Solvers": ("solvers", "core", "bench", "library", "doctor"),
-    "Service": ("serve", "worker", "keys"),
+    "Service": ("serve", "worker", "keys", "mcp"),
 }
-"""The panels of the list of commands; all others are in the first, on plans."""
-_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+"""The panels of the list of commands for those that are no capability's, whose rows say theirs."""
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names} | {
+    name: row.panel for name, row in QUESTIONS.items()
+}
 _HELP = {"help_option_names": ["-h", "--help"]}
 _APPLICATION: dict[str, Any] = {
     "add_completion": False,
@@ -48,7 +47,11 @@ _APPLICATION: dict[str, Any] = {
 }
 _DOCSTRING, _GROUP = r'(?ms)^def {}\(.*?"""(.*?)"""', r'(?m)^{} = typer.Typer\(\s*help="(.*?)"'
 """The help of a command, and of a group of commands, in the source of its module."""
-_NAMES = (*(name for name in MODULES if name not in COMMANDS), *COMMANDS)
+
+
+def names() -> list[str]:
+    """Return the names of all commands."""
+    return [*(name for name in {**QUESTIONS, **extensions("questions")} if name not in COMMANDS), *COMMANDS]
 
 
 class Runnable(NamedTuple):
@@ -65,8 +68,8 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     Where it begins otherwise, that is the list of all.
     """
     name = arguments[0] if arguments else ""
-    if name not in _NAMES:
-        return Runnable(app(_NAMES, listed), "memplan", arguments)
+    if name not in names():
+        return Runnable(app(names(), listed), "memplan", arguments)
     command = made(name)
     if isinstance(command, typer.Typer):
         return Runnable(app([name]), "memplan", arguments)
@@ -97,21 +100,25 @@ def made(name: str) -> Any:
     from memplan.api.cli.from_capability import command_of
     from memplan.capabilities.registry import CAPABILITIES
 
-    if name not in LOCALS:
+    row = QUESTIONS.get(name)
+    if row is None or row.command is None:
         return command_of(CAPABILITIES[name])
-    module = import_module(f"{__package__}.{LOCALS[name]}")
-    return command_of(CAPABILITIES[name], module.LOCALS[name] if hasattr(module, "LOCALS") else module.LOCAL)
+    return command_of(CAPABILITIES[name], import_module(f"{__package__}.local.{row.command}").LOCAL)
 
 
 def listed(name: str) -> Callable[[], None]:
     """Return a command for the list of all: it has the help of the one of that name, whose source is not imported."""
-    package, where = Path(__file__).parent, COMMANDS.get(name)
-    folder = package if where else package.parents[1] / "capabilities"
-    source = folder.joinpath(*(where or MODULES[name]).split(".")).with_suffix(".py").read_text(encoding="utf-8")
-    docstring, of_group = re.search(_DOCSTRING.format(name), source), re.search(_GROUP.format(name), source)
 
     def command() -> None: ...
 
+    if name not in COMMANDS and name not in QUESTIONS:  # of others, which is imported by then
+        command.__doc__ = extensions("questions")[name].help
+        return command
+    package, where = Path(__file__).parent, COMMANDS.get(name)
+    folder = package if where else package.parents[1] / "capabilities"
+    module = where or QUESTIONS[name].module
+    source = folder.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    docstring, of_group = re.search(_DOCSTRING.format(name), source), re.search(_GROUP.format(name), source)
     command.__doc__ = next(cleandoc(each[1]) for each in (docstring, of_group) if each)
     return command
 

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
@@ -114,6 +115,10 @@ class Invocation:
     def change(self, **options: Any) -> None:
         """Change options, for what the command writes."""
         self.options = self.options.model_copy(update=options)
+
+    def title(self, name: str | None = None) -> str:
+        """Return the title of a page: the name of what it is about, or that of its file."""
+        return name or Path(next(iter(self.files.values())) or "").name
 
     def has_output(self, *suffixes: str) -> bool:
         """Return True where -o names a file with one of the suffixes."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from memplan.api.cli.running import FAULT, WRONG_INPUT, Interrupted, quiet_interrupts
 from memplan.solvers.processes.threads import SETTING, most_threads
 
-_EXTRAS = {"serve": "server", "keys": "server", "worker": "server"}
+_EXTRAS = {"serve": "server", "keys": "server", "worker": "server", "mcp": "mcp"}
 """The extras of commands that need more than one package."""
 _OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """The variables that say it to libraries, which look when they are imported."""
@@ -95,7 +95,7 @@ def _command(given: list[str]) -> int:
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
     from memplan.api.cli.commands import runnable
     from memplan.api.cli.streams import UsageError, begin_command, say
-    from memplan.planner.errors import InputError, ReaderFaultError
+    from memplan.planner.errors import InputError, ReaderFaultError, UnbuiltError
     from memplan.planner.errors.extras import missing
 
     begin_command()
@@ -126,6 +126,9 @@ def _command(given: list[str]) -> int:
 
         for sentence in with_ways(error.sentences):
             say(f"memplan: error: {sentence}")
+        return WRONG_INPUT
+    except UnbuiltError as error:
+        say(f"memplan: error: {error}")
         return WRONG_INPUT
     except ReaderFaultError as fault:
         say(f"memplan: error: {fault}")

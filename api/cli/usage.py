@@ -12,7 +12,8 @@ from typing import Any
 
 from memplan.api.cli.advice import flags_for
 from memplan.api.flag_names import dashed, spelled
-from memplan.capabilities import FORMER_NAMES, MODULES
+from memplan.capabilities import FORMER_NAMES
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant
 from memplan.planner.systems import systems
@@ -39,7 +40,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         here = {f"--{name}": words for name, words in OPTIONS.items() if f"--{name}" in known}
         if (flag := meant(option.lstrip("-"), (), here)) is not None:
             yield f"did you mean {flag}?"
-        elif others := [name for name in MODULES if option in dict(_options(name))]:
+        elif others := [name for name in CAPABILITIES if option in dict(_options(name))]:
             yield f"{option} is an option of {', '.join(f'`memplan {name}`' for name in others)}"
         elif not getattr(error, "possibilities", None):
             yield f"`memplan {arguments[0]} --help` says which options there are"
@@ -73,7 +74,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
 
 def refuse_repeated(command: str, flags: Sequence[str]) -> None:
     """Raise OptionError for a flag that takes one value and is there more than once: click would take the last."""
-    if command not in MODULES:
+    if command not in CAPABILITIES:
         return
     # Imported here, and below: most command lines are right.
     from memplan.api.cli.commands import made
@@ -98,7 +99,7 @@ def _options(command: str) -> Iterator[tuple[str, Any]]:
 
 def _of_option(flag: str, arguments: Sequence[str]) -> Iterator[str]:
     """Yield what an option takes that lacks its value, or that is missing."""
-    if (about := dict(_options(arguments[0])).get(flag) if arguments[0] in MODULES else None) is not None:
+    if (about := dict(_options(arguments[0])).get(flag) if arguments[0] in CAPABILITIES else None) is not None:
         yield f"{flag} {about.metavar or 'VALUE'}: {about.help}"
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from anyio import to_thread
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.middleware import Envelope
+from memplan.api.http.auth import ScopeCheck
+from memplan.api.http.middleware import Envelope, Questions
 from memplan.api.http.openapi import describe
 from memplan.api.http.problem_details import add_error_answers
 from memplan.api.http.routes import batch, job_contents, jobs, page, plans, questions, server
@@ -40,10 +43,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
     )
     service = app.state.service = Service(settings or read_settings())
+    calls = app.state.calls = defaultdict[str, set[str]](set)
     for module in (questions, plans, jobs, job_contents, batch, server, page):
         app.include_router(module.router)
+        for route in module.router.routes:
+            if isinstance(route, APIRoute) and route.include_in_schema:
+                calls[route.path] |= route.methods or set()
     app.mount("/static", page.MODULES)
     add_error_answers(app)
+    own = [route for route in questions.router.routes if isinstance(route, APIRoute)]
+    app.add_middleware(Questions, routes=own, admits=ScopeCheck("plan"))
     app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies)
     describe(app)
     return app

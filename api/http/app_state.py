@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -19,10 +20,11 @@ from memplan.api.jobs.lifecycle import open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
-from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.admission import Admission
 from memplan.api.service.answering import WorkService
 from memplan.api.service.cache.plan_cache import PlanCache, WrittenPlans
 from memplan.api.service.plan_service import PlanService
+from memplan.api.service.shared_admission import ADMISSION, SharedAdmission, queue_of
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.store import PATIENCE_S, Store
@@ -65,9 +67,7 @@ class Service:
         self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
         self.written = WrittenPlans(WRITTEN_BYTES // settings.processes)
-        # One key leaves a place to others.
-        spare = int(self.gate.requires_keys)
-        self.queue = AdmissionQueue(settings.solves + spare, settings.waiting, of_key=settings.solves)
+        self.queue: Admission = queue_of(settings.solves, settings.waiting, self.gate.requires_keys)
         self.readiness = Readiness(
             {
                 "memplan: could not solve a tiny problem": solves_a_tiny_problem,
@@ -96,6 +96,8 @@ class Service:
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
+        if (path := os.environ.get(ADMISSION)) is not None:  # one of several processes
+            self.queue = await stack.enter_async_context(SharedAdmission.opened(path, self.queue.places))
         pool = ChildPool(settings, self.metrics.lost_worker)
         self.workers = Workers(pool, self.queue.places)
         stack.push_async_callback(to_thread.run_sync, pool.close)
@@ -131,7 +133,7 @@ class Service:
             await asyncio.sleep(_NOTE_EVERY_S)
 
     async def _has_workers(self) -> bool:
-        return self.workers.pool.count > 0
+        return await to_thread.run_sync(self.workers.pool.warm, abandon_on_cancel=True)
 
     async def _stores(self) -> bool:
         await to_thread.run_sync(self.store.check, abandon_on_cancel=True)

@@ -88,6 +88,8 @@ class JobAnswer(Answer):
     plan_status: str | None
     plan_hash: str | None
     attempts: int
+    lapses: int
+    failures: int
     late_s: float | None
     error: str | None
     links: dict[str, str | None]

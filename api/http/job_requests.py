@@ -11,14 +11,14 @@ from urllib.parse import parse_qsl, urlencode
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from memplan.api.http.job_models import Terms
+from memplan.api.http.job_models import JobChange, Terms
 from memplan.api.options import Options
-from memplan.api.request_bodies import PLAN
+from memplan.api.request_bodies import PLAN, body_shape
 from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job
 from memplan.api.store.tables.jobs import NAME_CHARACTERS
-from memplan.capabilities.plan.planning import check_solver
+from memplan.capabilities.plan.reason import check_solver
 from memplan.capabilities.question import Subject, subject_of
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError, sentences, shown
@@ -37,23 +37,27 @@ def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: 
     for name, value in pairs:
         if name in own:
             raise OptionError(f"{name}: must be given once")
-        if name == "kind" or name in Terms.model_fields:
+        if name in ("kind", "name") or name in Terms.model_fields:
             own[name] = value
-    head, kind = head_of(media, urlencode([pair for pair in pairs if pair[0] not in own])), own.pop("kind", PLAN)
+    kind, own_name = own.pop("kind", PLAN), own.pop("name", None)
     if kind not in CAPABILITIES:
         known = ", ".join(CAPABILITIES)
         raise OptionError(f"kind: must be one of {known}, got {shown(kind)}{did_you_mean(kind, CAPABILITIES)}")
+    passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)  # where it is an option, it is the file's too
+    head = head_of(media, urlencode([pair for pair in pairs if pair[0] not in passed]))
     asked = parse_request(kind, head, body)
     check_time_limit(asked.options, settings)
     terms = _terms(own, asked.terms)
+    change = None if own_name is None else JobChange.model_validate({"name": own_name})
     subject, digest = _subject_of(asked, body), sha256(f"{kind}\n{query}\n{media}\n".encode() + body)
+    named = subject.name if change is None else change.name
     return Job(
         kind=kind,
         head=head,
         body=body,
         problem_hash=subject.hash,
         n_buffers=subject.n_buffers,
-        name=None if subject.name is None else subject.name[:NAME_CHARACTERS],
+        name=None if named is None else named[:NAME_CHARACTERS],
         options=asked.options.model_dump(mode="json"),
         time_limit_s=asked.options.time_limit_s,
         priority=terms.priority,

@@ -105,9 +105,10 @@ def _request_of_job() -> dict[str, Any]:
     says = "The call that the job is for: its body is that of the call, with terms beside."
     bodies = {"anyOf": [_ref(_body_model(capability)) for capability in CAPABILITIES.values()]}
     described["parameters"] = [
-        *(each for each in described["parameters"] if each["name"] not in (FIELDS, FAIL)),
+        *(each for each in described["parameters"] if each["name"] not in (FIELDS, FAIL, "name")),
         _parameter("kind", says, kind),
         *_parameters(Terms, "Where the body does not say it."),
+        _parameter("name", "The job's name, that of its problem by default.", {"type": "string"}),
     ]
     described["requestBody"]["content"][JSON] = {"schema": bodies, "example": _JOB_EXAMPLE}
     return described

@@ -32,6 +32,8 @@ from memplan.planner.errors import FormatError, InputError, OptionError, ReaderF
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean
 from memplan.planner.errors.ways import ways
 
+REFUSED = InputError, RefusalError, ReaderFaultError, StoreError, LostWorkersError
+"""The errors that have an answer."""
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -76,7 +78,7 @@ def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[st
 
 def add_error_answers(app: Starlette) -> None:
     """Let every error leave the app as problem details."""
-    for known in (InputError, RefusalError, ReaderFaultError, StoreError, LostWorkersError):
+    for known in REFUSED:
         app.add_exception_handler(known, _on_purpose)
     app.add_exception_handler(RequestValidationError, _query)
     app.add_exception_handler(HTTPException, _http)
@@ -107,14 +109,14 @@ def error_answer(error: Exception) -> Response | None:
     return None
 
 
-def refusal(request: Request, error: Exception) -> Response | None:
-    """Return the answer of `error_answer`, and count and log why a request is refused, without what a caller sent."""
+def refused(request: Request, error: Exception) -> Response:
+    """Return the answer to one of REFUSED, and count and log why it came, without what a caller sent."""
     answer = error_answer(error)
-    if answer is not None:
-        reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
-        route = str(getattr(request.scope.get("route"), "path", None))
-        request.app.state.service.metrics.refused(reason, route, _about(str(error)))
-        _LOG.info("refused for %s: %s", reason, route)
+    assert answer is not None
+    reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
+    route = str(getattr(request.scope.get("route"), "path", None))
+    request.app.state.service.metrics.refused(reason, route, _about(str(error)))
+    _LOG.info("refused for %s: %s", reason, route)
     return answer
 
 
@@ -132,9 +134,7 @@ def _about(sentence: str) -> str:
 
 
 async def _on_purpose(request: Request, error: Exception) -> Response:
-    answer = refusal(request, error)
-    assert answer is not None
-    return answer
+    return refused(request, error)
 
 
 async def _query(request: Request, error: Exception) -> Response:
@@ -151,12 +151,12 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
     told = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
-    known = request.app.openapi()["paths"]
+    known: Mapping[str, set[str]] = request.app.state.calls
     job_id = path.removeprefix(_JOBS)
     sentence = str(error.detail)
     if error.status_code == 405:
-        fitting = (calls for template, calls in known.items() if compile_path(template)[0].match(path))
-        allowed = ", ".join(sorted(method.upper() for calls in fitting for method in calls))
+        fitting = (methods for template, methods in known.items() if compile_path(template)[0].match(path))
+        allowed = ", ".join(sorted(method for methods in fitting for method in methods))
         allowed = allowed or (error.headers or {}).get("Allow", "")
         sentence = f"method: must be {allowed} for {told}, got {request.method}"
     elif error.status_code == 404 and path.startswith(_JOBS):

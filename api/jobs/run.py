@@ -16,7 +16,7 @@ from memplan.api.request_bodies import PLAN
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Job, State, WorkAnswer
 from memplan.api.store.store import Store
-from memplan.api.store.tables.leases import MOST_ATTEMPTS
+from memplan.api.store.tables.leases import MOST_FAILURES
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task
 from memplan.planner.errors import MAX_SHOWN, InputError, MemplanError
@@ -57,7 +57,7 @@ class JobRun:
         except InputError as error:
             return self._end("failed", error="\n".join(map(in_fields, error.sentences[:MAX_SHOWN])))
         except (NotInTimeError, LostWorkersError) as error:
-            if self.job.attempts > MOST_ATTEMPTS:
+            if self.job.failures >= MOST_FAILURES:
                 return self._end("failed", error=str(error))
             return self._leave(str(error), counts=True)
         except MemplanError as error:
@@ -75,7 +75,7 @@ class JobRun:
         record = self._insist(lambda: plans.find(name)) if job.kind == PLAN else None
         if job.deadline_at is not None:
             limit_s = min(limit_s, max(_LEAST_S, job.deadline_at - time.time()))
-        grace_s = _GRACE_S * 2 ** (job.attempts - 1)
+        grace_s = _GRACE_S * 2**job.failures
         task = Task(do_job, (job, record), job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
         answer: WorkAnswer = self._pool.run(task, self._report, self.cancelled)
         if answer.known is not None:

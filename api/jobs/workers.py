@@ -53,6 +53,8 @@ class JobWorkers:
         self._runs: set[JobRun] = set()
         self._threads: set[threading.Thread] = set()
         self._looked_at = -inf
+        self._is_unsure = False
+        """True after a claim of which it is not known whether the store made it."""
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._claiming = threading.Thread(target=self._claim_always, name="memplan-jobs", daemon=True)
@@ -80,7 +82,8 @@ class JobWorkers:
         renewed_at = -inf
         while not self._stopping.is_set():
             self._wake.clear()
-            if self._runs and time.monotonic() - renewed_at >= self._renew_s and self._tried(self._renew):
+            may_hold = self._runs or self._is_unsure
+            if may_hold and time.monotonic() - renewed_at >= self._renew_s and self._tried(self._renew):
                 renewed_at = time.monotonic()
             if not self._tried(self._claim):
                 self._tried(self._cancel)
@@ -105,8 +108,9 @@ class JobWorkers:
             return False
         if free == 1 and time.monotonic() - self._looked_at < _LAST_PLACE_S:
             return False
-        self._looked_at = time.monotonic()
+        self._looked_at, self._is_unsure = time.monotonic(), True
         jobs = self._store.leases.claim(self.holder, free, self._of_key, self._lease_s)
+        self._is_unsure = False
         for job in jobs:
             run = JobRun(job, self._store, self._pool, self._stopping)
             self._runs.add(run)
@@ -127,9 +131,10 @@ class JobWorkers:
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases of what runs here, and end what has none; a claim that was not heard of here runs out."""
+        """Renew the leases of what runs here, and end what has none; give back what was not heard of here."""
         runs = list(self._runs)
         held = self._store.leases.renew(self.holder, [run.job for run in runs], self._lease_s)
+        self._is_unsure = False
         for run in runs:
             if held.get(run.job.id) != run.job.lease:
                 run.lose()  # or it has just ended, and nothing is left to be lost

@@ -1,37 +1,121 @@
-"""The admission queue: requests have a place now, wait, or are turned away."""
+"""The admission queue: requests have a place now, wait, or are turned away as they arrive."""
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import threading
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from memplan.api.refusals import FullError
+from memplan.api.refusals import FullError, NoTurnError
 
 _PARTS = 4
 """A request that waits asks for room after each such part of its time."""
-_SHARE_S = 0.05
-"""The time that every place is held, whatever waits."""
+_SHARE_S, _END_S = 0.05, 0.05
+"""The time that every place is held, whatever waits; and the time in which one ends that is asked to be short."""
+_LATE_S = 0.2
+"""The seconds by which a request may be answered later than its deadline."""
+_LIGHT_S, _LIGHT_BITS = 0.1, 14
+"""A request is light that takes no longer, or is of no more bytes (2**14) where none of its sort came lately."""
+_LIGHT_HELD_S = 0.25
+"""The time after which a light request that is still there counts as any other."""
+_FADE_S, _USUAL = 30.0, 8
+"""The time in which half of what was measured is forgotten, as the load is another by then; and how many requests make
+what is expected of one whose sort is not known.
+"""
+Sort = tuple[str, int]
+"""The question, and the binary digits of its bytes: requests of one sort take about the same time."""
 
 
 @dataclass(eq=False)
 class Seat:
-    """The place of a request, or its wish for one; where others wait, it `is_short`: the best answer so far is due."""
+    """The place of a request, or its wish for one, on the monotonic clock.
+
+    caller: its key, of which not all places may be.
+    due: the deadline; infinite where it is never refused.
+    sort: what it is like; None for a search for a plan, which has an answer after `least_s`.
+    can_end: it has an answer before its end; where others wait, it `is_short`: that answer is due.
+    first_at: when it had its first answer.
+    refusal: why it has no place, once it `is_decided`.
+    """
 
     caller: str | None
     due: float = inf
-    has_begun: asyncio.Event = field(default_factory=asyncio.Event)
-    began: float = 0.0
+    sort: Sort | None = None
+    least_s: float = 0.0
+    can_end: bool = True
+    arrived: float = field(default_factory=time.monotonic)
+    began: float | None = None
+    first_at: float | None = None
+    is_light: bool = False
+    refusal: FullError | None = None
+    is_decided: asyncio.Event = field(default_factory=asyncio.Event)
     is_short: threading.Event = field(default_factory=threading.Event)
 
+    def changed(self) -> None:
+        """Tell who waits that it has begun, was refused or is to be short."""
+        self.is_decided.set()
 
-class AdmissionQueue:
-    """`places` requests at once, of which one key's hold at most `of_key`; `length` more wait. For one event loop.
 
-    Those that are due first go first, but for those of a key that holds all it may. One that has waited for a part of
-    its time asks the one that has held a place for longest, and was not asked yet, to be short.
+class Admission(ABC):
+    """Takes places for requests. For one event loop."""
+
+    places: int
+
+    @property
+    @abstractmethod
+    def busy(self) -> int:
+        """The number of places that are taken here."""
+
+    @property
+    @abstractmethod
+    def waiting(self) -> int:
+        """The number of requests that wait here, and may be refused."""
+
+    @abstractmethod
+    def ask(self, wish: Seat) -> None:
+        """Decide a wish now or later."""
+
+    @abstractmethod
+    def leave(self, place: Seat, *, is_measured: bool = False) -> None:
+        """Give a place back, or take a wish back; what it took is a measure of its sort where it `is_measured`."""
+
+    def note_first(self, place: Seat) -> None:
+        """Note that a place has an answer now."""
+        place.first_at = place.first_at or time.monotonic()
+
+    async def take(self, wish: Seat, cancelled: asyncio.Event | None = None) -> bool:
+        """Take the place that is wished for; False where that was cancelled before. Raises FullError."""
+        self.ask(wish)
+        if not wish.is_decided.is_set():
+            events = [wish.is_decided] if cancelled is None else [wish.is_decided, cancelled]
+            waiting = [asyncio.ensure_future(event.wait()) for event in events]
+            try:
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            except BaseException:
+                self.leave(wish)
+                raise
+            finally:
+                for each in waiting:
+                    each.cancel()
+        if wish.refusal is not None:
+            raise wish.refusal
+        if wish.began is None:
+            self.leave(wish)
+        return wish.began is not None
+
+
+class AdmissionQueue(Admission):
+    """`places` requests at once, of which one key's hold at most `of_key`; `length` more wait.
+
+    Those that are due first go first, but for those of a key that holds all it may. A request is refused when it
+    arrives if, by what its sort and those before it lately took, it would have no answer in time, and when its turn
+    comes if it has less time left than its sort needs. One that has waited for a part of its time asks the one that has
+    held a place for longest, and was not asked yet, to be short. Light requests have as many places of their own.
     Requests that may not be refused wait beyond the length, and do not count as waiting.
     """
 
@@ -40,6 +124,10 @@ class AdmissionQueue:
         self._of_key = places if of_key is None else of_key
         self._held: list[Seat] = []
         self._queue: list[Seat] = []
+        self._measured: dict[Sort, tuple[float, float, float]] = {}
+        """The seconds until the first and the last answer of a sort, and when that was measured."""
+        self._usual_s = 0.0
+        """The seconds that the first answers of all sorts lately took."""
 
     @property
     def busy(self) -> int:
@@ -51,60 +139,148 @@ class AdmissionQueue:
         """The number of requests that wait, and may be refused."""
         return sum(wish.due < inf for wish in self._queue)
 
-    async def take(
-        self, patience_s: float, *, cancelled: asyncio.Event | None = None, caller: str | None = None
-    ) -> Seat | None:
-        """Take a place; None where that was cancelled before. With endless patience it is never refused.
-
-        Raises FullError if the queue is full, or if no place is free within `patience_s`.
-        """
-        wish = Seat(caller, time.monotonic() + patience_s)
+    def ask(self, wish: Seat) -> None:
+        """Decide a wish now or later."""
+        wish.is_light = wish.sort is not None and self._took(wish.sort)[1] <= _LIGHT_S
         if self._is_free_for(wish):
-            return self._seated(wish)
-        if patience_s < inf and self.waiting >= self.length:
-            raise FullError(f"memplan: all {self._of_key} places are taken and {self.waiting} callers wait already")
+            self._seat(wish)
+            return
+        if wish.due < inf:
+            free_s, is_late, are_others_late = self._expected(wish)
+            if self.waiting >= self.length:
+                rule = f"all {self._of_key} places are taken and {self.waiting} callers wait already"
+                self._refuse(wish, FullError(f"memplan: {rule}", free_s))
+                return
+            if is_late or are_others_late:
+                self._refuse_for(wish, free_s)
+                return
+            self._press_later(wish)
         self._queue.append(wish)
-        events = [wish.has_begun] if cancelled is None else [wish.has_begun, cancelled]
-        waiting = [asyncio.ensure_future(event.wait()) for event in events]
-        try:
-            for _ in range(_PARTS):
-                timeout = None if patience_s == inf else patience_s / _PARTS
-                if (await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED))[0]:
-                    break
-                self._make_room()
-        except BaseException:
-            if wish.has_begun.is_set():  # the place came together with what ended the wait
-                self.leave(wish)
-            raise
-        finally:
-            for each in waiting:
-                each.cancel()
-            if wish in self._queue:
-                self._queue.remove(wish)
-        if wish.has_begun.is_set():
-            return wish
-        if cancelled is not None and cancelled.is_set():
-            return None
-        raise FullError(f"memplan: all {self._of_key} places stayed taken for the whole time limit")
 
-    def leave(self, place: Seat) -> None:
+    def leave(self, place: Seat, *, is_measured: bool = False) -> None:
         """Give a place back: to the first in the queue whose key may have one more."""
-        self._held.remove(place)
-        if may := [wish for wish in self._queue if self._is_free_for(wish)]:
+        if place in self._queue:
+            self._queue.remove(place)
+        elif place in self._held:
+            self._held.remove(place)
+            if is_measured:
+                self._measure(place)
+            self._fill()
+
+    def _fill(self) -> None:
+        """Seat those that wait, as long as there are places; refuse who has too little time left."""
+        while may := [wish for wish in self._queue if self._is_free_for(wish)]:
             following = min(may, key=lambda wish: wish.due)
             self._queue.remove(following)
-            self._seated(following).has_begun.set()
+            if time.monotonic() + self._least_s(following) > following.due + _LATE_S:
+                self._refuse_for(following, self._least_s(following))
+            else:
+                self._seat(following)
 
-    def _make_room(self) -> None:
-        asked_for = [place for place in self._held if not place.is_short.is_set()]
-        if asked_for and time.monotonic() - asked_for[0].began >= _SHARE_S:  # which has held it for longest
-            asked_for[0].is_short.set()
+    def _press(self, wish: Seat) -> None:
+        """Make room for a request that still waits, or refuse it, as its time is over."""
+        if wish not in self._queue:
+            return
+        free_s, is_late, _ = self._expected(wish)
+        if is_late:
+            self._queue.remove(wish)
+            self._refuse_for(wish, free_s)
+            return
+        now = time.monotonic()
+        may_end = [place for place in self._held if place.can_end and not place.is_short.is_set()]
+        longest = min(may_end, key=lambda place: place.began or now, default=None)
+        if longest is not None and now - (longest.began or now) >= _SHARE_S:
+            longest.is_short.set()
+            longest.changed()
+        self._press_later(wish)
+
+    def _press_later(self, wish: Seat) -> None:
+        part_s, least_s = (wish.due - wish.arrived) / _PARTS, self._least_s(wish)
+        last_s = wish.due + _LATE_S - least_s - time.monotonic()
+        delay_s = min(part_s, max(last_s - _SHARE_S - _END_S, last_s / 2, 0.01))
+        asyncio.get_running_loop().call_later(delay_s, self._press, wish)
+
+    def _refuse_for(self, wish: Seat, free_s: float) -> None:
+        rule = f"all {self._of_key} places stay taken for {free_s:.1f} s, longer than its time limit allows"
+        self._refuse(wish, NoTurnError(f"memplan: {rule}", free_s))
+
+    def _refuse(self, wish: Seat, refusal: FullError) -> None:
+        wish.refusal = refusal
+        wish.changed()
 
     def _is_free_for(self, wish: Seat) -> bool:
-        of_key = sum(place.caller == wish.caller for place in self._held)
-        return self.busy < self.places and of_key < self._of_key
+        lane = [place for place in self._held if place.is_light == wish.is_light]
+        if len(lane) >= self.places or _count(lane, wish.caller) >= self._of_key:
+            return False
+        # Light ones that turned out not to be light are in the other lane, beyond its places.
+        return not wish.is_light or (self.busy < 2 * self.places and _count(self._held, wish.caller) < 2 * self._of_key)
 
-    def _seated(self, wish: Seat) -> Seat:
+    def _seat(self, wish: Seat) -> None:
         wish.began = time.monotonic()
         self._held.append(wish)
-        return wish
+        if wish.is_light:
+            asyncio.get_running_loop().call_later(_LIGHT_HELD_S, self._weigh, wish)
+        wish.changed()
+
+    def _weigh(self, place: Seat) -> None:
+        """Count a light request that is still there as any other."""
+        if place in self._held:
+            place.is_light = False
+            self._fill()
+
+    def _expected(self, wish: Seat) -> tuple[float, bool, bool]:
+        """Return the seconds after which a wish has a place; whether that is too late for it, or for one due later."""
+        now = time.monotonic()
+        lane = [place for place in self._held if place.is_light == wish.is_light]
+        ends = [self._end_of(place, now) for place in lane] + [now] * (self.places - len(lane))
+        heapq.heapify(ends)
+        others = [other for other in self._queue if other.is_light == wish.is_light and other is not wish]
+        its, late = now, set[bool]()
+        for each in sorted([*others, wish], key=lambda other: other.due):
+            start = heapq.heappop(ends)
+            its = start if each is wish else its
+            least_s = self._least_s(each)
+            if each.due >= wish.due and start + least_s > each.due + _LATE_S:
+                late.add(each is wish)
+            heapq.heappush(ends, start + max(_SHARE_S + _END_S, least_s))
+        return max(0.0, its - now), True in late, False in late
+
+    def _end_of(self, place: Seat, now: float) -> float:
+        """Return when a place is expected to be free, if others wait for it."""
+        began = place.began or now
+        if not place.can_end:
+            return max(now, min(place.due, now + 2 * (now - began) + 1.0))
+        least_s = max(_SHARE_S, self._least_s(place))
+        is_over = place.first_at is not None or now - began > least_s
+        more_s = _END_S if place.first_at is not None else max(_END_S, (now - began) / 2)
+        return now + more_s if is_over else began + least_s + _END_S
+
+    def _least_s(self, wish: Seat) -> float:
+        """Return the seconds that a request needs for a first answer."""
+        return wish.least_s if wish.sort is None else max(wish.least_s, self._took(wish.sort)[0])
+
+    def _took(self, sort: Sort) -> tuple[float, float]:
+        """Return the seconds until the first and the last answer that requests of a sort lately took."""
+        if (measured := self._measured.get(sort)) is None:
+            return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
+        first_s, whole_s, at = measured
+        faded = 0.5 ** ((time.monotonic() - at) / _FADE_S)
+        return first_s * faded, whole_s * faded
+
+    def _measure(self, place: Seat) -> None:
+        now = time.monotonic()
+        if place.sort is not None and place.began is not None:
+            before = self._took(place.sort) if place.sort in self._measured else (0.0, inf)
+            took = (place.first_at or now) - place.began, now - place.began
+            first_s, whole_s = (_mean(old, new) for old, new in zip(before, took, strict=True))
+            self._measured[place.sort] = first_s, whole_s, now
+            self._usual_s += (took[0] - self._usual_s) / _USUAL
+
+
+def _mean(old: float, new: float) -> float:
+    """Return the mean of what was measured before and now; what grows counts at once for more."""
+    return new if old in (0.0, inf) else old + (new - old) * (0.5 if new > old else 0.25)
+
+
+def _count(places: Sequence[Seat], caller: str | None) -> int:
+    return sum(place.caller == caller for place in places)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
+from functools import partial
 
-from memplan.api.refusals import UnavailableError
+from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import PLAN
 from memplan.api.requests import ParsedRequest, parse_request
-from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.admission import Admission, Seat
 from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import LostWorkersError, Task
@@ -21,14 +21,12 @@ _ANSWER_S = 0.25
 """The seconds of its time that a question about a stranger's file leaves to bring the answer."""
 _GRACE_S = 0.3
 """The time after its deadline in which an answer may come."""
-_LEAST_S = 0.1
-"""The time that a child has for every request, however little is left."""
 
 
 class WorkService:
     """Answers requests for all calls of a server. For one event loop, which only moves their bytes."""
 
-    def __init__(self, workers: Workers, queue: AdmissionQueue) -> None:
+    def __init__(self, workers: Workers, queue: Admission) -> None:
         self._workers, self._queue = workers, queue
 
     async def work(
@@ -46,18 +44,26 @@ class WorkService:
         lost. Raises InputError and other errors of the kind, FullError where no place is free, and NotInTimeError where
         its time was too short for an answer.
         """
-        place = await self._queue.take(max(0.0, deadline.left_s), cancelled=cancelled, caller=key_id)
-        if place is None:
-            raise UnavailableError(f"{request[0]}: was cancelled before it had its turn")
-        deadline = Deadline(deadline.began, max(deadline.at, time.monotonic() + _LEAST_S))
-        is_short = None if counts_work else place.is_short
-        task = Task(perform, request, request[0], deadline, grace_s=_GRACE_S)
+        kind, _, body = request
+        if deadline.left_s <= 0:
+            raise NotInTimeError(f"{kind}: came whole only after its time limit")
+        place = Seat(key_id, deadline.at, (kind, len(body).bit_length()), can_end=not counts_work)
+        if not await self._queue.take(place, cancelled):
+            raise UnavailableError(f"{kind}: was cancelled before it had its turn")
+        run = partial(
+            self._workers.run,
+            Task(perform, request, kind, deadline, grace_s=_GRACE_S),
+            cancelled,
+            None if counts_work else place.is_short,
+            noted=partial(self._queue.note_first, place),
+        )
         try:
-            answer: WorkAnswer = await self._workers.run(task, cancelled, is_short)
-        except LostWorkersError:
-            answer = await self._workers.run(task, cancelled, is_short)
+            try:
+                answer: WorkAnswer = await run()
+            except LostWorkersError:
+                answer = await run()
         finally:
-            self._queue.leave(place)
+            self._queue.leave(place, is_measured=not cancelled.is_set())
         return answer
 
 
@@ -71,7 +77,7 @@ def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> Wo
     if not request.is_foreign:
         return answered(request, control)
     asked = Control(control.deadline.earlier(_ANSWER_S), control.cancelled)
-    return run_forked(lambda: answered(request, asked), control, n_bytes, request.kind)
+    return run_forked(lambda note: answered(request, replace(asked, note=note)), control, n_bytes, request.kind)
 
 
 def answered(request: ParsedRequest, control: Control) -> WorkAnswer:

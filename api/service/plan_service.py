@@ -22,8 +22,8 @@ from anyio import CapacityLimiter, to_thread
 
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
-from memplan.api.refusals import FullError, UnavailableError
-from memplan.api.service.admission import AdmissionQueue
+from memplan.api.refusals import FullError, NoTurnError, UnavailableError
+from memplan.api.service.admission import Admission, Seat
 from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
@@ -31,7 +31,7 @@ from memplan.api.workers.plan_search import PlanSearch
 from memplan.capabilities.plan.plan import CAPABILITY as PLAN
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.incumbent import Accept
@@ -77,7 +77,7 @@ class PlanService:
     """Plans problems for all calls of a server. For one event loop."""
 
     def __init__(
-        self, cache: PlanCache, workers: Searches, queue: AdmissionQueue, metrics: Metrics, quick_places: int
+        self, cache: PlanCache, workers: Searches, queue: Admission, metrics: Metrics, quick_places: int
     ) -> None:
         self._cache, self._workers, self._queue, self._metrics = cache, workers, queue, metrics
         self._places = CapacityLimiter(quick_places)
@@ -91,7 +91,8 @@ class PlanService:
         """
         problem, options = request.problem, request.options
         options.check()
-        has_profile = options.profile_of(problem.problem) is not None
+        # Several searches, or one of another instance: not of what is kept.
+        has_profile = options.profile_of(problem.problem) is not None or problem.problem.equal_use
         if options.is_usual and not has_profile:
             result = await self._known_or_found(request, cancelled)
         else:
@@ -127,7 +128,7 @@ class PlanService:
         cancelled: asyncio.Event,
         key: Hashable,
         start: SolveResult | None,
-        quick: Solve | None,
+        quick: OneSearch | None,
     ) -> SolveResult:
         """Search on from what is known, for all who ask the same meanwhile, and keep the result."""
         self._metrics.looked_up("miss" if start is None else "started_from")
@@ -141,7 +142,7 @@ class PlanService:
         finally:
             self._running.pop(key).set()
 
-    def _quick(self, request: PlanRequest) -> Solve | None:
+    def _quick(self, request: PlanRequest) -> OneSearch | None:
         """Prepare a quick search; None for a large problem, unless a child would have too little time for it."""
         left_s, problem = request.deadline.left_s, request.problem
         is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
@@ -149,10 +150,13 @@ class PlanService:
             return None
         limit_s = min(request.options.time_limit_s, inf if is_large else _QUICK_S, max(_LEAST_S, left_s))
         control = Control(Deadline.after(limit_s))
-        return Solve(problem.problem, request.options, control, is_quick=True, instance=problem.instance)
+        begun = problem.start or problem.instance
+        quick = OneSearch(problem.problem, request.options, control, is_quick=True, instance=begun)
+        quick.verifies = False  # as what is answered is verified, and what was kept
+        return quick
 
     async def _found(
-        self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: Solve | None
+        self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
     ) -> SolveResult:
         """Search quickly, then by a child, on from the best known; raises FullError where neither has a place."""
         best = start
@@ -167,18 +171,20 @@ class PlanService:
             return replace(best, stop_reason="time_limit")
         try:
             return await self._by_child(request, cancelled, best)
-        except (FullError, UnavailableError):
+        except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
                 return best  # with the reason that was seen
-            if best is None or not best.plan.placements or request.deadline.left_s > 0:
+            is_busy = isinstance(error, NoTurnError) or request.deadline.left_s <= 0
+            if best is None or not best.plan.placements or not is_busy:
                 raise
             return replace(best, stop_reason="time_limit")  # which is more than nothing
 
     async def _by_child(self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None) -> SolveResult:
         """Wait for a place and have a child search; what is cancelled while it waits has the best so far."""
         options, deadline = request.options, request.deadline
-        place = await self._queue.take(max(0.0, deadline.left_s), cancelled=cancelled, caller=request.key_id)
-        if place is None:
+        least_s = _least_s(request.problem)
+        place = Seat(request.key_id, deadline.at, least_s=least_s, can_end=not options.deterministic)
+        if not await self._queue.take(place, cancelled):
             return replace(best or nothing_known(request.problem), stop_reason="cancelled")
         taken = Deadline.after(options.time_limit_s)
         due = taken if deadline.at == inf else Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S))

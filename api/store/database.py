@@ -6,9 +6,10 @@ import importlib.util
 import logging
 import os
 import shutil
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ _CACHE_KIB = 512
 _BUSY_S = 10
 """The seconds that a transaction waits for another process."""
 _POOL: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": _BUSY_S}
+_MAGIC = b"SQLite format 3\0"
 _LEAST_ROOM = 4 * 2**20
 """The bytes of a disk with less of which nothing may be accepted."""
 _NO_CONNECTION = (None, "57P03")
@@ -71,6 +73,20 @@ class Database:
             if free < _LEAST_ROOM:
                 raise StoreError(f"database: its disk must have {_LEAST_ROOM} bytes of room, and has {free}")
 
+    def check_file(self) -> None:
+        """Raise StoreError where the file of SQLite is broken, though what of it is in memory is not."""
+        if not self.is_sqlite:
+            return
+        path = Path(str(self.engine.url.database)).absolute()
+        try:
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as connection:
+                for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+                    connection.execute(f'SELECT * FROM "{table}" LIMIT 1').fetchall()
+            if _head(path) != _MAGIC:
+                raise StoreError("database: its file is none of SQLite any more")
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"database: its file cannot be read: {error}") from error
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
@@ -86,6 +102,11 @@ def _told() -> Iterator[None]:
         raise kind(f"database: {str(error.orig).strip().splitlines()[0]}") from error
     except PoolTimeoutError:
         raise StoreError(f"database: all {CONNECTIONS} connections stayed taken for {_BUSY_S} s") from None
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC))
 
 
 def _sqlite(url: URL) -> Engine:

@@ -42,6 +42,7 @@ class Job:
 
     idempotency_key: makes one job of equal submissions, with the id of the caller's key before it.
     request_digest: tells whether they are equal.
+    attempts, lapses, failures: how often it was begun, its worker ended, and it had no answer.
     lease_holder, lease: the worker that runs it, and how often it was claimed: an old claim can change nothing.
     head, body: its request, where it is submitted or claimed.
     answer: its best answer so far, where it is claimed.
@@ -62,6 +63,8 @@ class Job:
     started_at: float | None = None
     finished_at: float | None = None
     attempts: int = 0
+    lapses: int = 0
+    failures: int = 0
     is_cancel_asked: bool = False
     last_event: int = 1
     progress: Mapping[str, Any] | None = None

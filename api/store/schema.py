@@ -10,7 +10,7 @@ from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, Larg
 
 from memplan.api.store.columns import Json, Packed
 
-VERSION = 1
+VERSION = 2
 """The version of the tables; a database of another one is refused."""
 METADATA = MetaData()
 versions = Table("versions", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
@@ -37,7 +37,9 @@ jobs = Table(
     Column("created_at", Double, nullable=False),
     Column("started_at", Double),
     Column("finished_at", Double),
-    Column("attempts", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False),  # how often it was begun
+    Column("lapses", Integer, nullable=False),  # how often its worker ended
+    Column("failures", Integer, nullable=False),  # how often its child ended, or had no answer in time
     Column("is_cancel_asked", Boolean, nullable=False),
     Column("idempotency_key", Text, unique=True),  # with the id of the caller's key before it
     Column("request_digest", Text),

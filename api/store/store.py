@@ -70,6 +70,7 @@ class Store:
     def check(self) -> None:
         """Write and read; raises StoreError where that fails, or where there is no room for more."""
         self._database.check_room()
+        self._database.check_file()
         with self._database.writing() as connection:
             # The same again: it takes its way to the disk, and changes nothing.
             connection.execute(update(versions).values(version=versions.c.version))

@@ -17,13 +17,13 @@ from pydantic.json_schema import SkipJsonSchema
 from memplan.api.torch.demand import Simulation, has_products, live_peak_of, problem_of, simulate, unsure_operators
 from memplan.api.torch.device import APART, FitsOptions
 from memplan.capabilities.capability import Answer
-from memplan.capabilities.plan.solving import solve
 from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import size_text
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.planner.together import Application
+from memplan.solvers.portfolio.solve import solve
 from memplan.systems.torch.snapshot import graph_name, lifetime, steps_of
 from memplan.systems.torch.storages import ROLES, StepMemory, Storage
 
@@ -203,7 +203,7 @@ def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     live_peak, at = live_peak_of(step, device)
     alive = _alive_at(step, device, at)
     problem = problem_of(step, device)
-    plan = solve(problem, time_limit_s=device.time_limit_s, explain_s=0)
+    plan = solve(problem, time_limit_s=device.time_limit_s)
     unlimited = simulate(step, device, None) if device.is_simulated else None
     decided, proof = _decided(step, device, live_peak, plan)
     if decided and (unsure := unsure_operators(step, device)):
@@ -282,7 +282,7 @@ def _turns(step: StepMemory, device: FitsOptions) -> Turns | None:
     if not models:
         return None
     problem = Application(models=models, persistent=tuple(kept)).problem
-    plan = solve(problem, time_limit_s=device.time_limit_s, explain_s=0)
+    plan = solve(problem, time_limit_s=device.time_limit_s)
     return Turns(graphs=len(models), reserved=sum(held.values()), peak=plan.peak, lower_bound=plan.lower_bound)
 
 

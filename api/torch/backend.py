@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from memplan.api.torch.device import Size
 from memplan.api.torch.graphs import ModuleGraph, flops_of, graph_of
 from memplan.api.torch.needs import (
     bytes_of,
@@ -34,6 +33,7 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.reading import validated
+from memplan.capabilities.sizes import Size
 from memplan.planner.errors import FormatError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.systems.torch.fx import values_of

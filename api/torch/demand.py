@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from memplan.api.torch.device import FitsOptions
-from memplan.capabilities.plan.solving import solve
 from memplan.capabilities.sizes import size_text
 from memplan.planner.model.intervals import merged
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
+from memplan.solvers.portfolio.solve import solve
 from memplan.systems.torch.caching_allocator import Block, CachingAllocator, OutOfMemoryError
 from memplan.systems.torch.snapshot import lifetime, pools_of
 from memplan.systems.torch.storages import StepMemory
@@ -63,7 +63,7 @@ def is_within(step: StepMemory, device: FitsOptions) -> bool:
         return live_peak <= usable
     if device.is_simulated:
         return simulate(step, device, usable).stopped is None
-    peak = solve(problem_of(step, device), time_limit_s=_TRY_S, explain_s=0).peak
+    peak = solve(problem_of(step, device), time_limit_s=_TRY_S).peak
     return peak is not None and peak <= usable
 
 

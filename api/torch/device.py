@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field
 
 from memplan.capabilities.capability import CapabilityOptions
-from memplan.capabilities.sizes import parse_size
-from memplan.planner.model.rows import Bytes
+from memplan.capabilities.sizes import Size
 from memplan.systems.torch.allocator_settings import ROUNDING, AllocatorSettings, settings_of
 from memplan.systems.torch.storages import StepMemory, Storage
 
@@ -25,14 +23,6 @@ APART = {
 _CPU_ALIGNMENT = 64
 
 
-def _bytes(value: Any) -> Any:
-    """Return the bytes that a text such as 24GiB says."""
-    try:
-        return parse_size(value) if isinstance(value, str) else value
-    except ValueError as error:
-        raise PydanticCustomError("rule", "{rule}", {"rule": str(error)}) from None
-
-
 def _allocator(text: str) -> str:
     """Return a text that names an allocator; raises OptionError for settings that are not known."""
     if text not in ("cuda", "plan", "cpu"):
@@ -40,7 +30,6 @@ def _allocator(text: str) -> str:
     return text
 
 
-Size = Annotated[Bytes, BeforeValidator(_bytes)]
 Allocator = Annotated[str, AfterValidator(_allocator)]
 ALLOCATOR = (
     "cuda, plan (one arena by memplan), cpu, or settings as in PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True."

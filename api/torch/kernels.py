@@ -7,6 +7,8 @@ it returns has the storages that it makes of them. Imports torch.
 
 from __future__ import annotations
 
+import os
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -110,16 +112,40 @@ def _has_symbols(value: Any) -> bool:
     return any(isinstance(size, torch.SymInt) for size in (*value.shape, *_layout(value)[1]))
 
 
+def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
+    """Return the most bytes that a kernel of the CPU takes while it runs, beside its arguments and its results.
+
+    It runs once, on zeros. None where it does not: of other devices, open sizes, or more than a gibibyte.
+    """
+    fakes = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
+    if any(map(_has_symbols, fakes)) or any(each.device.type != "cpu" for each in fakes):
+        return None
+    if sum(each.numel() * each.element_size() for each in fakes) > _MOST_BYTES:
+        return None
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # the profiler says on stderr that it starts, unless it is told
+    try:
+        with _disable_current_modes():
+            args, kwargs = tree_map_only(torch.Tensor, _zeros, (args, kwargs))
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as run:
+                results = func(*args, **kwargs)
+    except Exception:  # noqa: BLE001  kernels refuse zeros and sizes in their own ways
+        return None
+    events = sorted(run.profiler.kineto_results.events(), key=lambda event: event.start_ns())
+    most = max(accumulate((event.nbytes() for event in events if event.name() == "[memory]"), initial=0))
+    made = {each.untyped_storage()._cdata: each for each in tree_flatten(results)[0] if isinstance(each, torch.Tensor)}
+    return max(0, most - sum(each.untyped_storage().nbytes() for each in made.values()))
+
+
+def _zeros(value: Any) -> Any:
+    shape, stride, dtype, device = _layout(value)
+    return torch.empty_strided(shape, stride, dtype=dtype, device=device).zero_()
+
+
 def _run(func: Any, args: Any, kwargs: Any) -> Made | None:
     """Return the layouts and bytes of what an operator makes of zeros; None where it does not run."""
-
-    def zeros(value: Any) -> Any:
-        shape, stride, dtype, device = _layout(value)
-        return torch.empty_strided(shape, stride, dtype=dtype, device=device).zero_()
-
     try:
         with _disable_current_modes():  # whether gradients are on stays: kernels look at it
-            made = func(*(given := tree_map_only(torch.Tensor, zeros, (args, kwargs)))[0], **given[1])
+            made = func(*(given := tree_map_only(torch.Tensor, _zeros, (args, kwargs)))[0], **given[1])
             return [
                 (_layout(each), each.untyped_storage().nbytes()) if isinstance(each, torch.Tensor) else None
                 for each in tree_flatten(made)[0]

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Collection
 from typing import Any
 
+from torch.fx.node import map_arg
+
 from memplan.api.torch.graphs import graph_of, is_view
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import FormatError, OptionError
@@ -25,17 +27,34 @@ def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:
 
 
 def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
-    """Return the bytes that a graph needs as it stands, beside inputs that stay; None where sizes are open.
+    """Return the bytes that a graph needs as it stands, with the scratch of convolutions, beside inputs that stay.
 
-    Kernels of convolutions may copy all that they read and make into a layout of their own.
+    None where sizes are open.
     """
     try:
         found = graph_of(graph, resident=resident)
     except FormatError:
         return None
-    copied = (bytes_of([node, *node.all_input_nodes]) * ("convolution" in str(node.target)) for node in found.nodes)
+    measured: dict[str, int] = {}
     along = bytes_along(found.graph, range(len(found.nodes)))
-    return max([0, *(alive + more for alive, more in zip(along, copied, strict=True))])
+    return max([0, *(alive + _scratch(node, measured) for alive, node in zip(along, found.nodes, strict=True))])
+
+
+def _scratch(node: Any, measured: dict[str, int]) -> int:
+    """Return the scratch of a convolution, measured once for each shape; no kernel else takes as much.
+
+    Where it cannot be run it is taken to copy all that it reads and makes into a layout of its own.
+    """
+    if "convolution" not in str(node.target):
+        return 0
+    from memplan.api.torch.kernels import scratch_bytes
+
+    args, kwargs = map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
+    key = str((node.target, args, kwargs))
+    if key not in measured:
+        scratch = scratch_bytes(node.target, args, kwargs)
+        measured[key] = bytes_of([node, *node.all_input_nodes]) if scratch is None else scratch
+    return measured[key]
 
 
 def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:

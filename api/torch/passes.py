@@ -15,6 +15,7 @@ from memplan.capabilities.order.options import TIME_LIMIT_S
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.order_check import peak_of
+from memplan.systems.torch.fx import is_getitem
 
 
 def reordered(
@@ -68,6 +69,8 @@ def _with_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
         made = graph.node_copy(node, copy.of)
         copies[node] = made
         _forget(node, looking, copies)
+        for item in filter(is_getitem, looking.get(node, ())):
+            copy.of(item)  # what is taken late would keep all that was made beside it
     for node in found.module.graph.nodes:
         if node.op == "output":
             graph.node_copy(node, copy.of)

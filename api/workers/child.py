@@ -29,8 +29,6 @@ from memplan.solvers.search.control import Deadline
 
 LOG_FORMAT = "MEMPLAN_LOG_FORMAT"
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
-_NICENESS = 10
-"""A server beside its workers stays quick."""
 
 
 class _Reporter:
@@ -77,7 +75,7 @@ class _Child:
 
     def __init__(self, parent: Parent) -> None:
         self._parent, self._sending = parent, threading.Lock()
-        self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int]] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int, int]] = SimpleQueue()
 
     def listen(self) -> None:
         """Take tasks, until the parent is gone; then this process ends, with all that it started."""
@@ -87,9 +85,9 @@ class _Child:
                 if (received := self._parent.next_task()) is None:
                     cancelled.set()
                 else:
-                    task, due, most_bytes = received
+                    task, due, *limits = received
                     cancelled = threading.Event()
-                    self._tasks.put((task, due, cancelled, most_bytes))
+                    self._tasks.put((task, due, cancelled, *limits))
         except (EOFError, pickle.UnpicklingError):
             if sys.platform == "win32":
                 os._exit(1)
@@ -100,8 +98,10 @@ class _Child:
         while True:
             self._do(*self._tasks.get())
 
-    def _do(self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int) -> None:
+    def _do(self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int, niceness: int) -> None:
         take_at_most(most_bytes)
+        if niceness:
+            os.nice(niceness)
         reporter = _Reporter(self._send)
         control = TaskControl(
             due,
@@ -143,7 +143,6 @@ def main() -> None:
     fork_always()
     child = _Child(Parent(is_kept=True))
     threading.Thread(target=child.listen, daemon=True).start()
-    os.nice(_NICENESS)
     child.work()
 
 

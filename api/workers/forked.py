@@ -10,7 +10,7 @@ import faulthandler
 import os
 import select
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from pydantic_core import from_json, to_json
@@ -27,61 +27,90 @@ _LOOK_EVERY_S = 0.02
 _PART = 1 << 16
 
 
-def run_forked(work: Callable[[], WorkAnswer], control: Control, count: int, what: str) -> WorkAnswer:
+def run_forked(
+    work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], control: Control, count: int, what: str
+) -> WorkAnswer:
     """Return the answer of work that reads `count` bytes of a file, done in a fork that is killed at its limits.
 
-    Raises FormatError, also at its limit of memory, ReaderFaultError, and NotInTimeError where it is cancelled.
+    What the work notes is noted here, and is the answer where it is cancelled. Raises FormatError, also at its limit of
+    memory, ReaderFaultError, and NotInTimeError where it is cancelled and has noted nothing.
     """
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
         _answer_and_exit(work, writing)
     os.close(writing)
-    most, parts = reading_memory(count), list[bytes]()
+    most, sent, noted = reading_memory(count), _Sent(), None
     try:
         while True:
             if select.select([reading], [], [], _LOOK_EVERY_S)[0]:
                 if not (part := os.read(reading, _PART)):
                     break
-                parts.append(part)
+                for answer in sent.take(part):
+                    noted = answer
+                    if control.note is not None and not sent.is_last:
+                        control.note(noted)
             elif control.cancelled.is_set():
-                raise NotInTimeError(f"{what}: no answer came within its time limit")
+                if noted is None:
+                    raise NotInTimeError(f"{what}: no answer came within its time limit")
+                return noted
             elif memory_in_use(pid) > most:
                 raise FormatError(f"file: must be read with {most} bytes of memory, and needs more")
-    except BaseException:
-        os.kill(pid, signal.SIGKILL)
-        raise
     finally:
+        os.kill(pid, signal.SIGKILL)  # which has ended, where nothing is wrong, and is not reaped yet
         os.close(reading)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    head, has_head, content = b"".join(parts).partition(b"\n")
-    if not has_head:
+    if not sent.is_last or noted is None:
         raise FormatError(f"file: cannot be read: its reader ended with status {status}")
-    wrong, fault, answer_status, is_plan = from_json(head)
-    if fault:
-        raise ReaderFaultError(fault)
-    if wrong:
-        raise FormatError(*wrong)
-    return WorkAnswer(content, answer_status, is_plan)
+    return noted
 
 
-def _answer_and_exit(work: Callable[[], WorkAnswer], writing: int) -> NoReturn:
+class _Sent:
+    """The answers that a fork sends, each with a line of JSON before it; `is_last` is True after the last one."""
+
+    def __init__(self) -> None:
+        self._left = bytearray()
+        self.is_last = False
+
+    def take(self, part: bytes) -> Iterator[WorkAnswer]:
+        """Yield the answers that are whole with this part; raises what the fork says is wrong."""
+        self._left += part
+        while (end := self._left.find(b"\n")) >= 0:
+            wrong, fault, is_last, length, status, is_plan = from_json(bytes(self._left[:end]))
+            if fault:
+                raise ReaderFaultError(fault)
+            if wrong:
+                raise FormatError(*wrong)
+            if len(self._left) < end + 1 + length:
+                return
+            content = bytes(self._left[end + 1 : end + 1 + length])
+            del self._left[: end + 1 + length]
+            self.is_last = is_last
+            yield WorkAnswer(content, status, is_plan)
+
+
+def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], writing: int) -> NoReturn:
     """Run the fork: it has nothing of its parent's but what it needs, and answers through one pipe."""
+
+    def send(answer: WorkAnswer, is_last: bool = False, wrong: Sequence[str] = (), fault: str = "") -> None:
+        head = to_json([wrong, fault, is_last, len(answer.content), answer.status, answer.is_plan])
+        left = memoryview(head + b"\n" + answer.content)
+        while left:
+            left = left[os.write(3, left) :]
+
     try:
         os.dup2(writing, 3)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         write_no_file()
         faulthandler.disable()
-        wrong, fault, answer = list[str](), "", WorkAnswer(b"")
         try:
-            answer = work()
+            send(work(send), is_last=True)
         except InputError as error:
-            wrong = [_of_file(text) for text in error.sentences]
+            send(WorkAnswer(b""), wrong=[_of_file(text) for text in error.sentences])
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
-            fault = f"file: {error if isinstance(error, ReaderFaultError) else reader_fault(error)}"
-        left = memoryview(to_json([wrong, fault, answer.status, answer.is_plan]) + b"\n" + answer.content)
-        while left:
-            left = left[os.write(3, left) :]
+            send(
+                WorkAnswer(b""), fault=f"file: {error if isinstance(error, ReaderFaultError) else reader_fault(error)}"
+            )
     finally:
         os._exit(0)
 

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from memplan.api.workers.task import TaskControl
-from memplan.capabilities.plan.planning import REASON_S, with_reason
+from memplan.capabilities.plan.reason import REASON_S, with_reason
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import so_far, solve_profile
+from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.result import SolveResult
 
@@ -37,8 +38,10 @@ def search(
 ) -> SolveResult:
     """Search for a plan as the profile of the options says, and for the reason where nothing fits; in a child."""
     profile = options.profile_of(problem)
-    if profile is None:
-        one = Solve(problem, options, control, start=start, instance=instance)
+    if problem.equal_use:
+        found = _of_equal_pools(problem, options, control, start)
+    elif profile is None:
+        one = OneSearch(problem, options, control, start=start, instance=instance)
         control.watch(one.so_far)
         found = one.finish()
     else:
@@ -59,4 +62,12 @@ def best_known(asked: PlanSearch) -> SolveResult:
     over = threading.Event()
     over.set()
     options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
-    return Solve(asked.problem, options, Control(asked.deadline, over), start=asked.start).finish()
+    control = Control(asked.deadline, over)
+    if asked.problem.equal_use:
+        return _of_equal_pools(asked.problem, options, control, asked.start)
+    return OneSearch(asked.problem, options, control, start=asked.start).finish()
+
+
+def _of_equal_pools(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> SolveResult:
+    plan = solve(problem, options, start=start, control=control)
+    return SolveResult(plan, stop_reason=plan.stop_reason, elapsed_s=plan.wall_time_s or 0.0)

@@ -18,6 +18,10 @@ from memplan.planner import errors
 
 _CANCEL_S = 3.0
 """The time that a task has to answer once it is cancelled; then its child is killed."""
+_END_S = 0.15
+"""The same where it has noted an answer that holds, which is given instead."""
+_NICE_FROM_S = 10.0
+"""The seconds of a task from which on it leaves the processors to others; what is shorter could not wait for them."""
 _PART_OF_MEMORY = 0.9
 _LOG = logging.getLogger("memplan")
 
@@ -33,6 +37,7 @@ class ChildPool:
         self.most_bytes = settings.worker_memory_bytes or int(
             _PART_OF_MEMORY * machine_memory() / max(1, settings.solves)
         )
+        self._niceness = settings.niceness
         self._template = Template({LOG_FORMAT: settings.log_format})
         self._changing = threading.Lock()
         self._idle: list[ForkedChild] = []
@@ -44,12 +49,14 @@ class ChildPool:
         """The number of children that there are."""
         return len(self._all)
 
-    def warm(self) -> None:
-        """Start the template, and a child ahead."""
+    def warm(self) -> bool:
+        """Start the template and a child ahead, unless one waits; return whether there is one."""
         try:
             self._leave(self._taken("memplan"), is_well=True)
         except UnavailableError as error:
             _LOG.error("%s", error)
+            return False
+        return True
 
     def close(self) -> None:
         """End all children; what runs ends without an answer."""
@@ -69,27 +76,30 @@ class ChildPool:
         report: Callable[[list[Any], Any], None] | None = None,
         cancelled: threading.Event | None = None,
         is_short: threading.Event | None = None,
+        noted: Callable[[], None] = lambda: None,
     ) -> Any:
         """Have a child do a task, and return its answer; raises what it raises, here in the calling thread.
 
-        `report` gets what is new several times a second, with the best result so far, where there is a new one. Once it
-        `is_short`, the best so far is answered, as soon as there is one. Raises
+        `report` gets what is new several times a second, with the best result so far, where there is a new one;
+        `noted` is called at the first answer that holds. Once it `is_short`, the best so far is answered, as soon as
+        there is one. Raises
         NotInTimeError where there is no answer in time, UnavailableError where there is none when it is cancelled, or
         no child, TooMuchMemoryError, and LostWorkersError where the child ended.
         """
         child = self._taken(task.what)
+        call = _Call(child, task, cancelled or threading.Event(), is_short or threading.Event(), report, noted)
         is_well = False
         try:
-            call = _Call(child, task, cancelled or threading.Event(), is_short or threading.Event(), report)
-            outcome = call.outcome(self.most_bytes)
+            outcome = call.outcome(self.most_bytes, self._niceness)
             is_well = True
         except LostWorkersError:
             self._on_loss()
             raise
         finally:
             child.limit()
-            # A child that was killed may have noted an answer before, and is not seen to have ended at once.
-            self._leave(child, is_well and child.stopped_by is None)
+            # A child that was killed may have noted an answer before, and is not seen to have ended at once; one that
+            # is nice stays so.
+            self._leave(child, is_well and child.stopped_by is None and not call.is_nice)
         if isinstance(outcome, errors.MemplanError):
             raise outcome
         return outcome
@@ -131,18 +141,20 @@ class _Call:
         cancelled: threading.Event,
         is_short: threading.Event,
         report: Callable[[list[Any], Any], None] | None,
+        noted: Callable[[], None],
     ) -> None:
-        self._child, self._task, self._report = child, task, report
+        self._child, self._task, self._report, self._note = child, task, report, noted
         self._cancelled, self._is_short = cancelled, is_short
         self._due = task.due()
         self._noted: Any = None
         self._stops_at: float | None = None
-        self._is_given = self._is_told = False
+        self._is_given = self._is_told = self.is_nice = False
 
-    def outcome(self, most_bytes: int) -> Any:
+    def outcome(self, most_bytes: int, niceness: int) -> Any:
         """Give the task to the child, and return its answer, or the error that it says; raises where it is gone."""
         self._child.limit(self._is_over, most_bytes)
-        self._child.give((self._task, self._due, most_bytes))
+        self.is_nice = niceness > 0 and self._due.left_s >= _NICE_FROM_S
+        self._child.give((self._task, self._due, most_bytes, niceness if self.is_nice else 0))
         self._is_given = True
         try:
             while True:
@@ -153,6 +165,8 @@ class _Call:
                 if kind == "answer":
                     return value
                 if kind == "noted":
+                    if self._noted is None:
+                        self._note()
                     self._noted = value
                 elif self._report is not None:
                     self._report(*value)
@@ -163,14 +177,16 @@ class _Call:
 
     def _is_over(self) -> bool:
         """Tell the child once that it is to end; return True when it is to be killed."""
+        now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
-            self._stops_at = time.monotonic() + _CANCEL_S
-        is_short = self._is_short.is_set()
-        if (self._stops_at is not None or (is_short and self._task.is_search)) and self._is_given and not self._is_told:
+            self._stops_at = now + _CANCEL_S
+        is_due = self._is_short.is_set() and (self._task.is_search or self._noted is not None)
+        if (self._stops_at is not None or is_due) and self._is_given and not self._is_told:
             self._is_told = True
             self._child.give(None)
-        is_stopped = self._stops_at is not None and time.monotonic() > self._stops_at
-        return is_stopped or (is_short and self._noted is not None) or self._due.left_s < -self._task.grace_s
+            if self._noted is not None:
+                self._stops_at = now + _END_S
+        return (self._stops_at is not None and now > self._stops_at) or self._due.left_s < -self._task.grace_s
 
     def _reason(self) -> errors.MemplanError:
         """Return why a child that is gone has no answer."""

@@ -26,11 +26,11 @@ _CARRY_S, _GRACE_S = 4e-6, 0.25
 
 
 class Workers:
-    """The child processes of a server, for one event loop, at most as many at work as its admission has places."""
+    """The child processes of a server, for one event loop; its admission has `places` for long and for light work."""
 
     def __init__(self, pool: ChildPool, places: int) -> None:
         self.pool = pool
-        self._threads = CapacityLimiter(places)
+        self._threads = CapacityLimiter(2 * places)
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         """Search in a child; return the result, verified, within half a second of the deadline.
@@ -79,8 +79,12 @@ class Workers:
         cancelled: asyncio.Event,
         is_short: threading.Event | None,
         hear: Callable[[list[Any], Any], None] | None = None,
+        noted: Callable[[], None] | None = None,
     ) -> Any:
-        """Run a task in a thread that waits for its child, as ChildPool.run does; `cancelled` ends it early."""
+        """Run a task in a thread that waits for its child, as ChildPool.run does; `cancelled` ends it early.
+
+        `noted` is called once it has an answer that holds.
+        """
         loop, over = asyncio.get_running_loop(), threading.Event()
 
         def report(reports: list[Any], best: Any) -> None:
@@ -88,13 +92,18 @@ class Workers:
                 if hear is not None:
                     loop.call_soon_threadsafe(hear, reports, best)
 
+        def note() -> None:
+            with suppress(RuntimeError):
+                if noted is not None:
+                    loop.call_soon_threadsafe(noted)
+
         async def forward() -> None:
             await cancelled.wait()
             over.set()
 
         forwarding = asyncio.create_task(forward())
         try:
-            work = partial(self.pool.run, task, report, over, is_short)
+            work = partial(self.pool.run, task, report, over, is_short, note)
             return await to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
         finally:
             over.set()

@@ -63,7 +63,8 @@ def _swept(
         if best is not None and running.is_over:
             break
         part = running.within(running.left_s / (len(chosen) - k))
-        found = CascadeCall(graph, how, replace(part, note=None), latency).run()
+        note = running.note if best is None else None
+        found = CascadeCall(graph, how, replace(part, note=note), latency).run()
         points = tuple(SweptPoint.of(point) for point in found.points)
         rows.append(SweptRow(values=values, layers_peak=found.layers_peak, points=points))
         if best is None or _least(found) < _least(best):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions
+from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, silent
 from memplan.capabilities.check.arena import ARENA, failure_of_arena
 from memplan.capabilities.check.budgets import Tolerance, plan_within, read_budgets
 from memplan.capabilities.check.difference import Difference, difference_of, lines_of_difference
@@ -25,7 +24,8 @@ from memplan.capabilities.plan.baseline import (
     read_baseline_field,
     read_baseline_parts,
 )
-from memplan.capabilities.plan.planning import planned
+from memplan.capabilities.plan.plan import PlanOptions
+from memplan.capabilities.plan.plan import plan as make_plan
 from memplan.capabilities.question import Input, Question, plan_refuted
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OptionError, PlanError
@@ -35,7 +35,6 @@ from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.model.rows import as_tuple
 from memplan.planner.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.options import SolveOptions
 
 
 class CheckOptions(SearchOptions):
@@ -113,8 +112,13 @@ def check(
     if not options.budgets and baseline is None and not is_limited:
         raise OptionError("check: needs a budget or a baseline: --budget 256KiB")
     if plan is None and problem is not None:
-        chosen = SolveOptions(**options.fields("time_limit_s", "deterministic", "profile"))
-        plan = plan_within(problem, budgets, partial(planned, options=chosen, running=running))
+        chosen = PlanOptions(**options.fields("time_limit_s", "deterministic", "profile"))
+        quiet = replace(running, report=silent)
+
+        def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
+            return make_plan(problem, options=chosen, control=quiet if share == 1 else quiet.child(share))
+
+        plan = plan_within(problem, budgets, plan_in_share)
     assert plan is not None, "it is given or made"
     found = checked(problem, plan, budgets, then, tolerance)
     if arena is not None and len(budgets) == len(found.pools) == 1:

@@ -96,30 +96,42 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     shared = apart = read_model(file, options.name, options)
     if shared.views.aliases:
         apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
-    time = _SharedTime(control.begun(options))
+    running = control.begun(options)
+    time, is_partial = _SharedTime(running), True
+    own: OwnPlan | None = None
+    audited: OwnAudit | None = None
     plan = _planned(apart.problem, time)
-    in_place = _planned(shared.problem, time) if shared.views.aliases else None
-    own, audited = _own(found, (apart, shared), time)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
-    before = everything if own is None or own.peak is None else own.peak
-    after = (in_place or plan).peak
+
+    def answer(in_place: OurPlan | None = None, reordered: OurPlan | None = None) -> ModelComparison:
+        before = everything if own is None or own.peak is None else own.peak
+        after = (in_place or plan).peak
+        saved = None if after is None or is_partial or shared.has_unknown_scratch else before - after
+        return ModelComparison(
+            format=found,
+            nothing_shared=everything,
+            own=own,
+            memplan=plan,
+            memplan_with_views=in_place,
+            memplan_reordered=reordered,
+            saved_by_order=None if reordered is None else _saved(after, reordered.peak),
+            views=shared.views,
+            saved=saved,
+            saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
+            warnings=tuple(warning.message for warning in shared.warnings),
+            own_audit=audited,
+        )
+
+    note = running.note or (lambda _: None)
+    note(answer())
+    in_place = _planned(shared.problem, time) if shared.views.aliases else None
+    note(answer(in_place))
+    own, audited = _own(found, (apart, shared), time)
+    is_partial = False
+    note(answer(in_place))
     # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
     reordered = None if shared.has_scratch else _reordered(shared, time)
-    saved = None if after is None or shared.has_unknown_scratch else before - after
-    return ModelComparison(
-        format=found,
-        nothing_shared=everything,
-        own=own,
-        memplan=plan,
-        memplan_with_views=in_place,
-        memplan_reordered=reordered,
-        saved_by_order=None if reordered is None else _saved(after, reordered.peak),
-        views=shared.views,
-        saved=saved,
-        saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
-        warnings=tuple(warning.message for warning in shared.warnings),
-        own_audit=audited,
-    )
+    return answer(in_place, reordered)
 
 
 @dataclass(eq=False)

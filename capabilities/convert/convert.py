@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
-from memplan.capabilities.capability import Capability, Control
+from memplan.capabilities.capability import Capability, Control, silent
 from memplan.capabilities.convert.answer import Converted, RuntimeArena, WrittenFile, lines, of_alignment, write
 from memplan.capabilities.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
 from memplan.capabilities.convert.source import facts_of_source, program_of, with_program
 from memplan.capabilities.inputs import FILE, PLAN, Base64, problem_json
-from memplan.capabilities.plan.planning import planned
+from memplan.capabilities.plan.plan import plan as make_plan
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, read_plan
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import SolveOptions
 from memplan.systems.layout import lay_out
 from memplan.systems.tflite.tflm_tail import arena_of
 from memplan.systems.writing import EXPORTERS, export
@@ -83,7 +82,7 @@ def _exported(
     """Return the files that a plan becomes; without one, a plan is made first."""
     target, made = found.to, None
     if plan is None:
-        plan = made = planned(problem, SolveOptions(), running)
+        plan = made = make_plan(problem, control=replace(running, report=silent))
         if made.peak is None:
             return found.model_copy(update={"plan": made})
     model = None if reader.imported is None else reader.data

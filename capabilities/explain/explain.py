@@ -74,18 +74,31 @@ def explain(
     reason_s, study_s = (min(limit_s, running.left_s / parts) for limit_s in (options.explain_s, options.study_s))
     kept_s = reason_s + (parts - 2) * study_s
     plan = _solved(asked, options, running, kept_s, accept="fit")
+    if running.note is not None:
+        running.note(_answer(asked, plan, plan.explanation))
     is_placed = plan.status in ("optimal", "feasible")
     if is_placed:  # the reason needs no time, which the best plan gets
         plan = _solved(asked, options, running, kept_s - reason_s, start=plan)
     explanation = None if is_placed else _reason(asked, plan, running.within(reason_s))
+    answer = _answer(asked, plan, explanation)
+    if not (options.repairs or options.what_if):
+        return answer
+    if running.note is not None:
+        running.note(answer)
+    repairs = _repairs(asked, graph, plan, options, running, study_s) if options.repairs else None
+    worth = what_if(asked, plan, options, running.within(study_s)) if options.what_if else None
+    return answer.model_copy(update={"repairs": repairs, "what_if": worth})
+
+
+def _answer(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
+    """Return the answer of a plan, or of none and why."""
+    is_placed = plan.status in ("optimal", "feasible")
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",
         stop_reason=plan.stop_reason,
-        explanation=explanation,
-        pools=_peaks(asked, plan) if is_placed else (),
-        note=_NO_SIZE if is_placed and all(pool.size is None for pool in asked.pools) else None,
-        repairs=_repairs(asked, graph, plan, options, running, study_s) if options.repairs else None,
-        what_if=what_if(asked, plan, options, running.within(study_s)) if options.what_if else None,
+        explanation=None if is_placed else explanation,
+        pools=_peaks(problem, plan) if is_placed else (),
+        note=_NO_SIZE if is_placed and all(pool.size is None for pool in problem.pools) else None,
     )
 
 

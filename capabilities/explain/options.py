@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import SearchOptions, Seconds
 from memplan.capabilities.explain.values import KINDS, ChangeKind
-from memplan.capabilities.plan.planning import REASON_S
+from memplan.capabilities.plan.reason import REASON_S
 from memplan.planner.model.rows import MAX_BYTES, as_tuple
 
 MOST_CHANGES = 4

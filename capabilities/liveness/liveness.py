@@ -167,13 +167,17 @@ def liveness(
     """
     running = control.begun(options)
     found = analyse(operations, options.reading)
+    answer = LivenessAnswer.model_construct(**{name: getattr(found, name) for name in Analysis.model_fields})
+    if running.note is not None and (options.compare or plan is not None):
+        running.note(answer)
     peaks = compare_readings(operations, options.reading, running) if options.compare else None
     clobbered = None if plan is None else shadow(operations, plan)
-    return LivenessAnswer.model_construct(
-        **{name: getattr(found, name) for name in Analysis.model_fields},
-        peaks=peaks,
-        storages=None if options.match_range is None else plan_storages(operations, options.match_range),
-        shadow=None if clobbered is None else Shadow(intact=not clobbered, clobbered=clobbered),
+    return answer.model_copy(
+        update={
+            "peaks": peaks,
+            "storages": None if options.match_range is None else plan_storages(operations, options.match_range),
+            "shadow": None if clobbered is None else Shadow(intact=not clobbered, clobbered=clobbered),
+        }
     )
 
 

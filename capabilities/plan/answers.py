@@ -100,7 +100,13 @@ def headline(plan: Plan) -> str:
     what = peak if plan.cost is None else f"{cost_text(plan)}; {peak};"
     gap = "" if plan.gap is None else f"{',' if plan.cost is None else ''} gap {gap_text(plan.gap)}"
     spent = "" if plan.wall_time_s is None else f", {plan.wall_time_s:.2f} s"
-    return f"{plan.status}: {what}{gap}, by {plan.solver}{spent}"
+    return f"{plan.status}: {what}{gap}, {_makers(plan)}{spent}"
+
+
+def _makers(plan: Plan) -> str:
+    """Say which solver found a plan, and what proved it."""
+    proof = "" if plan.proof is None else f", proved by {plan.proof.prover}"
+    return f"found by {plan.solver}{proof}"
 
 
 def cost_text(plan: Plan) -> str:

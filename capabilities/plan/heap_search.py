@@ -43,17 +43,17 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
     larger piece. Raises OptionError and ProblemError.
     """
     if len(problem.pools) > 1:
-        raise OptionError(f"profile: heaps must be for problems of one pool, got {len(problem.pools)} pools")
+        raise OptionError(f"heaps: must be for problems of one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
     # The columns of what fits nowhere require nothing, so its rules are looked at, too.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
-        raise ProblemError(f"profile: heaps must be of a problem without {', '.join(sorted(extra))}")
+        raise ProblemError(f"heaps: must be of a problem without {', '.join(sorted(extra))}")
     table = problem.buffers
     if (largest := int(table.size.max(initial=0))) > limit:
         name = shown(table.ids[int(table.size.argmax())])
-        raise ProblemError(f"profile: heaps must be of at least the largest buffer ({name}: {largest}), got {limit}")
+        raise ProblemError(f"heaps: must be of at least the largest buffer ({name}: {largest}), got {limit}")
     least_bytes = max((load for _, load in live_bytes(instance)), default=0)
     least = max([1, -(-least_bytes // limit), *_bins(instance, limit)])
     steps = lcm(problem.pools[0].alignment, *set(table.alignment.tolist()))
@@ -111,9 +111,10 @@ def _by_heap(dealt: Dealt) -> list[dict[int | str, int]]:
 
 
 def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
-    """Plan a problem in a share of the time that is left."""
+    """Plan a problem in a share of the time that is left, or of all work where that is counted."""
     within = control.child(share)
-    return solve(problem, time_limit_s=within.left_s, **options, control=within.searching())
+    counted = within.counts_work
+    return solve(problem, time_limit_s=within.left_s, deterministic=counted, **options, control=within.searching())
 
 
 def _behind_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:

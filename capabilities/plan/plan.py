@@ -7,93 +7,62 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, overload
 
-from pydantic import Field, PlainValidator, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, field_validator
 
 from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.inputs import PLAN, read_plan_field
 from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
-from memplan.capabilities.plan.planning import planned
-from memplan.capabilities.sizes import parse_size
-from memplan.capabilities.texts import gap_text
+from memplan.capabilities.plan.reason import REASON_S, is_own_planner, with_reason
+from memplan.capabilities.sizes import Size
+from memplan.capabilities.texts import gap_text, refuse
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.objects import ObjectsProblem
-from memplan.solvers.portfolio.options import PROFILE_SCHEMAS, ProfileChoice, SolveOptions, profile_or_none
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
+from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import silent
 
 _HEAPS = "heaps:"
-_PLANS = r"^([1-9][0-9]{0,2}|1000)(@([1-9][0-9]{0,5}|1000000))?$"
+_PLANS_AND_DISTANCE = re.compile(r"([0-9]+)@([0-9]+)")
 
 
-def _plan_profile(value: object) -> ProfileChoice | None:
-    """Return what several pools are for, or the heaps to plan in, whose limit becomes a number of bytes."""
-    if not (isinstance(value, str) and value.startswith(_HEAPS)):
-        try:
-            return profile_or_none(value)
-        except PydanticCustomError as error:
-            rule = f"{error.message()}; of one pool, heaps:128MiB"
-            raise PydanticCustomError("rule", "{rule}", {"rule": rule}) from None
-    try:
-        limit = parse_size(value.removeprefix(_HEAPS))
-    except ValueError as error:
-        raise PydanticCustomError("rule", "of heaps {rule}", {"rule": str(error)}) from None
-    if limit == 0:
-        raise PydanticCustomError("rule", "of heaps must be at least 1 byte, got 0", {})
-    return f"{_HEAPS}{limit}"
-
-
-def _plans(value: object) -> str:
-    """Return a number of plans, alone or with a distance, as its text."""
-    text = value if isinstance(value, str) else str(value) if type(value) is int else ""
-    if not re.fullmatch(_PLANS, text):
-        rule = "must be a number of plans from 1 to 1000, or with the pairs in which they differ, 5@2; got {shown}"
-        raise PydanticCustomError("rule", rule, {"shown": shown(value)})
-    return text
-
-
-PlanProfile = Annotated[
-    ProfileChoice | None,
-    PlainValidator(_plan_profile),
-    WithJsonSchema({"anyOf": [{"type": "string", "pattern": f"^{_HEAPS}"}, *PROFILE_SCHEMAS]}),
-]
-Plans = Annotated[
-    str,
-    PlainValidator(_plans),
-    WithJsonSchema(
-        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 1000}, {"type": "string", "pattern": _PLANS}]}
-    ),
-]
+def _number_of_plans(value: object) -> object:
+    """Return a number that a flag says as text; a distance has an option of its own."""
+    if isinstance(value, str) and (pair := _PLANS_AND_DISTANCE.fullmatch(value)):
+        raise refuse(f"must be a number, beside the option distance: plans {pair[1]}, distance {pair[2]}")
+    return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
 class PlanOptions(SearchOptions, SolveOptions):
     """Options of a plan: those of the solve; with an old plan, `accept` is how far above the best peak it may be."""
 
-    profile: PlanProfile = Field(
-        None,
-        description=f"{SolveOptions.model_fields['profile'].description} Of one pool, heaps:128MiB plans heaps of at"
-        " most so many bytes each: the fewest, then few bytes in all.",
+    heaps: Annotated[Size, Field(ge=1)] | None = Field(
+        None, description="Of one pool: plan heaps of at most so many bytes each; the fewest, then few bytes in all."
     )
     least: Literal["buffers", "bytes"] = Field("buffers", description="With keep, what is to be small of what moves.")
-    plans: Plans = Field(
-        "1",
-        description="So many plans, where pairs of buffers cost something: the cheapest that differ; 5@2, each in at"
-        " least so many pairs that pay from all before it.",
+    plans: Annotated[int, BeforeValidator(_number_of_plans), Field(ge=1, le=1000)] = Field(
+        1, description="So many plans, where pairs of buffers cost something: the cheapest that differ."
+    )
+    distance: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        1, description="With plans, the pairs that pay in which each differs at least from all before it."
+    )
+    explain_s: Annotated[float, Field(ge=0, le=MAX_TIME_LIMIT_S)] = Field(
+        REASON_S, description="Of these, the seconds for the reason, where nothing fits."
     )
 
-    @property
-    def heap_limit(self) -> int | None:
-        """The most bytes of a heap, where heaps are planned."""
-        is_of_heaps = isinstance(self.profile, str) and self.profile.startswith(_HEAPS)
-        return int(str(self.profile).removeprefix(_HEAPS)) if is_of_heaps else None
+    @field_validator("profile", mode="before")
+    @classmethod
+    def _refuse_heaps(cls, value: object) -> object:
+        if isinstance(value, str) and value.startswith(_HEAPS):
+            raise refuse(f"must not be heaps, which are an option of their own: heaps {value.removeprefix(_HEAPS)}")
+        return value
 
     @property
-    def several(self) -> tuple[int, int]:
-        """The number of plans, and in how many pairs that pay they differ."""
-        count, _, distance = self.plans.partition("@")
-        return int(count), int(distance or 1)
+    def is_of_one_plan(self) -> bool:
+        """True where the answer is the one plan of a solve, in pools."""
+        return self.heaps is None and self.plans == 1 and self.explain_s == REASON_S
 
 
 @overload
@@ -125,40 +94,44 @@ def plan(
     problem or of a similar one, as many buffers as can be stay where it has them, at a peak near the best one.
     A problem of shared objects is answered with objects. Of several plans, the others are in `others`.
     """
-    count, distance = options.several
-    if count > 1:
+    if options.plans > 1:
         _refuse_several(problem, keep, options)
+    if not control.is_local and is_own_planner(options.solver):
+        raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(options.solver)}")
     running = control.begun(options)
     if isinstance(problem, ObjectsProblem):
         return share_objects(problem, running)
-    if options.heap_limit is not None:
+    if options.heaps is not None:
         # Imported here, and below: most problems are of pools, and new.
         from memplan.capabilities.plan.heap_search import plan_in_heaps
 
-        return plan_in_heaps(problem, options.heap_limit, running)
+        return plan_in_heaps(problem, options.heaps, running)
     if keep is not None:
-        return _kept(problem, keep, options, control)
+        return _kept(problem, keep, options, running)
+    first_share = 1.0
+    if options.plans > 1:
+        from memplan.capabilities.plan.differing import FIRST_SHARE, refuse_unless_priced, with_others
 
+        refuse_unless_priced(problem)
+        first_share = FIRST_SHARE
+    # Counted work is not shared: each search has all of it.
+    limit_s = running.left_s if running.counts_work else first_share * running.left_s
     report = None if running.report is silent else lambda progress: running.report(progress.facts())
-    if count == 1:
-        return planned(problem, options, running, start=start, report=report)
-    from memplan.capabilities.plan.differing import FIRST_SHARE, refuse_unless_priced, with_others
-
-    refuse_unless_priced(problem)
-    first = planned(problem, options, running, share=FIRST_SHARE, start=start, report=report)
-    if not first.placements:
-        return first
-    return with_others(problem, first, count, distance, running)
+    searching = running.searching(keeping_s=running.left_s - limit_s, report=report)
+    answer = solve(problem, options, time_limit_s=limit_s, start=start, control=searching)
+    answer = with_reason(problem, answer, running, options.explain_s)
+    if options.plans == 1 or not answer.placements:
+        return answer
+    return with_others(problem, answer, options.plans, options.distance, running)
 
 
-def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -> Plan:
+def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
     """Plan again with few moves; of an old plan without placements, hints count as places."""
     from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
     from memplan.planner.audit import refuse_other_plan
 
     options.check()
     refuse_other_plan(problem, old)
-    running = control.begun(options)
     # The best plan is searched for, unless any that fits is good.
     best = {"accept": "fit" if options.accept == "fit" else None}
     return replan(
@@ -173,7 +146,7 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, control: Control) -
 
 def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
     """Raise OptionError where several plans are asked for beside what has one."""
-    others = {"keep": keep, "profile": options.profile}
+    others = {"keep": keep, "profile": options.profile, "heaps": options.heaps}
     given = [name for name, value in others.items() if value is not None]
     given += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
     if given:

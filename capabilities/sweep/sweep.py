@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -12,10 +13,10 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, Va
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.adapting import aligned
-from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds, silent
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
-from memplan.capabilities.plan.planning import planned
+from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.sizes import parse_size, size_text
 from memplan.capabilities.sweep import grid as study
@@ -40,6 +41,8 @@ SizesOf = Mapping[str, range | tuple[int, ...]]
 """The sizes of each pool that is swept, in bytes."""
 _REPORT_AFTER = 20
 """The combinations between two reports of progress where there are many."""
+_NOTED_PART = 20
+"""Answers are noted at most every so many times as long as noting the last one took."""
 _FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
 
 
@@ -152,6 +155,17 @@ def sweep(
     combinations = _count(sizes, changes, options)
     rows: list[SweepRow] = []
     plans: list[Plan] = []
+    noted_until = 0.0
+
+    def note(found: Sequence[SweepPoint]) -> None:
+        """Note the cells so far, if that takes no more than a small part of the time."""
+        nonlocal noted_until
+        if running.note is not None and (began := time.monotonic()) >= noted_until:
+            more = [_row(point, tuple(sizes), alignment, chosen) for point in found]
+            planned = (*plans, *(point.plan for point in found))
+            running.note(Sweep(combinations=combinations, points=(*rows, *more), plans=planned))
+            noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
+
     report_after = 1 if combinations <= MOST_SIZES else _REPORT_AFTER
 
     def plan_one(sized: Problem, smaller: Plan | None) -> Plan:
@@ -163,6 +177,7 @@ def sweep(
             points.append(point)
             if (done := len(rows) + len(points)) % report_after == 0:
                 running.report({"done": done, "combinations": combinations})
+            note(points)
             if _is_over(running):
                 break
         found = informed(points) if sizes else points
@@ -196,9 +211,11 @@ def _planned(problem: Problem, start: Plan | None, options: SweepOptions, runnin
     """Return the best plan of all repetitions, with seeds from that of the options on."""
     best: Plan | None = None
     for k in range(options.repetitions):
-        chosen = options.model_copy(update={"seed": options.seed + k})
-        plan = planned(problem, chosen, running.within(options.each_s), reason_s=0, start=start)
-        best = plan if best is None else min(best, plan, key=_rank)
+        control = replace(running.within(options.each_s), report=silent)
+        fields = options.fields(*SolveOptions.model_fields)
+        chosen = {"seed": options.seed + k, "time_limit_s": control.left_s, "explain_s": 0}
+        answer = plan(problem, start, options=PlanOptions.model_construct(**fields | chosen), control=control)
+        best = answer if best is None else min(best, answer, key=_rank)
         if best.status in ("optimal", "infeasible"):
             break
     assert best is not None, "there is one repetition at least"

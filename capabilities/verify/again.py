@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from memplan.capabilities.capability import Answer, Control
-from memplan.capabilities.plan.planning import with_reason
+from memplan.capabilities.plan.reason import with_reason
 from memplan.planner.errors import OptionError, PlanError, sentences
 from memplan.planner.formats.memplan_json import write_plan
 from memplan.planner.model.plan import Plan

@@ -69,12 +69,17 @@ class PoolPeak(Answer):
 def pool_peaks(
     problem: Problem, plan: Plan, placed: PlacedBuffers, found: LowestPlaces | None, bounds: Bounds
 ) -> list[PoolPeak]:
-    """Return the peak of each pool; `found` are the places of the buffers, where they were looked for."""
-    among = _conditions(problem, plan)
-    return [
+    """Return the peak of each pool; `found` are the places of the buffers, where they were looked for.
+
+    Of pools of equal use, these are the pools that decide it.
+    """
+    among = [""] * len(problem.pools) if problem.equal_use else _conditions(problem, plan)
+    peaks = [
         _peak(problem, placed, found, q, bounds.get(pool.name, (None, None)), among[q])
         for q, pool in enumerate(problem.pools)
     ]
+    most = max((peak.used for peak in peaks), default=0)
+    return [peak for peak in peaks if peak.used == most or not problem.equal_use]
 
 
 def _conditions(problem: Problem, plan: Plan) -> list[str]:

@@ -1,149 +1,109 @@
-"""What the searches reach, beside what they reached: `python -m lab.ledger [NAME...] [--gate] [--record] [--jobs 2]`.
+"""What the searches reach, beside what they reached: `python -m lab.ledger [NAME...] [--record] [--jobs 2]`.
 
 Asks the questions of `rows.jsonl` in counted work, each with the work on record, and prints what is better, equal or
 worse. Where an answer is worse it is asked for again with more work, up to four times as much. A NAME chooses the rows
-whose names begin with it; `--gate` those that the tests ask; `--without SEARCH` leaves a search out, and notes the rows
-that fall without it. `--record` writes rows anew, with the least work at which the answer comes, `--new` those that
-are missing. `--documents` writes the tables of the documents anew. Status 1 where a row is worse.
+whose names begin with it. `--without SEARCH` leaves a search out, and notes the rows that fall without it. `--record`
+writes rows anew, or for the first time, with the least work at which the answer comes. What writes rows writes the
+tables of the documents, too. Status 1 where a row is worse.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import cache, partial
 from statistics import geometric_mean
-from typing import TypeVar
 
-from lab.ledger.answers import ROOT, WORK_PER_S, UnansweredError, ask, is_here
+from lab.ledger.answers import ROOT, UNCOUNTED, ask, is_here
 from lab.ledger.figures import documents
 from lab.ledger.questions import questions
-from lab.ledger.rows import UNANSWERED, Answer, Row, read_rows, write_rows
+from lab.ledger.rows import Answer, Row, read_rows, write_rows
 
-T = TypeVar("T")
 MORE = 1.3
 """How many times the work on record an answer may take."""
-_LEAST_WORK = WORK_PER_S // 50
-_STEP = 1.6
-_CLOSE = 1.2
-_MOST_TIMES = 4.0
+_TIMES = (1.0, MORE, 4.0)
+_LEAST_WORK = 1000
 
 
-@dataclass(frozen=True)
-class Result:
-    """What became of a row: better, equal or worse, with how many times the work on record, and the answer."""
+def compare(row: Row, each_times: Sequence[float] = _TIMES, without: str = "") -> tuple[str, float, Answer]:
+    """Ask the question of a row, with more work as long as the answer is worse than the one on record.
 
-    row: Row
-    word: str
-    times: float
-    answer: Answer
-
-
-def compare(row: Row, times: float = 1.0, most: float = _MOST_TIMES, without: str = "") -> Result:
-    """Ask the question of a row, with more work as long as the answer is worse than the one on record."""
-    answer = UNANSWERED
-    while times <= most:
-        try:
-            answer = ask(row.command, row.work and int(row.work * times), without)
-        except UnansweredError as error:
-            print(error, file=sys.stderr)
-            break
+    Returns better, equal or worse, with how many times the work on record, and the answer.
+    """
+    for times in each_times:
+        answer = ask(row.command, int(row.work * times), without)
         if not answer.is_worse_than(row.answer):
             word = "better" if row.answer.is_worse_than(answer) else "equal"
-            return Result(row, word if times <= MORE else "worse", times, answer)
-        if row.work is None:
-            break
-        times *= _STEP
-    return Result(row, "worse", times, answer)
+            return word if times <= MORE else "worse", times, answer
+    return "worse", times, answer
 
 
 def recorded(row: Row) -> Row:
     """Return a row with the answer to its question by all of its work, and the least work at which that comes."""
-    if row.most_work is None:
-        return replace(row, answer=ask(row.command, None))
-    below, best, answer, work = 0, 0, UNANSWERED, _LEAST_WORK // 2
-    while answer.rank and work < row.most_work:
-        before, work = work, min(2 * work, row.most_work)
-        now = ask(row.command, work)
-        if not best or answer.is_worse_than(now):
-            below, best, answer = before, work, now
-    while best > max(_LEAST_WORK, _CLOSE * below):
-        between = (best + below) // 2
-        now = ask(row.command, between)
-        below, best, answer = (between, best, answer) if now.is_worse_than(answer) else (below, between, now)
-    return replace(row, work=best, answer=answer)
+    works = [row.most_work]
+    while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
+        works.insert(0, int(works[0] / MORE))
+    asked = cache(partial(ask, row.command))
+    best = asked(row.most_work)
+    work = works[bisect_left(works, True, key=lambda work: not asked(work).is_worse_than(best))]
+    return replace(row, work=work, answer=asked(work))
 
 
-def side_by_side(function: Callable[..., T], calls: Iterable[tuple[object, ...]], jobs: int) -> Iterator[T]:
-    """Yield what a function returns to each call, in so many processes; what is not answered is printed."""
-    with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
-        for done in as_completed([pool.submit(function, *call) for call in calls]):
-            if isinstance(error := done.exception(), UnansweredError):
-                print(error, file=sys.stderr)
-            else:
-                yield done.result()
-
-
-def report(results: Iterable[Result]) -> str:
+def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
     """Return the table by kind, behind a line for each row that is not equal."""
-    words: dict[str, Counter[str]] = defaultdict(Counter)
-    times: dict[str, list[float]] = defaultdict(list)
-    lines = []
-    for result in results:
-        row, kind = result.row, result.row.name.partition("/")[0]
-        words[kind][result.word] += 1
-        times[kind].append(result.times)
-        if result.word != "equal":
-            change = f"{result.answer.words()}, on record {row.answer.words()}, {result.times:.2f} x work"
-            lines.append(f"{result.word}: {row.name}: {change}")
+    of_kind, lines = defaultdict(list), []
+    for row, (word, times, answer) in results:
+        of_kind[row.name.partition("/")[0]].append((word, times))
+        if word != "equal":
+            lines.append(f"{word}: {row.name}: {answer}, on record {row.answer}, {times:.2f} x work")
     lines += ["| kind | better | equal | worse | work, geometric mean |", "|---|---|---|---|---|"]
-    for kind, counts in sorted(words.items()):
-        cells = [str(counts[word]) for word in ("better", "equal", "worse")]
-        lines.append(f"| {kind} | {' | '.join(cells)} | {geometric_mean(times[kind]):.2f} |")
+    for kind, pairs in sorted(of_kind.items()):
+        cells = [str(sum(word == each for each, _ in pairs)) for word in ("better", "equal", "worse")]
+        lines.append(f"| {kind} | {' | '.join(cells)} | {geometric_mean(times for _, times in pairs):.2f} |")
     return "\n".join(lines)
+
+
+def keep(rows: dict[str, Row]) -> None:
+    """Write the rows, and the documents that have tables of them."""
+    write_rows(rows.values())
+    for path, _, text in documents(rows):
+        (ROOT / path).write_text(text)
 
 
 def main() -> int:
     """Run the program."""
     parser = argparse.ArgumentParser(prog="python -m lab.ledger", description="What the searches reach.")
-    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("names", nargs="*", metavar="NAME", default=[""])
     parser.add_argument("--without", default="", metavar="SEARCH")
+    parser.add_argument("--record", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
-    for flag in ("gate", "record", "new", "documents"):
-        parser.add_argument(f"--{flag}", action="store_true")
-    options = parser.parse_args()
-    rows = read_rows()
-    asked = {row.name: row for row in questions()} if options.record or options.new else rows
-    chosen = [row for name, row in asked.items() if name.startswith(tuple(options.names)) or not options.names]
-    chosen = [row for row in chosen if is_here(row.command) and row.gate >= options.gate]
-    if options.documents:
-        for path, _, text in documents(rows):
-            (ROOT / path).write_text(text)
-    elif options.record or options.new:
-        for row in side_by_side(
-            recorded, [(row,) for row in chosen if not (options.new and row.name in rows)], options.jobs
-        ):
-            old = rows.get(row.name, row)
-            rows[row.name] = replace(row, gate=old.gate, falls=old.falls)
-            print(row.name, row.work, row.answer.words(), flush=True)
-            write_rows(rows.values())
-    else:
-        calls = [(row, 1.0, 1.0 if options.without else _MOST_TIMES, options.without) for row in chosen]
-        results = list(side_by_side(compare, calls, options.jobs))
-        print(report(results))
-        if options.without:
-            for result in results:
-                falls = {*result.row.falls} - {options.without} | (
-                    {options.without} if result.word == "worse" else set()
-                )
-                rows[result.row.name] = replace(result.row, falls=tuple(sorted(falls)))
-            write_rows(rows.values())
-        return int(any(result.word == "worse" for result in results))
-    return 0
+    options, rows = parser.parse_args(), read_rows()
+    asked = questions() if options.record else rows.values()
+    chosen = [row for row in asked if row.name.startswith(tuple(options.names)) and is_here(row.command)]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        if options.record:
+            for row in pool.map(recorded, chosen):
+                print(row.name, row.work, row.answer, flush=True)
+                if row.answer.status != "unknown":
+                    old = rows.get(row.name, row)
+                    rows[row.name] = replace(row, gate=old.gate, falls=old.falls)
+                    keep(rows)
+            return 0
+        each_times = _TIMES[:1] if options.without else _TIMES
+        asked_again = pool.map(partial(compare, each_times=each_times, without=options.without), chosen)
+        results = list(zip(chosen, asked_again, strict=True))
+    print(report(results))
+    if options.without:
+        for row, (word, _, _) in results:
+            falls = {*row.falls} - {options.without} | {options.without for _ in range(word == "worse")}
+            rows[row.name] = replace(row, falls=tuple(sorted(falls)))
+        keep(rows)
+    return int(any(word == "worse" for _, (word, _, _) in results))
 
 
 if __name__ == "__main__":

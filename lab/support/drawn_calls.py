@@ -18,10 +18,12 @@ _EXAMPLES = frozenset({"shapes"})
 """The capabilities whose inputs are of a kind of their own."""
 
 
-def drawn_call(draw: random.Random, fewest: int = 5, most: int = 100_000) -> tuple[str, bytes, float, str]:
+def drawn_call(
+    draw: random.Random, fewest: int = 5, most: int = 100_000, limits: tuple[float, float] = (0.05, 3.0)
+) -> tuple[str, bytes, float, str]:
     """Return the name of a capability, a body for it, its limit in seconds, and in a few words what it is about."""
     count = round(math.exp(draw.uniform(math.log(fewest), math.log(most))))
-    limit_s = round(math.exp(draw.uniform(math.log(0.05), math.log(3.0))), 3)
+    limit_s = round(math.exp(draw.uniform(*map(math.log, limits))), 3)
     name = "plan" if draw.random() < _PLANS else draw.choice(sorted(CAPABILITIES))
     content, words = _content(draw, name, count)
     if name == "plan" and draw.random() < 0.4:

@@ -1,29 +1,20 @@
-"""Forty hard problems for the exact search, and the nodes that they take: `python -m lab.ledger hard`.
+"""Forty hard problems for the exact search: `python -m lab.ledger hard`.
 
-Each is searched in one thread, deterministically, for so many nodes at the most, after the quick orders.
-
-The forty are of those that took most nodes among some 200 drawn ones: problems of MiniMalloc, and full ones of the
+They are of those that took most nodes among some 200 drawn ones: problems of MiniMalloc, and full ones of the
 generator, with a few percent of their buffers removed or shrunk; and tight ones, whose peak is above the bound.
 """
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from lab.families import pose
-from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
-from memplan.solvers.exact.branch_and_bound import Parts, SearchThread
-from memplan.solvers.heuristics import greedy
-from memplan.solvers.search.incumbent import Search
 
 FOLDER = Path(__file__).parents[2] / "examples" / "problems" / "minimalloc"
-NODES = 100_000
 GRANULE = 512
 """Sizes of MiniMalloc's problems, shrunk ones too, are multiples of it."""
 SLACK = {"removed": ("1@1", "2@1", "3@1", "5@1"), "shrunk": ("1@1", "2@1", "3@1", "5@1")}
@@ -47,16 +38,9 @@ GENERATED = (
 )
 
 
-class Cost(NamedTuple):
-    """The nodes of a search, and its peak above the bound."""
-
-    nodes: int
-    ppm: int
-
-
 def problem(name: str) -> Problem:
     """Return the problem of that name."""
-    if name in GENERATED:
+    if ":" in name:
         return pose(name)
     letter, _, change = name.partition(" ")
     (file,) = FOLDER.glob(f"{letter}.*.csv")
@@ -77,14 +61,3 @@ def loosened(whole: Problem, how: str, slack: str) -> Problem:
         smaller = size[loose] * rng.uniform(0.5, 0.95, len(loose))
         size[loose] = np.maximum(GRANULE, smaller.astype(np.int64) // GRANULE * GRANULE)
     return Problem(buffers=BufferTable.from_columns(range(len(size)), size, start, end))
-
-
-def cost(wanted: Problem, nodes: int = NODES, seed: int = 0) -> Cost:
-    """Search a problem in one thread."""
-    instance = compile_problem(wanted)
-    search = Search(instance, math.inf, seed=seed, deterministic=True, trusted=frozenset(("exact",)))
-    greedy.begin(instance, search)
-    thread = SearchThread(Parts(instance, search))
-    thread.run_nodes(nodes)
-    assert search.best is not None
-    return Cost(thread.nodes, round(1e6 * (search.best.score[0] / search.bound[0] - 1)))

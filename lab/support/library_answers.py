@@ -87,7 +87,7 @@ WAYS: dict[str, tuple[str, Extract]] = {
     "pools": ("plan FILE", _placed),
     "reuse": ("plan FILE", _placed),
     "fit": ("plan FILE --capacity LIMIT --accept fit", _placed),
-    "heaps": ("plan FILE --profile heaps:LIMIT", _placed),
+    "heaps": ("plan FILE --heaps LIMIT", _placed),
     "objects": ("plan FILE", _objects),
     "symbols": ("shapes FILE", _symbols),
     "order": ("order FILE", _order),

@@ -1,18 +1,21 @@
-"""Heavy sets of buffers that conflict pairwise, where explicit conflicts say more than live sets do."""
+"""Heavy sets of buffers that conflict pairwise, where conflicts by name and clearances say more than live sets do."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.buffer_table import ABSENT, I64, column
 
 _EDGES_AT_MOST = 400_000
 """The most conflicts that are looked at, each from both ends: about a tenth of a second."""
 
+_JOINED_AT_MOST = 1_000
+"""The most buffers of a clique whose clearances are looked at; the verifier has the same."""
+
 
 def heavy_clique(instance: Instance) -> I64:
-    """Return buffers that conflict pairwise, as heavy a set of them as is found; ascending.
+    """Return buffers that lie apart pairwise, as heavy a set of them, with clearances, as is found; ascending.
 
     Exact where the conflicts make a chordal graph, as those which come from lifetimes do; none where there are too many
     conflicts to look at. Goes through the buffers by maximum cardinality search (Tarjan and Yannakakis, SIAM Journal on
@@ -23,33 +26,66 @@ def heavy_clique(instance: Instance) -> I64:
     if neighbours is None:
         return column([])
     size = instance.size.tolist()
+    free = np.zeros(len(instance), dtype=np.int64)
+    np.maximum.at(free, instance.clear_pairs.T, instance.clearance)
+    most = (instance.size + free).tolist()
     best: list[int] = []
     best_size = 0
     before: set[int] = set()
     for i in _by_maximum_cardinality(neighbours):
         candidates = neighbours[i] & before
         before.add(i)
-        if size[i] + sum(size[j] for j in candidates) <= best_size:
+        if most[i] + sum(most[j] for j in candidates) <= best_size:
             continue
         clique = [i]
-        for j in sorted(candidates, key=lambda j: (-size[j], j)):
+        for j in sorted(candidates, key=lambda j: (-most[j], j)):
             if j in candidates:
                 clique.append(j)
                 candidates &= neighbours[j]
-        total = sum(size[j] for j in clique)
+        total = sum(size[j] for j in clique) + (kept_free(instance, column(clique)) if free.any() else 0)
         if total > best_size:
             best, best_size = clique, total
     return column(sorted(best))
 
 
+def kept_free(instance: Instance, clique: I64, step: int = 1) -> int:
+    """Return what clearances leave free at least between buffers that lie apart pairwise, each as whole steps; units.
+
+    In the order of their offsets each keeps free of the next what their pair says, so all of them keep no less than a
+    least spanning tree has (Prim, Bell System Technical Journal 36, 1957).
+    """
+    position = np.full(len(instance), ABSENT)
+    position[clique] = np.arange(len(clique))
+    pairs = position[instance.clear_pairs]
+    is_inside = (pairs >= 0).all(axis=1)
+    if not is_inside.any() or len(clique) > _JOINED_AT_MOST:
+        return 0
+    first, other = np.concatenate((pairs[is_inside], pairs[is_inside][:, ::-1])).T
+    clearance = np.tile(instance.clearance[is_inside] // step * step, 2)
+    total, waiting = 0, np.arange(1, len(clique))
+    nearest = np.full(len(clique), np.iinfo(np.int64).max)
+    at = 0
+    while len(waiting):
+        mine = np.zeros(len(clique), dtype=np.int64)
+        mine[other[first == at]] = clearance[first == at]
+        nearest = np.minimum(nearest, mine)
+        k = int(nearest[waiting].argmin())
+        at, waiting = int(waiting[k]), np.delete(waiting, k)
+        total += int(nearest[at])
+    return total
+
+
 def _neighbours(instance: Instance) -> list[set[int]] | None:
-    """Return what each buffer conflicts with: explicitly, and by lifetimes where those pairs are not too many."""
-    if len(instance.conflict) > _EDGES_AT_MOST:
+    """Return what each buffer lies apart from: by name, and by lifetimes where those pairs are not too many."""
+    if len(instance.conflict) + 2 * len(instance.clear_pairs) > _EDGES_AT_MOST:
         return None
     neighbours: list[set[int]] = [
         set(instance.conflict[low:high].tolist())
         for low, high in zip(instance.conflict_first[:-1].tolist(), instance.conflict_first[1:].tolist(), strict=True)
     ]
+    for i, j in instance.clear_pairs.tolist():
+        neighbours[i].add(j)
+        neighbours[j].add(i)
     order = np.argsort(instance.start, kind="stable")
     start, end, lifetime_buffer = instance.start[order], instance.end[order], instance.lifetime_buffer[order].tolist()
     after = np.searchsorted(start, end).tolist()  # of the lifetimes that start later, those before it start in time

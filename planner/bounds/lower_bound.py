@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memplan.planner.bounds.cliques import heavy_clique
+from memplan.planner.bounds.cliques import heavy_clique, kept_free
 from memplan.planner.bounds.demand import Demand, Reserve
 from memplan.planner.bounds.witness import Bound as Bound
 from memplan.planner.bounds.witness import Witness as Witness
@@ -41,8 +41,9 @@ def lower_bound(instance: Instance) -> Bound:
     # A buffer that fits no pool, even alone, needs no other witness: the instance names it.
     lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
     nothing_fits = next(filter(None, lacks), None)
-    # Conflicts say no more than live sets where some that conflict may share bytes.
-    has_cliques = {"conflicts"} == instance.features & {"conflicts", "relative", "sharing", "pools"}
+    # What is named says no more than live sets where some that conflict may share bytes, or lie in other pools.
+    has_names = not instance.features.isdisjoint({"conflicts", "clearances"})
+    has_cliques = has_names and instance.features.isdisjoint({"relative", "sharing", "pools"})
     clique = heavy_clique(instance) if has_cliques else None
     forced = _single_ends(instance)
     ends: list[int] = []
@@ -240,5 +241,10 @@ class _LiveSetPacking:
         """Return the least end of the only pool with all of a clique in it."""
         counted = clique[self.grid.kept[clique]]
         waste = -self.instance.size[counted] % self.granule
-        end = self._end(0, self.instance.size[counted] + waste, waste)
+        extent = self.instance.size[counted] + waste
+        end = self._end(0, extent, waste)
+        if len(self.instance.clear_pairs):
+            # What is reserved may lie between two that keep clear of each other.
+            free = kept_free(self.instance, counted, self.granule)
+            end = max(end, self.grid.shift[0] + int(extent.sum()) + free - int(waste.max(initial=0)))
         return end, Witness("clique", buffers=tuple(counted.tolist()), pool=0)

@@ -83,6 +83,10 @@ class FileError(InputError):
     """A file or a standard stream cannot be read or written."""
 
 
+class UnbuiltError(MemplanError, ImportError):
+    """The compiled core was not built where Python imports it, or this machine cannot load it."""
+
+
 class ReaderFaultError(MemplanError):
     """A reader did not foresee what a file has: a fault of memplan, which says where."""
 

@@ -12,11 +12,12 @@ from memplan.planner.errors import OptionError
 PACKAGES: Mapping[str, tuple[str, ...]] = {
     "engines": ("ortools", "highspy", "pulp"),
     "server": (
-        *("fastapi", "starlette", "uvicorn", "sqlalchemy", "pydantic_settings", "sse_starlette"),
+        *("fastapi", "starlette", "uvicorn", "httptools", "sqlalchemy", "pydantic_settings", "sse_starlette"),
         *("prometheus_client", "pythonjsonlogger", "psutil"),
     ),
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
+    "mcp": ("mcp",),
     "executorch": ("executorch",),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
     "peers": ("omnimalloc",),

@@ -149,6 +149,8 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
             yield np.array([pool.cost], dtype="<f8")
     for values in numbers(instance):
         yield values[order].astype("<i8", copy=False)
+    if "intervals" in instance.features:
+        yield from (ranges.astype("<i8") for ranges in instance.barred_ranges)
     # Gathering lists row by row is what most instances, of one lifetime a buffer, can do without.
     has_one_each = instance.has_one_lifetime_each
     rows, counts = (order, np.ones_like(order)) if has_one_each else _gathered(instance.first, order)
@@ -190,20 +192,24 @@ def _encoded_capacities(instance: Instance) -> list[int]:
 def _reach(instance: Instance) -> float:
     """Return an offset, in units, that some best plan has nothing above, were there no end.
 
-    From any plan, whatever lies above the last pin and reserved range can sink by common multiples of all alignments,
-    pages and banks into a stretch that is empty for twice so long.
+    From any plan, whatever lies above the last pin, barred and reserved range can sink by common multiples of all
+    alignments, pages and banks into a stretch that is empty for twice so long.
     """
     steps = distinct(instance.alignment) if "alignment" in instance.features else [1]
     if "pages" in instance.features:
         steps += distinct(instance.page[instance.page > 0])
     banks = [pool.bank for pool in instance.pools if pool.bank]
     step = lcm(*steps, *banks)
-    fixed = max(int(instance.lowest.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in instance.pools))
     spread = instance.most_clear if "clearances" in instance.features else 0.0
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
     # The sum of all sizes covers those that are pinned.
-    return float(instance.size.sum(dtype=np.float64)) + fixed + spread + 2.0 * (len(instance) + 1) * min(step, 2**64)
+    return (
+        float(instance.size.sum(dtype=np.float64))
+        + instance.fixed_end
+        + spread
+        + 2.0 * (len(instance) + 1) * min(step, 2**64)
+    )
 
 
 def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:

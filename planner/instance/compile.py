@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from memplan.planner.errors import ProblemError
-from memplan.planner.instance.columns import blank, common_unit, in_units
-from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
-from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
+from memplan.planner.instance.columns import Axis, blank, common_unit, in_units
+from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
+from memplan.planner.instance.legal_offsets import LegalPlaces, Ranges, families, last_end, legal_places, merged
 from memplan.planner.instance.objective import used
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
 from memplan.planner.model.constraints.kept import KeptBuffers, first_of_equals
@@ -61,14 +62,20 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
         "unplaceable": tuple(unplaceable.tolist()),
     }
     columns |= columns_of(kept) | (_pages(problem, places) if places.page.any() else {})
+    if places.barred_ranges:
+        columns["barred"] = np.where(places.allowed, places.barred, ABSENT)
     declared = {name: COLUMNS[name] for name in columns}
     banks = [
         (pool.bank_size, pool.base_address % pool.bank_size) if pool.bank_size else (0, 0) for pool in problem.pools
     ]
-    unit = common_unit(declared, columns, (*places.reserved, np.array(banks), *(() if exact is None else (exact,))))
+    barred_ends = np.array([high for ranges in places.barred_ranges for _, high in ranges], dtype=np.int64)
+    more = (*places.reserved, np.array(banks), barred_ends, *(() if exact is None else (exact,)))
+    unit = common_unit(declared, columns, more)
     pools = _pools(problem, places, banks, unit)
     scaled = {name: in_units(column, columns[name], unit) for name, column in declared.items()}
-    for name in COLUMNS.keys() - scaled.keys() - {"unit", "pools"}:
+    if "barred" in scaled:
+        scaled |= _barred(scaled["barred"], places.barred_ranges, unit)
+    for name in COLUMNS.keys() - scaled.keys() - {*ON[Axis.WHOLE], *ON[Axis.POOL]}:
         scaled[name] = frozen(blank(COLUMNS[name], len(source), len(pools)))
     return Instance(unit=unit, pools=pools, **scaled)
 
@@ -133,6 +140,17 @@ def _pages(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
     """Return `page` and `page_shift`, in bytes: 0 where a buffer has no such rule, or may not lie."""
     page, base = np.where(places.allowed, places.page, 0), np.array([pool.base_address for pool in problem.pools])
     return {"page": page, "page_shift": np.where(page > 0, base[:, None] % np.maximum(page, 1), 0)}
+
+
+def _barred(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[str, Any]:
+    """Return `barred` and `barred_ranges` in units; the numbers are those of the ranges in ascending order."""
+    scaled = [merged((-(-low // unit), high // unit) for low, high in rows) for rows in ranges]
+    kinds = sorted({scaled[k] for k in set(number.ravel().tolist()) - {ABSENT}} - {()})
+    numbers = np.array([*(kinds.index(rows) if rows in kinds else ABSENT for rows in scaled), ABSENT])
+    return {
+        "barred": frozen(numbers[number]),
+        "barred_ranges": tuple(column(np.array(rows, dtype=np.int64).reshape(-1, 2)) for rows in kinds),
+    }
 
 
 def _traffic(problem: Problem) -> I64:

@@ -69,14 +69,16 @@ class Instance:
 
     Buffer `i` may lie in pool `q` only where `allowed[q, i]`, at offsets lowest[q, i] + k * alignment[q, i], k >= 0, up
     to highest[q, i], which is I64_MAX where only the pool ends them (elsewhere these are 0, 1 and I64_MAX). Where
-    page[q, i] is not 0, its bytes lie in one page: (o + page_shift[q, i]) % page[q, i] + size[i] <= page[q, i].
+    page[q, i] is not 0, its bytes lie in one page: (o + page_shift[q, i]) % page[q, i] + size[i] <= page[q, i]. The
+    ranges barred_ranges[barred[q, i]], (k, 2), half-open, ascending and disjoint, hold none of its offsets; ABSENT says
+    that there are none.
     `pin[i]` is the one offset that a pin leaves it, which then is its lowest and highest, or ABSENT. `source[i]` is its
     position in the problem; `traffic[i]` is in bytes, with that of its aliases.
 
     Rigid groups: buffer `i` lies distance[i] above buffer anchor[i] in the same pool, the lowest of its group (which
     is itself, where it is alone). Members never conflict with each other. `allowed`, `alignment`, `lowest`, `highest`
-    and `pin` of each member hold what all of them require together; pages, capacities and reserved ranges hold for each
-    one.
+    and `pin` of each member hold what all of them require together; pages, capacities, barred and reserved ranges hold
+    for each one.
 
     Buffers in the (symmetric) lists `share`, all of them alive together, may have the same offset all the same. Buffers
     in the lists `bank_with` must touch no common bank of a pool that has banks, whatever their lifetimes; each row
@@ -84,7 +86,9 @@ class Instance:
     shares bytes costs reuse_price[k]; both only where costs are minimised (`priced` has all of them). Where both of
     clear_pairs[k], i < j, lie in one pool, at least clearance[k] lies between them, whatever their lifetimes; they are
     in no common rigid group. colocation[i]
-    is the first of the buffers that must lie in one pool with `i`, rigid groups included. `live_set_time` is a time, as
+    is the first of the buffers that must lie in one pool with `i`, rigid groups included; offset_group[i] the first of
+    those of other pools that have its offset, and `has_equal_use` says that pools count as used as far as any of them,
+    both of which are planned as one pool, and no solver honours. `live_set_time` is a time, as
     the problem counts it, when all of a live set are alive; `unplaceable` are the positions, in the problem, of buffers
     that fit nowhere even alone.
 
@@ -124,7 +128,11 @@ class Instance:
     reuse_pairs: Annotated[I64, Column(Axis.PAIR, "reuse", holds=Holds.BUFFERS, along="reuse_pairs")]
     reuse_price: Annotated[F64, Column(Axis.PAIR, "reuse", along="reuse_pairs")]
     highest: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "ranges", Scale.MOST, free=I64_MAX)]
+    barred: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "intervals", free=ABSENT)]
+    offset_group: Annotated[I64, Column(Axis.BUFFER, "same-offset", holds=Holds.GROUPS)]
+    has_equal_use: Annotated[bool, Column(Axis.WHOLE, "equal-use")] = False
     unplaceable: Annotated[tuple[int, ...], Column(Axis.WHOLE, ALWAYS)] = ()
+    barred_ranges: Annotated[tuple[I64, ...], Column(Axis.WHOLE, "intervals")] = ()
 
     def __post_init__(self) -> None:
         # Kernels read columns, and rows of them, where they are.
@@ -196,8 +204,27 @@ class Instance:
         if not self.features.isdisjoint({"pages", "relative"}):
             waste += self.page.max(axis=0, initial=0).sum(dtype=np.float64) + self.distance.sum(dtype=np.float64)
         waste += len(self) * float(max(pool.bank for pool in self.pools)) + self.most_clear
-        base = max(int(self.lowest.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in self.pools))
-        return float(self.size.sum(dtype=np.float64) + waste + base) < 2.0**61
+        return float(self.size.sum(dtype=np.float64) + waste + self.fixed_end) < 2.0**61
+
+    @cached_property
+    def fixed_end(self) -> int:
+        """An offset above which no pin, lowest offset, barred or reserved range says where a buffer may lie."""
+        ranges = (*(pool.reserved for pool in self.pools), *self.barred_ranges, self.lowest)
+        return max(int(rows.max(initial=0)) for rows in ranges)
+
+    def barred_to(self, i: int, q: int) -> list[tuple[int, int]]:
+        """Return the ranges that are barred to the offset of buffer `i` in pool `q`."""
+        number = self.barred[q, i]
+        return [] if number == ABSENT else [(low, high) for low, high in self.barred_ranges[number].tolist()]
+
+    def barred_in(self, q: int) -> tuple[I64, I64]:
+        """Return (first, ranges): ranges[first[i]:first[i + 1]] are barred to the offset of buffer `i` in pool `q`."""
+        counts = np.zeros(len(self), dtype=np.int64)
+        rows = [np.zeros((0, 2), dtype=np.int64)]
+        for i in np.flatnonzero(self.barred[q] != ABSENT).tolist():
+            rows.append(self.barred_ranges[self.barred[q, i]])
+            counts[i] = len(rows[-1])
+        return np.concatenate(([0], np.cumsum(counts))), np.concatenate(rows)
 
     @property
     def most_clear(self) -> float:
@@ -260,10 +287,13 @@ CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
     "relative": lambda instance: bool((instance.anchor != np.arange(len(instance))).any()),
     "sharing": lambda instance: len(instance.share) > 0,
     "pages": lambda instance: bool((instance.page > 0).any()),
+    "intervals": lambda instance: bool((instance.barred != ABSENT).any()),
     "banks": lambda instance: len(instance.bank_with) > 0,
     "bank-weights": lambda instance: len(instance.soft_pairs) > 0,
     "reuse": lambda instance: len(instance.reuse_pairs) > 0,
     "clearances": lambda instance: len(instance.clear_pairs) > 0,
+    "same-offset": lambda instance: bool((instance.offset_group != np.arange(len(instance))).any()),
+    "equal-use": lambda instance: instance.has_equal_use,
     "together": lambda instance: (
         len(instance.pools) > 1 and bool((instance.anchor[instance.colocation] != instance.anchor).any())
     ),

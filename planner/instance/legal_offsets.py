@@ -1,13 +1,15 @@
-"""Legal offsets of single buffers, with all their aliases: what every pin, alignment and kind says, as one range.
+"""Legal offsets of single buffers, with all their aliases: what every pin, alignment and kind says, pool by pool.
 
-In each pool a buffer may lie from `lowest` to `highest`, in steps of its alignment, where no page border and no
-reserved range is in its way. All that plans, bounds and proves reads these columns, and no field of a problem.
+In each pool a buffer may lie from `lowest` to `highest`, in steps of its alignment, outside of the ranges that are
+barred to it, where no page border and no reserved range is in its way. All that plans, bounds and proves reads these
+columns, and no field of a problem.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from math import gcd, lcm
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, Bool
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.constraints import forbid_pools, together
-from memplan.planner.model.constraints.kept import OffsetRule
+from memplan.planner.model.constraints.kept import NO_END, OffsetRule
 from memplan.planner.model.constraints.kinds import offset_rules
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
@@ -28,12 +30,18 @@ def families(problem: Problem) -> I64:
     return family
 
 
+Ranges = tuple[tuple[int, int], ...]
+"""Half-open ranges, ascending, disjoint and apart."""
+EVERYWHERE: Ranges = OffsetRule().intervals
+
+
 @dataclass(frozen=True, eq=False)
 class LegalPlaces:
     """The pools and offsets that each buffer of a problem, other than aliases, may have; in bytes.
 
     `allowed`, `alignment`, `lowest`, `highest` and `pin` mean what they do in an instance, all but `pin` as (pools,
-    buffers); `page` holds what a buffer's addresses must not cross, or 0; `colocation` is the first of the buffers that
+    buffers); so does `page`, which a buffer's addresses must not cross, or 0. barred[q, i] has the number of the ranges
+    of `barred_ranges` that are barred to a buffer's offset, or ABSENT. `colocation` is the first of the buffers that
     must lie in one pool with each.
     """
 
@@ -43,13 +51,15 @@ class LegalPlaces:
     highest: I64
     pin: I64
     page: I64
+    barred: I64
+    barred_ranges: tuple[Ranges, ...]
     reserved: list[I64]
     colocation: I64
 
     def among(self, kept: I64) -> LegalPlaces:
         """Return the places of the `kept` buffers, positions that ascend; groups keep the positions that name them."""
         # An index would leave gaps in the rows of (pools, buffers); `take` makes them anew, as kernels need them.
-        columns = [field.name for field in fields(self) if field.name in COLUMNS]
+        columns = [name for field in fields(self) if (name := field.name) in COLUMNS and name != "barred_ranges"]
         return replace(self, **{name: getattr(self, name).take(kept, axis=-1) for name in columns})
 
 
@@ -57,44 +67,53 @@ def legal_places(problem: Problem) -> LegalPlaces:
     """Return where each buffer may lie when nothing else is placed."""
     table, pools = problem.buffers, problem.pools
     bound = _bound(problem) if table.aliases or table.rules["relative"] else {}
-    rules = list(offset_rules(problem))
-    least, most = _range(problem, bound, rules)
-    is_bounded = bool((most < I64_MAX).any() or least.any())
+    rules = offset_rules(problem)
+    # Mostly no kind says anything of ranges, which so are those of all pools.
+    ranged = [[(i, rule.intervals) for i, rule in mine if rule.intervals != EVERYWHERE] for mine in rules]
+    ends = [_range(problem, bound, mine) for mine in (ranged if any(ranged) else ranged[:1])] * len(pools)
     is_joined = table.rules["relative"] or problem.together
     colocation = together.colocation_groups(problem) if is_joined else np.arange(len(table))
     shape = (len(pools), len(table))
     allowed, alignment, lowest = np.ones(shape, dtype=np.bool_), np.ones(shape, np.int64), np.zeros(shape, np.int64)
-    highest, page = np.full(shape, I64_MAX), np.zeros(len(table), dtype=np.int64)
-    for i, rule in rules:
-        page[i] = max(int(page[i]), rule.page)
-    steps = [rule for rule in rules if rule[1].step > 1]
-    is_aligned = bool(bound or steps or table.alignment.max(initial=1) > 1)
+    highest, page = np.full(shape, I64_MAX), np.zeros(shape, dtype=np.int64)
+    barred = np.full(shape, ABSENT)
+    numbers: dict[Ranges, int] = {}
+    steps = [[rule for rule in mine if rule[1].step > 1] for mine in rules]
+    is_aligned = bool(bound or any(steps) or table.alignment.max(initial=1) > 1)
     reserved = [reserved_ranges(pool) for pool in pools]
-    congruences: dict[tuple[int, int], tuple[I64, I64]] = {}
+    congruences: dict[tuple[int, int, int], tuple[I64, I64]] = {}
     for q, pool in enumerate(pools):
+        for i, rule in rules[q]:
+            page[q, i] = max(int(page[q, i]), rule.page)
         if is_aligned or pool.alignment > 1:
-            grid = pool.alignment, pool.base_address
-            congruences[grid] = congruences.get(grid) or _congruences(problem, bound, steps, pool)
+            grid = pool.alignment, pool.base_address, q if steps[q] else ABSENT
+            congruences[grid] = congruences.get(grid) or _congruences(problem, bound, steps[q], pool)
             alignment[q], lowest[q] = congruences[grid]
         if len(table.pool_choices) > 1 or table.rules["forbid_pools"]:
             allowed[q] = _may_use(problem, bound, pool)
-        if is_bounded:
+        least, most = ends[q]
+        if least.any() or (most < I64_MAX).any() or ranged[q]:
             lowest[q], highest[q] = _on_grid(least, most, alignment[q], lowest[q])
+            for i, ranges in _barred(problem, ranged[q]).items():
+                if i not in problem.rigid:
+                    lowest[q, i] = _past(ranges, int(lowest[q, i]), int(alignment[q, i]))
+                if above := tuple(row for row in ranges if row[1] > lowest[q, i]):
+                    barred[q, i] = numbers.setdefault(above, len(numbers))
             allowed[q] &= lowest[q] <= highest[q]
             allowed[q] &= ~_meets(np.where(lowest[q] == highest[q], lowest[q], ABSENT), table.size, reserved[q])
         # The size is taken from the limit, as lowest + size may pass int64.
         allowed[q] &= (lowest[q] <= last_end(pool) - table.size) & (lowest[q] != I64_MAX)
-        for i in np.flatnonzero(page).tolist():
+        for i in np.flatnonzero(page[q]).tolist():
             # A buffer with one offset cannot move on to the next page.
             step = int(alignment[q, i]) if lowest[q, i] < highest[q, i] else None
-            allowed[q, i] &= _fits(int(table.size[i]), int(page[i]), pool.base_address + int(lowest[q, i]), step)
+            allowed[q, i] &= _fits(int(table.size[i]), int(page[q, i]), pool.base_address + int(lowest[q, i]), step)
         if is_joined:  # what must lie in one pool is allowed only where all of it is
             is_open = np.ones(len(table), dtype=np.bool_)
             np.logical_and.at(is_open, colocation, allowed[q])
             allowed[q] = is_open[colocation]
     is_pinned = _pinned(problem, bound) if table.has_pins else np.zeros(len(table), dtype=np.bool_)
-    pin = np.where(is_pinned & (least == most), least, ABSENT)
-    return LegalPlaces(allowed, alignment, lowest, highest, pin, page, reserved, colocation)
+    pin = np.where(is_pinned & (ends[0][0] == ends[0][1]), ends[0][0], ABSENT)
+    return LegalPlaces(allowed, alignment, lowest, highest, pin, page, barred, tuple(numbers), reserved, colocation)
 
 
 def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
@@ -110,16 +129,17 @@ def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
 
 
 def _range(
-    problem: Problem, bound: Mapping[int, tuple[int, int]], rules: Sequence[tuple[int, OffsetRule]]
+    problem: Problem, bound: Mapping[int, tuple[int, int]], ranged: Sequence[tuple[int, Ranges]]
 ) -> tuple[I64, I64]:
-    """Return the least and the greatest offset that pins and rules leave each buffer that is no alias, in any pool.
+    """Return the least and the greatest offset that pins and intervals leave each buffer that is no alias, in a pool.
 
     Where they leave none, the least is above the greatest; I64_MAX says that there is no greatest.
     """
     pin = problem.buffers.offset
     least, most = np.maximum(pin, 0), np.where(pin >= 0, pin, I64_MAX)
-    for i, rule in rules:
-        least[i], most[i] = max(int(least[i]), rule.lowest), min(int(most[i]), rule.highest)
+    for i, intervals in ranged:
+        low, end = (intervals[0][0], intervals[-1][1]) if intervals else (I64_MAX, 0)
+        least[i], most[i] = max(int(least[i]), low), min(int(most[i]), I64_MAX if end == NO_END else end - 1)
     for i, (lead, distance) in bound.items():
         least[lead] = max(int(least[lead]), int(least[i]) - distance)
         if most[i] < I64_MAX:
@@ -128,6 +148,35 @@ def _range(
         least[i] = min(int(least[lead]) + distance, I64_MAX)
         most[i] = min(int(most[lead]) + distance, I64_MAX)
     return least, most
+
+
+def _barred(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> dict[int, Ranges]:
+    """Return what lies between the intervals that rules leave each buffer that is no alias, and its aliases."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for i, intervals in ranged:
+        root, distance = problem.roots.get(i, (i, 0))
+        between = [(low - distance, high - distance) for (_, low), (high, _) in pairwise(intervals)]
+        found.setdefault(root, []).extend((max(low, 0), high) for low, high in between if high > 0)
+    return {i: merged(ranges) for i, ranges in found.items() if ranges}
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Return half-open ranges as few as cover the same, ascending; those that are empty are left out."""
+    rows: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if rows and low <= rows[-1][1]:
+            rows[-1] = rows[-1][0], max(rows[-1][1], high)
+        elif low < high:
+            rows.append((low, high))
+    return tuple(rows)
+
+
+def _past(ranges: Ranges, at: int, step: int) -> int:
+    """Return the first of the offsets at + k * step, k >= 0, that is in none of the ranges."""
+    for low, high in ranges:
+        if low <= at < high:
+            at = high + (at - high) % step
+    return min(at, I64_MAX)
 
 
 def _pinned(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
@@ -152,14 +201,7 @@ def _on_grid(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
 
 def reserved_ranges(pool: Pool) -> I64:
     """Return a pool's reserved ranges as disjoint ascending (start, end) rows, in bytes."""
-    rows: list[list[int]] = []
-    for offset, size in sorted(pool.reserved):
-        if size == 0:
-            continue
-        if rows and offset <= rows[-1][1]:
-            rows[-1][1] = max(rows[-1][1], offset + size)
-        else:
-            rows.append([offset, offset + size])
+    rows = merged((offset, offset + size) for offset, size in pool.reserved)
     limit = last_end(pool)
     return np.array([(low, min(high, limit)) for low, high in rows if low < limit], dtype=np.int64).reshape(-1, 2)
 

@@ -97,12 +97,20 @@ class Certified(PlanValue):
 
 
 class Proof(Certified):
-    """The witness of a bound: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict."""
+    """The witness of a bound: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict.
+
+    `by` names the solvers that proved it, and those whose claim they confirmed; who found the plan is its `solver`.
+    """
 
     kind: ProofKind
     time: int | None = None
     buffers: Ids = ()
     by: str | None = None
+
+    @property
+    def prover(self) -> str:
+        """What proved it, in words: solvers, or the kind of bound."""
+        return self.by or self.kind
 
 
 class RuleMember(PlanValue):

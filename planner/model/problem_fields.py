@@ -181,6 +181,8 @@ class ProblemFields(Value):
     bank: Annotated[tuple[BankUse, ...], WrapValidator(in_parts)] = ()
     reuse: Annotated[tuple[ReuseCost, ...], WrapValidator(in_parts)] = ()
     together: Annotated[tuple[Ids, ...], WrapValidator(in_parts)] = ()
+    same_offset: Annotated[tuple[Ids, ...], WrapValidator(in_parts)] = ()
+    equal_use: bool = False
     pools: Annotated[tuple[Pool, ...], WrapValidator(in_parts)] = (Pool.model_construct(),)
     objective: Objective = "peak"
 

@@ -15,11 +15,14 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
     WrapValidator,
+    create_model,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import InputError, Location, OptionError, PlanError, ProblemError, broken, sentences, shown
+from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.planner.extensions import extensions
 from memplan.planner.model.parts import in_parts, narrowed
 
 MAX_BYTES = 2**62
@@ -73,6 +76,11 @@ class WireValue(BaseModel):
         def model_validate(cls, obj: Any, **options: Any) -> WireValue:
             """Return the value that an object or a mapping stands for; of many unknown fields, only some are named."""
             return super().model_validate(narrowed(obj, cls.model_fields), **options)
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError, which says what is most likely meant."""
+            hint = "" if name.startswith("_") else did_you_mean(name, type(self).model_fields)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
 
 class Value(WireValue):
@@ -240,6 +248,11 @@ class Buffer(Value):
         if self.start is not None and self.end is not None:
             return ((self.start, self.end),)
         return self.lifetimes or ()
+
+
+if not TYPE_CHECKING and extensions("kinds"):
+    _fields = {name: (kind.type | None, None) for name, kind in extensions("kinds").items()}
+    Buffer = create_model("Buffer", __base__=Buffer, __module__=__name__, __doc__=Buffer.__doc__, **_fields)
 
 
 def end_rule(start: int, end: int) -> str:

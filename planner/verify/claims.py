@@ -19,7 +19,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.proofs import claims_of_explanation, claims_of_proof
-from memplan.planner.verify.tie_rules import pairs_that_clash, pairs_that_share, weighted_clashes
+from memplan.planner.verify.tie_rules import most_used, pairs_that_clash, pairs_that_share, weighted_clashes
 from memplan.planner.verify.violation import Violation, false_claim
 
 
@@ -39,8 +39,7 @@ def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield what a plan claims, status included, that its placements contradict; None claims nothing."""
-    ends = np.where(problem.buffers.size > 0, placed.end, np.uint64(0))
-    used = {pool.name: int(ends[placed.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
+    used = most_used(problem, placed)
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
         yield false_claim("status", "optimal or feasible where buffers are placed", plan.status)
@@ -243,8 +242,10 @@ def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> 
 def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield what a plan that lists reused pairs says wrongly of them: which, at what cost, in what order.
 
-    Where costs are not minimised, none is listed.
+    Where costs are not minimised, none is listed, and a plan without a cost need not list any.
     """
+    if plan.cost is None and not plan.reused:
+        return
     found = paid_pairs(problem, placed) if counts_cost(problem.objective) else []
     paid = sorted((*sorted(map(str, pair)), cost) for pair, cost in found)
     if sorted((*sorted(map(str, row.buffers)), row.cost) for row in plan.reused) != paid:

@@ -7,6 +7,7 @@ set: of these, only what is named is looked at, and the numbers are compared wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, combinations
 from math import gcd, lcm
 
 import numpy as np
@@ -15,10 +16,13 @@ from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.plan import Plan, ProofKind
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import pairs_kept_clear
 from memplan.planner.verify.violation import Violation, false_claim
 
 _LIFETIMES_COMPARED = 4_000
 """The most lifetimes of which all pairs are compared, for a clique."""
+_JOINED_AT_MOST = 1_000
+"""The most buffers of a clique whose clearances are looked at; the bounds have the same."""
 
 Congruence = tuple[int, int]
 """(m, r): offsets are r modulo m."""
@@ -108,7 +112,8 @@ def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
     a, b = np.nonzero((start[:, None] < end[None, :]) & (start[None, :] < end[:, None]))
     apart[buffer[a], buffer[b]] = True
     position = {i: k for k, i in enumerate(named.tolist())}
-    for pair in problem.conflicts:
+    clear = ((a, b) for a, b, *_ in pairs_kept_clear(problem, placed))
+    for pair in chain(problem.conflicts, clear):
         i, j = (position.get(placed.root_of(name)) for name in pair)
         if i is not None and j is not None:
             apart[i, j] = apart[j, i] = True
@@ -124,10 +129,39 @@ def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: 
     if kind == "largest-buffer":
         return _lowest_offset(problem, placed, int(named[0])) + int(size[named[0]])
     sizes = _covered(problem, placed, named) if problem.buffers.rules["relative"] else size[named].tolist()
-    ends = [_end_of(sizes, 1, 0, problem.pools[0])]
+    grids = [(1, 0)]
     if kind in ("alignment", "clique") and not problem.buffers.rules["relative"] and len(named):
-        ends += [_end_of(sizes, step, shift, problem.pools[0]) for step, shift in _grids(problem, placed, named)]
+        grids += _grids(problem, placed, named)
+    ends = [_end_of(sizes, step, shift, problem.pools[0]) for step, shift in grids]
+    if kind == "clique" and len(named):
+        # Clearances may leave free what is reserved, so the two are not added up.
+        bare = Pool(name="bare")
+        ends += [_end_of(sizes, *grid, bare) + _kept_free(problem, placed, named, grid[0]) for grid in grids]
     return max(ends)
+
+
+def _kept_free(problem: Problem, placed: PlacedBuffers, named: I64, step: int) -> int:
+    """Return the bytes, in whole steps for each pair, that lie free at least between buffers which lie apart.
+
+    Joining those that keep least free of each other first, each is joined to another one (Kruskal, 1956).
+    """
+    inside = set(named.tolist())
+    free: dict[frozenset[int], int] = {}
+    for _, _, i, j, clearance in pairs_kept_clear(problem, placed):
+        pair = frozenset((i, j))
+        if pair <= inside:
+            free[pair] = max(free.get(pair, 0), clearance // step * step)
+    if not free or len(inside) > _JOINED_AT_MOST:
+        return 0
+    group = {i: i for i in inside}
+    total = 0
+    edges = ((free.get(frozenset(pair), 0), pair) for pair in combinations(sorted(inside), 2))
+    for clearance, (i, j) in sorted(edges):
+        mine, other = group[i], group[j]
+        if mine != other:
+            total += clearance
+            group = {k: mine if name == other else name for k, name in group.items()}
+    return total
 
 
 def _covered(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import combinations, compress
 
 import numpy as np
@@ -53,7 +54,65 @@ def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violati
         yield Violation("bank-clash", message, a, b)
 
 
-PAIR_RULES: Mapping[str, PairRule] = {"bank": banks_are_apart}
+KEPT_FREE: Mapping[str, Callable[[Problem], Iterable[tuple[Id, Id, int]]]] = {}
+"""The bytes that two buffers keep free between them wherever they lie in one pool, by the field that requires it."""
+
+
+def pairs_kept_clear(
+    problem: Problem, placed: PlacedBuffers, fields: Iterable[str] = KEPT_FREE
+) -> Iterator[tuple[Id, Id, int, int, int]]:
+    """Yield (id, id, row, row, bytes) for what two buffers of some bytes keep free; the rows are of roots."""
+    for field in fields:
+        for a, b, free in KEPT_FREE[field](problem):
+            i, j = placed.root_of(a), placed.root_of(b)
+            if problem.buffers.size[i] > 0 and problem.buffers.size[j] > 0:
+                yield a, b, i, j, free
+
+
+def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
+    """Yield each pair that lies nearer than a field requires."""
+    for a, b, i, j, free in pairs_kept_clear(problem, placed, (field,)):
+        low, high = sorted((i, j), key=lambda row: int(placed.offset[row]))
+        is_near = int(placed.offset[high]) < int(placed.end[low]) + free
+        if is_near and placed.pool[low] == placed.pool[high] != ABSENT:
+            message = f"buffers {shown(a)} and {shown(b)} must keep {free} bytes free between them ({field})"
+            yield Violation("too-near", message, a, b)
+
+
+def offsets_are_equal(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
+    """Yield each buffer that is not at the offset of the first one of its set."""
+    for names in problem.same_offset:
+        offsets = [int(placed.offset[placed.row[name]]) for name in names]
+        for name, offset in zip(names, offsets, strict=True):
+            if offset != offsets[0]:
+                message = (
+                    f"buffer {shown(name)}: must have the offset of {shown(names[0])} ({offsets[0]}), got {offset}"
+                )
+                yield Violation("offsets-differ", message, name, names[0])
+
+
+def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
+    """Yield each pool that is too small for what another one uses."""
+    most = max(most_used(problem, placed).values())
+    for pool in problem.pools:
+        if pool.size is not None and pool.size < most:
+            message = f"pool {shown(pool.name)}: must hold what each pool uses ({most}), got size {pool.size}"
+            yield Violation("past-capacity", message)
+
+
+def most_used(problem: Problem, placed: PlacedBuffers) -> dict[str, int]:
+    """Return what each pool uses: its largest end offset, or that of all pools where they have equal use."""
+    ends = np.where(problem.buffers.size > 0, placed.end, np.uint64(0))
+    used = {pool.name: int(ends[placed.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
+    return dict.fromkeys(used, max(used.values())) if problem.equal_use else used
+
+
+PAIR_RULES: Mapping[str, PairRule] = {
+    "bank": banks_are_apart,
+    "same_offset": offsets_are_equal,
+    "equal_use": pools_hold_equal_use,
+    **{field: partial(clearances_are_kept, field) for field in KEPT_FREE},
+}
 """The rules that keep two buffers apart wherever they lie in one pool, by the field that requires each."""
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.errors import shown
+from memplan.planner.extensions import extensions
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.placement_table import PlacementTable
@@ -140,6 +141,7 @@ def _has_another_remainder(rule: tuple[int, int], offset: int, size: int, pool: 
 FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]]] = {
     "no_cross": ("straddles", _crosses_a_page),
     "offset_mod": ("wrong-remainder", _has_another_remainder),
+    **extensions("checkers"),
 }
 """Fields that few buffers have: the word of each rule, and what is wrong with a value at an offset in a pool."""
 

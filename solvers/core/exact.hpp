@@ -204,6 +204,13 @@ class Search {
   i64 leftmost(i64 i) const { return kIsPlain ? sections_.start[i] : sections_.leftmost[i]; }
   i64 rightmost(i64 i) const { return kIsPlain ? sections_.end[i] : sections_.rightmost[i]; }
 
+  // How far above a buffer entry `x` of its neighbours lies at least, where it is above.
+  i64 reach_of(i64 buffer, i64 x) const {
+    const i64 extent = sections_.extent[buffer];
+    if (kIsPlain || sections_.neighbour_clearance.size == 0) return extent;
+    return std::max(extent, sections_.size[buffer] + sections_.neighbour_clearance[x]);
+  }
+
   // The least offset, not below `at`, that is aligned and clear of the buffer's obstacles.
   i64 lifted(i64 buffer, i64 at) const {
     const i64 stride = sections_.step[buffer], residue = sections_.residue[buffer];
@@ -212,7 +219,7 @@ class Search {
       const Range *end = sections_.obstacle.data + sections_.obstacle_first[buffer + 1];
       const Range *range = sections_.obstacle.data + sections_.obstacle_first[buffer];
       range = std::partition_point(range, end, [at](const Range &other) { return other.high <= at; });
-      for (; range != end && range->low < at + sections_.size[buffer]; ++range)
+      for (; range != end && range->low <= at; ++range)
         if (at < range->high) at = range->high + floor_mod(residue - range->high, stride);
     }
     return at;
@@ -339,11 +346,11 @@ class Search {
     // With holes in its life, all sections that it may have touched are updated one by one.
     const i64 inner_right = last_life(buffer) - first_life(buffer) == 1 ? touched.right : inner_left;
     for (i64 x = sections_.neighbour_first[buffer]; x < sections_.neighbour_first[buffer + 1]; ++x) {
-      const i64 other = sections_.neighbour[x];
+      const i64 other = sections_.neighbour[x], past = offset + reach_of(buffer, x);
       i64 low = state_.low[other];
-      if (low > top) continue;
-      if (low < top) {
-        low = lifted(other, top);
+      if (low > past) continue;
+      if (low < past) {
+        low = lifted(other, past);
         lift(other, low, inner_left, inner_right);
         touched.left = std::min(touched.left, leftmost(other));
         touched.right = std::max(touched.right, rightmost(other));
@@ -523,7 +530,7 @@ class Search {
       i64 least = kFar;
       for (i64 y = sections_.neighbour_first[i]; y < sections_.neighbour_first[i + 1]; ++y) {
         const i64 other = sections_.neighbour[y];
-        if (state_.low[other] != kFar) least = std::min(least, state_.low[other] + sections_.extent[other]);
+        if (state_.low[other] != kFar) least = std::min(least, state_.low[other] + reach_of(other, y));
       }
       if (least == kFar) return kFar;
       state_.raised[i] = lifted(i, std::max(least, floor + 1));

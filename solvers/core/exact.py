@@ -27,7 +27,7 @@ class OnePool(NamedTuple):
 
     Offsets o of buffer i have o % step[i] == residue[i], are at least lowest[i], and end at limit[i] or below. Where
     page[i] is not 0, (o + page_shift[i]) % page[i] + size[i] <= page[i]. It lies `distance` above the lowest buffer of
-    its rigid group, `lead`, which may be itself.
+    its rigid group, `lead`, which may be itself. Those of `pair` keep so much clearance, where there is any.
     """
 
     n: int
@@ -53,7 +53,10 @@ class OnePool(NamedTuple):
     time: I64  # (n_sets,): a time in each
     pair_first: I64  # (n + 1,): conflicts by name, symmetric, ascending
     pair: I64
+    clearance: I64  # one for each of `pair`, or none
     reserved: Rows  # (r, 2): disjoint ascending ranges
+    barred_first: I64  # (n + 1,): disjoint ascending ranges that its offset is not in
+    barred: Rows
 
 
 class Opening(NamedTuple):

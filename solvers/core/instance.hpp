@@ -32,7 +32,10 @@ struct OnePool {
   Array<i64> time;          // (n_sets,): a time in each
   Array<i64> pair_first;    // (n + 1,): conflicts by name, symmetric
   Array<i64> pair;
+  Array<i64> clearance;     // what each of these keeps free, or of no size: nothing
   Rows<i64> reserved;
+  Array<i64> barred_first;  // (n + 1,): ranges that offsets are not in, disjoint ascending; or of no size
+  Rows<i64> barred;
 
   // Whether two buffers must not share a byte.
   bool conflict(i64 i, i64 j) const {
@@ -41,11 +44,23 @@ struct OnePool {
         if (start[a] < end[b] && start[b] < end[a]) return true;
     return std::binary_search(pair.data + pair_first[i], pair.data + pair_first[i + 1], j);
   }
+
+  // What two buffers keep free between them: ABSENT where they may share bytes.
+  i64 kept_free(i64 i, i64 j) const {
+    if (clearance.size > 0) {
+      const i64 *first = pair.data + pair_first[i], *end = pair.data + pair_first[i + 1];
+      const i64 *at = std::lower_bound(first, end, j);
+      if (at != end && *at == j) return clearance[at - pair.data];
+    }
+    return conflict(i, j) ? 0 : kAbsent;
+  }
 };
 
 // The capacity, or what stacking all on everything fixed takes; kLargest where that is more, and proves nothing.
 inline i64 ceiling_of(const OnePool &made) {
   i64 sum = made.reserved.size > 0 ? made.reserved[made.reserved.size - 1][1] : 0, fixed = 0;
+  for (i64 row = 0; row < made.barred.size; ++row) fixed = std::max(fixed, made.barred[row][1]);
+  for (const i64 clearance : made.clearance) sum = std::min(kLargest, sum + clearance);
   for (i64 i = 0; i < made.n; ++i) {
     fixed = std::max({fixed, made.lowest[i], made.pin[i] == kAbsent ? 0 : made.pin[i] + made.size[i]});
     const i64 step = made.step[i], page = made.page[i];

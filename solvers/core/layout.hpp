@@ -97,8 +97,10 @@ class Layout {
     if (arena_.has_failed) return made;
     is_over();
     made.is_over = exact::lay_out(sections, facts, is_over) < 0 || is_over();
+    if (instance_.clearance.size > 0) list_clearances(sections, facts.seen);
+    if (arena_.has_failed) return made;
     for (i64 x = 0; x < n; ++x)
-      if (sections.twin[x] >= 0 && !has_equal_obstacles(sections, x, sections.twin[x])) sections.twin[x] = kAbsent;
+      if (sections.twin[x] >= 0 && !are_twins(sections, x, sections.twin[x])) sections.twin[x] = kAbsent;
     measure(made, facts);
     return made;
   }
@@ -116,16 +118,32 @@ class Layout {
   Array<i64> position_{nullptr, 0};
 
   void list_links(exact::Sections &sections) {
-    Growing<i64> links(arena_);
+    Growing<i64> links(arena_), clearances(arena_);
     for (i64 x = 0; x < n_; ++x) {
       if (x < component_.n) {
         const i64 i = component_.buffers[x];
         for (i64 y = instance_.pair_first[i]; y < instance_.pair_first[i + 1]; ++y)
-          if (const i64 other = position_[instance_.pair[y]]; other != kAbsent) links.push(other);
+          if (const i64 other = position_[instance_.pair[y]]; other != kAbsent) {
+            links.push(other);
+            if (instance_.clearance.size > 0) clearances.push(instance_.clearance[y]);
+          }
       }
       sections.link_first[x + 1] = links.size;
     }
-    sections.link = links.array();
+    sections.link = links.array(), sections.link_clearance = clearances.array();
+  }
+
+  void list_clearances(exact::Sections &sections, const Array<i64> &free) {
+    sections.neighbour_clearance = arena_.uncleared<i64>(sections.neighbour_first[n_]);
+    if (arena_.has_failed) return;
+    free.fill(0);
+    for (i64 x = 0; x < n_; ++x) {
+      const i64 from = sections.link_first[x], end = sections.link_first[x + 1];
+      for (i64 y = from; y < end; ++y) free[sections.link[y]] = sections.link_clearance[y];
+      for (i64 y = sections.neighbour_first[x]; y < sections.neighbour_first[x + 1]; ++y)
+        sections.neighbour_clearance[y] = free[sections.neighbour[y]];
+      for (i64 y = from; y < end; ++y) free[sections.link[y]] = 0;
+    }
   }
 
   // Meetings of lifetimes, and links; more than that are no neighbours.
@@ -140,16 +158,19 @@ class Layout {
     return std::min(most, n_ * (n_ - 1));
   }
 
-  // Where each buffer may not lie: reserved ranges, pinned buffers that conflict with it, what is below its lowest
-  // offset and above its limit, and the borders of its pages, that it must not cross.
+  // What each buffer's offset is not in, as something would be in the way: reserved ranges, pinned buffers that
+  // conflict with it, what is above its limit, and the borders of its pages, that it must not cross; or as it is below
+  // its lowest offset, or barred.
   void list_obstacles(exact::Sections &sections) {
     Growing<Range> obstacles(arena_);
     for (i64 x = 0; x < n_; ++x) {
       const i64 i = x < component_.n ? component_.buffers[x] : kAbsent, from = obstacles.size;
       add_in_the_way(obstacles, [&](i64 j) {
-        return i == kAbsent ? meets(dummies_[x - component_.n], j) : instance_.conflict(i, j);
+        return i != kAbsent ? instance_.kept_free(i, j) : meets(dummies_[x - component_.n], j) ? 0 : kAbsent;
       });
       if (i != kAbsent) add_rules(i, obstacles);
+      for (i64 row = from; row < obstacles.size; ++row) obstacles[row].low -= sections.size[x] - 1;
+      if (i != kAbsent) add_ranges(i, obstacles);
       merge(obstacles, from);
       sections.obstacle_first[x + 1] = obstacles.size;
     }
@@ -165,7 +186,7 @@ class Layout {
     Growing<Range> blocks(arena_);
     for (i64 s = 0; s < k; ++s) {
       const i64 from = blocks.size;
-      add_in_the_way(blocks, [&](i64 j) { return is_alive(j, base_ + s); });
+      add_in_the_way(blocks, [&](i64 j) { return is_alive(j, base_ + s) ? 0 : kAbsent; });
       for (Range *block = blocks.begin() + from; block != blocks.end(); ++block) *block = {up(block->low), up(block->high)};
       merge(blocks, from);
       sections.block_first[s + 1] = blocks.size;
@@ -173,21 +194,28 @@ class Layout {
     sections.block = blocks.array();
   }
 
-  // Reserved ranges, and some of the pinned buffers.
-  template <class Is>
-  void add_in_the_way(Growing<Range> &ranges, Is &&is_in_the_way) const {
+  // Reserved ranges, and the pinned buffers that something is kept free of, or from, with that.
+  template <class Free>
+  void add_in_the_way(Growing<Range> &ranges, Free &&kept_free) const {
     for (i64 row = 0; row < instance_.reserved.size; ++row)
       ranges.push({instance_.reserved[row][0], instance_.reserved[row][1]});
     for (i64 j = 0; j < instance_.n && !instance_.is_plain; ++j)
-      if (instance_.pin[j] != kAbsent && is_in_the_way(j))
-        ranges.push({instance_.pin[j], instance_.pin[j] + instance_.size[j]});
+      if (instance_.pin[j] != kAbsent)
+        if (const i64 free = kept_free(j); free != kAbsent)
+          ranges.push({instance_.pin[j] - free, instance_.pin[j] + instance_.size[j] + free});
   }
 
   void add_rules(i64 i, Growing<Range> &ranges) const {
-    if (instance_.lowest[i] > 0) ranges.push({0, instance_.lowest[i]});
     if (instance_.limit[i] != kMost) ranges.push({instance_.limit[i], exact::kNowhere});
     if (const i64 page = instance_.page[i]; page > 0)
       for (i64 at = floor_mod(-instance_.page_shift[i], page); at <= ceiling_; at += page) ranges.push({at, at});
+  }
+
+  void add_ranges(i64 i, Growing<Range> &ranges) const {
+    if (instance_.lowest[i] > 0) ranges.push({0, instance_.lowest[i]});
+    if (instance_.barred.size == 0) return;
+    for (i64 row = instance_.barred_first[i]; row < instance_.barred_first[i + 1]; ++row)
+      ranges.push({instance_.barred[row][0], instance_.barred[row][1]});
   }
 
   bool meets(const Dummy &dummy, i64 pinned) const {
@@ -202,7 +230,12 @@ class Layout {
     return false;
   }
 
-  static bool has_equal_obstacles(const exact::Sections &sections, i64 x, i64 y) {
+  // Whether two buffers that are equal else have equal obstacles, and keep as much free.
+  static bool are_twins(const exact::Sections &sections, i64 x, i64 y) {
+    if (sections.link_clearance.size > 0) {
+      const i64 *first = sections.link_clearance.data, *links = first + sections.link_first[x];
+      if (!std::equal(links, first + sections.link_first[x + 1], first + sections.link_first[y])) return false;
+    }
     const Range *mine = sections.obstacle.data, *first = mine + sections.obstacle_first[x];
     return std::equal(first, mine + sections.obstacle_first[x + 1], mine + sections.obstacle_first[y],
                       mine + sections.obstacle_first[y + 1],

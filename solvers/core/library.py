@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from memplan.planner.errors import UnbuiltError
 from memplan.solvers.core.build import HERE, library_of
 from memplan.solvers.core.tables import Reference
 
@@ -33,14 +34,14 @@ class Library:
     def loaded(self) -> CDLL:
         """The library itself.
 
-        Raises ImportError where it was not built, or where this machine cannot load it.
+        Raises UnbuiltError where it was not built, or where this machine cannot load it.
         """
         file = library_of(self.folder)
         try:
             return CDLL(str(file))
         except OSError as error:
             reason = f"cannot be loaded: {error}" if file.exists() else "was not built"
-            raise ImportError(f"{file}: the compiled core {reason}; build it anew: {REMEDY}") from None
+            raise UnbuiltError(f"{file}: the compiled core {reason}; build it anew: {REMEDY}") from None
 
     def kernel(self, name: str, tables: int) -> Callable[..., int]:
         """Return a function of so many tables, which fills some of their arrays and returns a number.

@@ -32,6 +32,8 @@ struct PackRules {
   Array<i64> border_first;
   Array<i64> border;
   Rows<i64> reserved;
+  Array<i64> barred_first;
+  Rows<i64> barred;
   i64 capacity;
   i64 bank;
   i64 bank_shift;
@@ -88,7 +90,8 @@ class Packer {
     nodes_.fill({0, 0, 0});
     placed_at_.fill(kAbsent);
     runs_.size = 0;
-    for (i64 row = 0; row < rules_.reserved.size; ++row) runs_.push({rules_.reserved[row][0], rules_.reserved[row][1]});
+    for (const Rows<i64> &rows : {rules_.reserved, rules_.barred})
+      for (i64 row = 0; row < rows.size; ++row) runs_.push({rows[row][0], rows[row][1]});
   }
 
   // Place a body of the order; false where no offset is free.
@@ -142,7 +145,7 @@ class Packer {
   Array<List> blocks_{nullptr, 0}, nodes_{nullptr, 0};
   Array<i64> stamp_{nullptr, 0}, placed_at_{nullptr, 0};  // of no buffer, where no rule names another one
   Rows<i64> levels_{nullptr, 0, 3}, items_{nullptr, 0, 4};  // (low, high, start, end)
-  Growing<Range> runs_;  // first the reserved ranges, last what the members of a body keep clear of by name
+  Growing<Range> runs_;  // first the reserved and the barred ranges, last what the members of a body keep clear of by name
   Growing<File> files_;
   Growing<Node> covers_, above_;
   Growing<Walk> walks_;
@@ -218,6 +221,7 @@ class Packer {
     for (i64 c = above_.size - 1; c >= 0; --c) add_node(above_[c].node, above_[c].buffer);
     for (const i64 *member = members_; member < members_end_; ++member) {
       add(0, rules_.reserved.size, *member);
+      if (rules_.barred.size > 0) add_barred(*member);
       if (placed_at_.size == 0) continue;
       const i64 row = runs_.size;
       gather(*member);
@@ -229,6 +233,12 @@ class Packer {
   void add_node(i64 list, i64 buffer) { add(nodes_[list].first, nodes_[list].count, buffer); }
   void add(i64 at, i64 count, i64 buffer) {
     if (count > 0) walks_.push({at, at + count, rules_.distance[buffer], rules_.size[buffer]});
+  }
+
+  // A buffer's offset, which is like a byte of it, keeps clear of what is barred to it.
+  void add_barred(i64 i) {
+    const i64 first = rules_.barred_first[i], end = rules_.barred_first[i + 1], from = rules_.reserved.size;
+    if (first < end) walks_.push({from + first, from + end, rules_.distance[i], 1});
   }
 
   // List `c` of those that the body is filed in at the nodes of the tree. A covered node has two: of what covers it,
@@ -286,6 +296,8 @@ class Packer {
       const i64 i = *member, low = at + rules_.distance[i], high = low + rules_.size[i];
       for (i64 row = 0; row < rules_.reserved.size; ++row)
         if (rules_.reserved[row][0] < high && low < rules_.reserved[row][1]) return false;
+      for (i64 row = 0; rules_.barred.size > 0 && row < rules_.barred_first[i + 1]; ++row)
+        if (row >= rules_.barred_first[i] && rules_.barred[row][0] <= low && low < rules_.barred[row][1]) return false;
       for (i64 k = 0; k < placed; ++k) {
         const i64 j = wanted_->order[k], other = wanted_->offsets[k];
         if (other == kAbsent || other >= high || low >= other + rules_.size[j]) continue;

@@ -39,6 +39,8 @@ class PackRules(NamedTuple):
     border_first: I64  # (n + 1,): bytes of a bank that must be left where it begins, because of others of its body
     border: I64
     reserved: Rows  # (r, 2): disjoint ascending address ranges
+    barred_first: I64  # (n + 1,): disjoint ascending ranges that its offset is not in
+    barred: Rows
     capacity: int
     bank: int
     bank_shift: int

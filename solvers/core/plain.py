@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memplan.planner.bounds.witness import Bound, Witness
-from memplan.planner.instance.columns import blank
-from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
+from memplan.planner.instance.columns import Axis, blank
+from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.problem import Problem
@@ -98,12 +97,6 @@ class Limits(NamedTuple):
     nodes: int = 0
     seed: int = 0
     seconds: float = 0.0
-
-
-def compiled(problem: Problem) -> Instance:
-    """Compile a problem, in one call of the core where it is small and plain."""
-    start = start_of(problem, Limits(first=0)) if suits(problem) else None
-    return compile_problem(problem) if start is None else start.instance
 
 
 def suits(problem: Problem) -> bool:
@@ -210,7 +203,7 @@ def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> 
 @lru_cache(maxsize=64)
 def _blanks(n: int) -> dict[str, Any]:
     """Return the columns by which `n` plain buffers require nothing, or whose values follow from their number."""
-    made = {*_MADE, "unplaceable", "first"}
+    made = {*_MADE, *ON[Axis.WHOLE], "first"}
     found = {name: frozen(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
     found |= {"first": frozen(np.arange(n + 1)), "source": frozen(np.arange(n))}
     return found | {"allowed": frozen(np.ones((1, n), dtype=np.bool_))}

@@ -26,7 +26,9 @@ struct Sections {
   Array<u32> neighbour;
   Array<i64> link_first;       // (n + 1,): the conflicts by name among them
   Array<i64> link;
-  Array<i64> obstacle_first;   // (n + 1,): disjoint ascending ranges that a buffer must keep clear of
+  Array<i64> link_clearance;       // what these, and neighbours, keep free; of no size where nothing does
+  Array<i64> neighbour_clearance;
+  Array<i64> obstacle_first;   // (n + 1,): disjoint ascending ranges that a buffer's offset is not in
   Array<Range> obstacle;
   Array<u32> member_first;     // (k + 1,)
   Array<u32> member;

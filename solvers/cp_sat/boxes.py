@@ -95,6 +95,17 @@ def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) 
             model.add(box.start + shift == page * number + inside).only_enforce_if(box.is_here)
 
 
+def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
+    """Let each start be in none of the ranges that are barred to it."""
+    for i, homes in enumerate(boxes) if "intervals" in instance.features else ():
+        for q, box in homes.items():
+            # Imported here: few instances bar ranges.
+            from ortools.sat.python.cp_model import Domain
+
+            barred = Domain.from_intervals([[low, high - 1] for low, high in instance.barred_to(i, q)])
+            model.add_linear_expression_in_domain(box.start, barred.complement()).only_enforce_if(box.is_here)
+
+
 @dataclass(eq=False)
 class Banks:
     """The banks that buffers touch: in pool `q` the numbers first <= bank < past, where it has banks at all."""

@@ -85,7 +85,7 @@ class CpSatEngine:
         parameters = solver.parameters
         parameters.random_seed = (self.search.seed + self.runs) % 2**31
         parameters.max_deterministic_time = min(work, self.work_left)
-        if not self.search.deterministic:
+        if not (self.search.deterministic or self.search.counts_processor):
             parameters.max_time_in_seconds = min(_PATIENCE * work, self.search.remaining_s)
         is_wide = question.is_minimised and not self.search.deterministic
         parameters.num_workers = threads_of_one() if is_wide else 1

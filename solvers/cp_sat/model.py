@@ -13,6 +13,7 @@ from memplan.solvers.cp_sat.boxes import (
     Banks,
     address_boxes,
     addresses_are_aligned,
+    barred_offsets_are_left_out,
     colocated_buffers_live_in_one_pool,
     each_buffer_lives_in_one_pool,
     no_page_is_crossed,
@@ -88,6 +89,7 @@ def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, e
     addresses_are_aligned(model, instance, boxes)
     rigid_groups_keep_their_distances(model, instance, boxes)
     no_page_is_crossed(model, instance, boxes)
+    barred_offsets_are_left_out(model, instance, boxes)
     shares = partners_may_share_an_offset(model, instance, boxes)
     live_buffers_do_not_overlap(model, instance, boxes, shares, ends)
     named_pairs_keep_apart(model, instance, boxes)

@@ -21,6 +21,7 @@ from memplan.solvers.core.library import Handle
 from memplan.solvers.core.plain import BegunSearch
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.exact import MAX_LIFETIMES
+from memplan.solvers.formulation.pair_rules import clear_lists
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from memplan.solvers.processes.threads import threads_of_one
@@ -39,7 +40,7 @@ _WAIT_S = 0.001
 def solve(instance: Instance, search: Search) -> None:
     """Search until the peak is proved, the search is over, or the work limit is reached.
 
-    Honours everything but several pools, costs, rigid groups, and what lies on or keeps clear of others. After a short
+    Honours everything but several pools, costs, rigid groups, pages, banks, and what lies on others. After a short
     time alone, one search thread a processor works, each with its own seed, weights and nogoods. In a deterministic
     search there is one search thread, and nodes are counted. Kernels count in int64, and list the pairs of lifetimes
     that meet: an instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone. What was
@@ -90,6 +91,8 @@ class Parts:
 def one_pool(instance: Instance) -> exact.OnePool:
     """Return an instance of one pool as the core reads it."""
     step, lowest, highest = instance.alignment[0], instance.lowest[0], instance.highest[0]
+    pair_first, pair, clearance = clear_lists(instance)
+    barred_first, barred = instance.barred_in(0)
     return exact.OnePool(
         n=len(instance),
         unit=instance.unit,
@@ -112,9 +115,12 @@ def one_pool(instance: Instance) -> exact.OnePool:
         start=instance.start,
         end=instance.end,
         time=instance.live_set_time,
-        pair_first=instance.conflict_first,
-        pair=instance.conflict,
+        pair_first=pair_first,
+        pair=pair,
+        clearance=clearance,
         reserved=instance.pools[0].reserved,
+        barred_first=barred_first,
+        barred=barred,
     )
 
 

@@ -51,6 +51,7 @@ class _FewBuffers:
         self.size: list[int] = instance.size.tolist()
         names = ("lowest", "alignment", "highest", "page", "page_shift")
         self.places = np.stack([getattr(instance, name) for name in names], axis=2).tolist()
+        self.barred = [[instance.barred_to(i, q) for i in range(len(instance))] for q in range(len(instance.pools))]
         self.reserved = [pool.reserved.tolist() for pool in instance.pools]
         self.rules = [self._rules_of(q) for q in range(len(instance.pools))]
         self.packings: dict[tuple[int, tuple[int, ...]], Packing | None] = {}
@@ -169,6 +170,7 @@ class _FewBuffers:
             least = max((high for low, high in self.reserved[q] if low < at + size and at < high), default=at)
             if page and (at + shift) % page + size > page:
                 least = max(least, at + page - (at + shift) % page)
+            least = max([least, *(high for low, high in self.barred[q][i] if low <= at < high)])
             if least == at or at > highest:
                 return at if at <= highest else None
         self.is_open = True

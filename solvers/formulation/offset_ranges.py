@@ -55,7 +55,9 @@ def horizon(instance: Instance, q: int) -> int:
     for i, anchor in zip(mine.tolist(), anchors, strict=True):
         period[anchor] = lcm(period[anchor], int(instance.alignment[q, i]), int(instance.page[q, i]) or 1)
         waste[anchor] = max(waste[anchor], int(free[i]))
-    base: int = max([0, *instance.pools[q].reserved[:, 1].tolist(), *instance.lowest[q, mine].tolist()])
+    _, barred = instance.barred_in(q)
+    fixed = (instance.pools[q].reserved, barred, instance.lowest[q, mine])
+    base = max(int(rows.max(initial=0)) for rows in fixed)
     # Every group stacked on all that is fixed, each with the most that its alignment, pages and banks may waste.
     return base + sum(reach[anchor] + waste[anchor] + period[anchor] - 1 for anchor in waste)
 

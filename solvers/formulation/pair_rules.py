@@ -74,6 +74,21 @@ def kept_clear(instance: Instance) -> dict[Pair, int]:
     return dict.fromkeys(pairs_of(instance.conflict_first, instance.conflict), 0) | dict(clearances)
 
 
+def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
+    """Return (first, other, clearance), symmetric ascending lists of what keeps clear of each buffer, by any rule.
+
+    There is no clearance at all where all that is named are conflicts.
+    """
+    if len(instance.clear_pairs) == 0:
+        return instance.conflict_first, instance.conflict, instance.clearance
+    pairs = kept_clear(instance)
+    rows = np.array([(i, j, min(free, _FAR)) for (i, j), free in pairs.items()], dtype=np.int64)
+    both = np.concatenate((rows, rows[:, [1, 0, 2]]))
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    first = np.searchsorted(both[:, 0], np.arange(len(instance) + 1))
+    return first, np.ascontiguousarray(both[:, 1]), np.ascontiguousarray(both[:, 2])
+
+
 def pairs_of(first: I64, other: I64) -> list[Pair]:
     """Return the pairs (i, j), i < j, of symmetric lists, list after list."""
     rows = zip(_listing(first).tolist(), other.tolist(), strict=True)

@@ -14,6 +14,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.core import plain
 from memplan.solvers.core.exact import ALONE_NODES, seed_of
+from memplan.solvers.core.plain import PlainStart as PlainStart
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.search.incumbent import Search
 

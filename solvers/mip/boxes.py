@@ -127,6 +127,11 @@ class Boxes:
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)
 
+    def barred(self, q: int, b: int) -> list[tuple[int, int]]:
+        """Return the ranges of offsets that a buffer may not have in a pool, of those in its span."""
+        low, high = self.all[b].span[q]
+        return [(start, end) for start, end in self.instance.barred_to(b, q) if start <= high and end > low]
+
     @cached_property
     def live_sets(self) -> list[list[int]]:
         """The maximal live sets, as ascending buffers."""

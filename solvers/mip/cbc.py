@@ -1,17 +1,16 @@
 """The integer program, solved by CBC, the program that PuLP brings along.
 
 `import pulp` loads highspy, which cannot share a process with OR-Tools: this runs in a child process, and imports it
-when called. CBC is a process below that; both are killed together. It is given the program as an MPS file, and is
-interrupted where it misses its limit: between long steps it does not look at its clock, but then writes what it has.
+when called. CBC is a process below that; both are killed together. It is given the program as an MPS file, and a limit
+before its time is over: it looks at its clock between long steps only, and writes what it has when it ends.
 """
 
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf, isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,9 +20,12 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.mip.draft import F64, IntegerProgram
 from memplan.solvers.mip.mps import MpsColumn, Number, Sense, mps_lines
-from memplan.solvers.mip.stages import RESERVE_S, EngineRun, Outcome, pursue
+from memplan.solvers.mip.stages import EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
+_EARLY_S = 0.8
+"""The time, or a quarter of its limit, by which CBC is to end before its limit: it is late by as much."""
+_LOOK_EVERY_S = 0.01
 _INFEASIBLE = re.compile(r"says infeasible or unbounded|proven infeasible")
 """The words of CBC where nothing fits; no column of the program is unbounded."""
 _BOUND = re.compile(r"(?:^Lower bound:\s+|\(best possible )([-+.\de]+)", re.MULTILINE)
@@ -31,10 +33,11 @@ _BOUND = re.compile(r"(?:^Lower bound:\s+|\(best possible )([-+.\de]+)", re.MULT
 
 def solve(instance: Instance, search: Search) -> None:
     """Offer plans, bounds and claims of CBC, which reports them when it stops."""
-    pursue(instance, search, "cbc", _solve_program)
+    pursue(instance, search, "cbc", solve_program)
 
 
-def _solve_program(run: EngineRun) -> Outcome:
+def solve_program(run: EngineRun) -> Outcome:
+    """Let CBC solve a program, and return its answer."""
     import pulp
 
     began = time.monotonic()
@@ -44,7 +47,8 @@ def _solve_program(run: EngineRun) -> Outcome:
         if run.start is not None:
             (folder / "start.txt").write_text("\n".join(_started(run.program, run.start)) + "\n")
         limit_s = None if run.effort.seconds is None else max(0.05, run.effort.seconds - (time.monotonic() - began))
-        log, is_late = _run([pulp.PULP_CBC_CMD().path, *_arguments(run, limit_s)], folder, limit_s)
+        command = [pulp.PULP_CBC_CMD().path, *_arguments(run, limit_s)]
+        log, is_late = _run(command, folder, run.is_late)
         for line in log.splitlines():
             run.log(f"cbc: {line}")
         solution = folder / "solution.txt"
@@ -55,7 +59,8 @@ def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     effort = run.effort
     seed = str(1 + effort.seed % 10**6)
     # By itself CBC counts processor time, which on a busy machine is later than the deadline.
-    limits = ["-timeMode", "elapsed"] + ([] if limit_s is None else ["-sec", str(limit_s)])
+    limits = ["-timeMode", "cpu" if effort.counts_processor else "elapsed"]
+    limits += [] if limit_s is None else ["-sec", str(limit_s - min(_EARLY_S, limit_s / 4))]
     limits += [] if effort.nodes is None else ["-maxNodes", str(effort.nodes)]
     # The relative gap would stop it above the least unit.
     limits += ["-allowableGap", str(effort.gap), "-ratioGap", "0", "-randomSeed", seed, "-randomCbcSeed", seed]
@@ -63,29 +68,23 @@ def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     return ["model.mps", *start, *limits, "-branch", "-printingOptions", "all", "-solution", "solution.txt"]
 
 
-def _run(command: list[str], folder: Path, limit_s: float | None) -> tuple[str, bool]:
-    """Run CBC in a folder; return its log, and if its time was over: it is interrupted then, or killed."""
-    is_late = False
+def _run(command: list[str], folder: Path, is_over: Callable[[], bool]) -> tuple[str, bool]:
+    """Run CBC in a folder until it ends or is killed; return its log, and if its time was over."""
     with (
         (folder / "cbc.log").open("w") as log,
         subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
     ):
-        began = time.monotonic()
-        try:
-            process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            is_late = True
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(RESERVE_S / 2)
-            except subprocess.TimeoutExpired:
+        is_late = False
+        while process.poll() is None:
+            if is_late := is_over():
                 process.kill()
-        else:
-            # Where its time is over while it prepares the program, CBC 2.10 crashes.
-            is_late = limit_s is not None and time.monotonic() - began >= 0.9 * limit_s
-            if process.returncode and not is_late:
-                raise RuntimeError(f"CBC ended with status {process.returncode}")
-    return (folder / "cbc.log").read_text(), is_late
+            time.sleep(_LOOK_EVERY_S)
+    text = (folder / "cbc.log").read_text()
+    is_late |= "Stopped on time" in text or "Exiting on maximum time" in text
+    # Where its time is over while it prepares the program, CBC 2.10 crashes.
+    if process.returncode and not is_late:
+        raise RuntimeError(f"CBC ended with status {process.returncode}")
+    return text, is_late
 
 
 def _mps(program: IntegerProgram) -> Iterator[str]:

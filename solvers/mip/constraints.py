@@ -63,6 +63,20 @@ def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
         program.row_of(("page_end", b), [*start, *past], at_most=0)
 
 
+def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
+    """Let a buffer lie below or above each range that is barred to it in its pool."""
+    for b, box in enumerate(boxes.all[: boxes.n]) if "intervals" in boxes.instance.features else ():
+        offset = Term(program.at["offset", b])
+        for q in box.span:
+            here = program.lies_in(q, b)
+            for k, (low, high) in enumerate(boxes.barred(q, b)):
+                above = Term(program.column(("above", k, q, b), 0, 1, is_whole=True))
+                program.row_if(above, high - box.lowest, ("above", k, q, b), [(offset, 1)], high)
+                slack = box.highest - low + 1
+                sides = [(offset, 1), (above, -slack), (here, slack)]
+                program.row_of(("beneath", k, q, b), sides, at_most=low - 1 + slack)
+
+
 def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
     """Of two partners in a pool with banks, let the lower one's last bank end where the other's first begins."""
     for a, b in sorted(boxes.bank_partners):
@@ -132,6 +146,7 @@ CONSTRAINTS = (
     a_rigid_group_keeps_its_distances,
     partners_that_share_start_together,
     no_page_is_crossed,
+    barred_offsets_are_left_out,
     bank_partners_touch_no_common_bank,
 )
 """The kinds whose rows every program has; prices of pairs are part of the cost."""

@@ -18,16 +18,19 @@ from memplan.solvers.search.incumbent import Search
 
 def solve(instance: Instance, search: Search) -> None:
     """Offer plans, bounds and claims of HiGHS; plans as soon as it finds them."""
-    pursue(instance, search, "highs", _solve_program)
+    pursue(instance, search, "highs", solve_program)
 
 
-def _solve_program(run: EngineRun) -> Outcome:
+def solve_program(run: EngineRun) -> Outcome:
+    """Let HiGHS solve a program, and return its answer."""
     import highspy
 
     highs = highspy.Highs()
     _set_options(highs, run.effort)
     highs.cbLogging.subscribe(lambda event: run.log(f"highs: {event.message.rstrip()}"))
     highs.cbMipImprovingSolution.subscribe(lambda event: run.take(np.array(event.data_out.mip_solution)))
+    for interrupted in (highs.cbMipInterrupt, highs.cbSimplexInterrupt):
+        interrupted.subscribe(lambda event: event.interrupt(run.is_late()))
     _pass_model(highs, highspy, run.program)
     if run.start is not None:
         highs.setSolution(len(run.start), np.arange(len(run.start), dtype=np.int32), run.start)
@@ -54,7 +57,7 @@ def _set_options(highs: Any, effort: EngineEffort) -> None:
     highs.setOptionValue("mip_abs_gap", effort.gap)
     # After a restart HiGHS 1.15 was seen to call a start optimal that is not; without, proofs take about as long.
     highs.setOptionValue("mip_allow_restart", False)
-    if effort.seconds is not None:
+    if effort.seconds is not None and not effort.counts_processor:
         highs.setOptionValue("time_limit", effort.seconds)
     if effort.nodes is not None:
         highs.setOptionValue("mip_max_nodes", effort.nodes)

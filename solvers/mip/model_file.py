@@ -5,27 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from math import inf
 from textwrap import wrap
 
-from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.instance import I64_MAX, PLAIN, Instance
+from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
-from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.heuristics import greedy, local_search
+from memplan.solvers.formulation.equal_use import EqualPools
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, Key, LinearRow
+from memplan.solvers.mip.model_question import minimisation_of
 from memplan.solvers.mip.mps import MpsColumn, Sense, mps_lines
-from memplan.solvers.mip.program import MipQuestion, draft
-from memplan.solvers.mip.stages import MAX_ROWS, count_rows, sensible_limits
-from memplan.solvers.search.incumbent import Search
+from memplan.solvers.mip.program import draft
+from memplan.solvers.mip.stages import MAX_ROWS, count_rows
 
 _WIDTH = 100
-_PLAN_WORK = 50_000
-"""The work of the plan whose peak limits the big-M: some 50 ms."""
 
 
 def write_model(problem: Problem, suffix: str) -> bytes:
@@ -36,40 +31,16 @@ def write_model(problem: Problem, suffix: str) -> bytes:
     """
     if suffix not in (".lp", ".mps"):
         raise OptionError(f"suffix: must be .lp or .mps, got {shown(suffix)}")
+    problem = EqualPools(problem).as_one if problem.equal_use else problem
     instance = compile_problem(problem)
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
-    boxes, question = _question(instance)
+    boxes, question = minimisation_of(instance)
     text = _Text(draft(boxes, question), ModelNames(problem, boxes, COLUMN_WORDS), ModelNames(problem, boxes, {}))
     head = _head(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
     return ("\n".join(lines) + "\n").encode("ascii")
-
-
-def _question(instance: Instance) -> tuple[Boxes, MipQuestion]:
-    """Minimise the first entry of the score: the last pool's peak, or the cost."""
-    limits = sensible_limits(instance, None)
-    floors = [0] * len(limits)
-    if instance.objective == "cost":
-        question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.of(instance).most))
-        return Boxes(instance, question.limit), question
-    last = len(limits) - 1
-    # The lower the limit, the smaller the big-M of each pair, and the easier the program.
-    limits[last] = min(limits[last], _peak_of_a_plan(instance))
-    floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
-    question = MipQuestion(tuple(limits), tuple(floors), ("peak", last))
-    return Boxes(instance, question.limit), question
-
-
-def _peak_of_a_plan(instance: Instance) -> int:
-    """Return the last pool's peak in a plan that is soon made; I64_MAX where none is."""
-    search = Search(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
-    greedy.solve(instance, search)
-    if instance.features <= frozenset(PLAIN) - {"pools", "cost"}:
-        branch_and_bound.solve(instance, search)
-    local_search.solve(instance, search)
-    return I64_MAX if search.best is None else int(search.best.score[0])
 
 
 def _head(problem: Problem, instance: Instance) -> list[str]:
@@ -201,6 +172,8 @@ WORDS = {
     "paged": ("qb", "pages are counted in the pool that the buffer chooses"),
     "page_start": ("b", "a buffer starts inside a page"),
     "page_end": ("b", "a buffer ends inside the page that it starts in"),
+    "above": ("nqb", "a buffer that is above a range that is barred to it starts at its end or above"),
+    "beneath": ("nqb", "a buffer that is not above a range that is barred to it starts below it"),
     "bank": ("qb", "the first bank that a buffer touches"),
     "past": ("qb", "the bank after the last one that a buffer touches"),
     "parted": ("qbb", "where two are parted, the banks of the lower one end before those of the upper one begin"),

@@ -24,13 +24,13 @@ MAX_CROWD_ENTRIES = 100_000
 class MipQuestion:
     """A question to an engine: no end in pool `q` above limit[q], and its peak not below floor[q], as is proved.
 
-    `minimise` is the key of the column to make as small as possible. `cost` holds the least and the most that the plan
-    may cost, in steps, where that matters.
+    `minimise` is the key of the column to make as small as possible; None where any plan will do. `cost` holds the
+    least and the most that the plan may cost, in steps, where that matters.
     """
 
     limit: tuple[int, ...]
     floor: tuple[int, ...]
-    minimise: Key
+    minimise: Key | None
     cost: tuple[int, int] | None = None
 
 
@@ -55,7 +55,7 @@ def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     if question.cost is not None:
         two_that_meet_pay_their_price(program, boxes)
         _the_cost_is_that_of_the_chosen_pools(program, boxes, *question.cost)
-    program.objective = program.at[question.minimise]
+    program.objective = None if question.minimise is None else program.at[question.minimise]
     return program
 
 

@@ -1,8 +1,9 @@
 """Questions to a MILP engine, and their order.
 
-The score's entries are settled one after another. Each is minimised from the best plan so far, which limits all big-M,
-with the bound as its lower limit. What an engine returns falls in exact integers; moved onto the grid of offsets, it is
-taken where it keeps to the program.
+The score's entries are settled one after another. For half of the time an engine looks for any plan at the bound, which
+leaves offsets least room, and higher where that is refused; then the entry is minimised from the best plan so far,
+which limits all big-M. What an engine returns falls in exact integers; moved onto the grid of offsets, it
+is taken where it keeps to the program.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ def _rows_of_ties(instance: Instance) -> int:
     tied = int((instance.anchor != np.arange(len(instance))).sum())
     moving = int((instance.colocation != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
     paged = int((instance.page > 0).any(axis=0).sum())
+    barred = 2 * sum(len(instance.barred_in(q)[1]) for q in range(p))
     parted = n_shares * (4 + 2 * p) + n_partners * (1 + 7 * p) + n_partners * 3 + n_priced * (2 + 7 * p)
-    return tied + moving + paged * (2 + p) + parted
+    return tied + moving + paged * (2 + p) + parted + barred
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
@@ -87,12 +89,16 @@ _GAP = 0.9
 
 @dataclass(frozen=True)
 class EngineEffort:
-    """The limits of an engine's run: a clock or a number of nodes, and a `gap` that is close enough."""
+    """The limits of an engine's run: a clock or a number of nodes, and a `gap` that is close enough.
+
+    `seconds` are those of the processor where `counts_processor` is set.
+    """
 
     seconds: float | None
     nodes: int | None
     gap: float
     seed: int
+    counts_processor: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ class EngineRun:
     """A program to solve from a start (values of its columns, or None), and what hears of it meanwhile.
 
     The engine gives what it finds to `take`, at any time, as values of the columns; and the lines of its log to `log`.
+    It ends soon after `is_late()`.
     """
 
     program: IntegerProgram
@@ -115,6 +122,7 @@ class EngineRun:
     effort: EngineEffort
     take: Callable[[F64], None]
     log: Callable[[str], None]
+    is_late: Callable[[], bool]
 
 
 MipEngine = Callable[[EngineRun], Outcome]
@@ -130,6 +138,14 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
     goals.pursue(_Pursuit(instance, search, name, engine, goals).least)
 
 
+@dataclass(frozen=True)
+class _Run:
+    """A run of an engine: for any plan or the best, until a time of the search's clock."""
+
+    is_decision: bool
+    ends: float
+
+
 @dataclass(frozen=True, eq=False)
 class _Pursuit:
     """The goals of an instance, each minimised by an engine while those before it keep what is proved."""
@@ -142,15 +158,34 @@ class _Pursuit:
 
     def least(self, goal: int) -> int | None:
         """Return the least value of a goal, once it is reached and, as the engine says, proved; else None."""
-        floor, most = self.goals.known_floor(), self.goals.reached(goal)
-        if most is None or most > floor:
+        floor = self._decide(goal, self.goals.known_floor())
+        most = self.goals.reached(goal)
+        if (most is None or most > floor) and not self.search.is_over:
             floor = self._minimise(goal, floor, most)
         reached = self.goals.reached(goal)
         return reached if reached is not None and reached <= floor else None
 
+    def _decide(self, goal: int, floor: int) -> int:
+        """Look for any plan at the floor, then higher where there is none, in half of the time; return the floor."""
+        # Where work is counted, each program's root takes most of it: there is enough for one.
+        if goal == COST or self.search.deterministic:
+            return floor
+        limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + self._left_s / 2)
+        while not self.search.is_over and self.search.clock() < run.ends:
+            most = self.goals.reached(goal)
+            highest = self._limits(goal, None)[goal] if most is None else most - 1
+            limit = min(limit, highest)
+            if limit < floor or self._solve_for(goal, floor, limit, run).status != "infeasible":
+                return floor
+            floor = limit + 1
+            self.search.offer_bound(self.goals.score(floor), self.name)
+            limit, step = limit + step, 2 * step
+        return floor
+
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""
-        said = self._solve_for(goal, floor, most)
+        run = _Run(is_decision=False, ends=self.search.clock() + self._left_s)
+        said = self._solve_for(goal, floor, most, run)
         if said.status == "open" and not self.search.deterministic:
             self.search.run_out_of_time()
         if said.status == "infeasible":
@@ -162,26 +197,34 @@ class _Pursuit:
             self.search.offer_bound(self.goals.score(floor), self.name)
         return floor
 
-    def _solve_for(self, goal: int, floor: int, most: int | None) -> Outcome:
-        """Let the engine look for the least entry between `floor` and `most`; its bound is a whole one."""
+    @property
+    def _left_s(self) -> float:
+        return max(0.05, self.search.remaining_s - RESERVE_S)
+
+    def _solve_for(self, goal: int, floor: int, most: int | None, run: _Run) -> Outcome:
+        """Let the engine look for an entry between `floor` and `most`, the least or any; its bound is a whole one."""
         boxes = Boxes(self.instance, self._limits(goal, most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")
-        program = self._program(boxes, goal, floor, most)
+        program = self._program(boxes, goal, floor, most, is_decision=run.is_decision)
         if (program.lower > program.upper).any():
             return Outcome("infeasible")
-        effort = self._effort(program)
+        effort = self._effort(program, run)
         if effort.nodes is not None and effort.nodes < 1:
             return Outcome("open")
-        start = None if most is None else start_of(program, boxes, self.search.best)
-        said = self.engine(EngineRun(program, start, effort, partial(self._take, boxes, program), self.search.log))
+        start = None if most is None or run.is_decision else start_of(program, boxes, self.search.best)
+        take, is_late = partial(self._take, boxes, program), partial(self._is_late, run.ends)
+        said = self.engine(EngineRun(program, start, effort, take, self.search.log, is_late))
         return Outcome(said.status, _whole(said.bound, program.value_of_one))
 
-    def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None) -> IntegerProgram:
+    def _is_late(self, ends: float) -> bool:
+        return self.search.is_over or (not self.search.deterministic and self.search.clock() >= ends)
+
+    def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, *, is_decision: bool) -> IntegerProgram:
         floors = [0] * len(boxes.limit)
         if goal != COST:
             floors[goal] = floor
-        key: Key = ("cost",) if goal == COST else ("peak", goal)
+        key: Key | None = None if is_decision else ("cost",) if goal == COST else ("peak", goal)
         question = MipQuestion(boxes.limit, tuple(floors), key, self._cost_range(goal, floor, most))
         cost_scale = _scale(question.cost[1]) if question.cost else 1
         return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
@@ -218,14 +261,14 @@ class _Pursuit:
             return floor, self.goals.costs.most if most is None else most
         return 0, self.goals.proved[0]
 
-    def _effort(self, program: IntegerProgram) -> EngineEffort:
+    def _effort(self, program: IntegerProgram, run: _Run) -> EngineEffort:
         """Return what is left: by the clock, or in nodes where no clock may decide."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
             of_an_entry = self.search.work_limit / (len(program.index) + 1)
             return EngineEffort(None, int((of_an_entry - ROOT_WORK) / NODE_WORK), gap, self.search.seed)
-        seconds = max(0.05, self.search.remaining_s - RESERVE_S)
-        return EngineEffort(seconds, None, gap, self.search.seed)
+        seconds = max(0.05, run.ends - self.search.clock())
+        return EngineEffort(seconds, None, gap, self.search.seed, self.search.counts_processor)
 
 
 def _home(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:

@@ -83,6 +83,8 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
         case ("page", int(q), int(b)):
             shift, page = int(boxes.instance.page_shift[q, b]), int(boxes.instance.page[q, b])
             return float((offset[b] + shift) // page) if pool[b] == q else 0.0
+        case ("above", int(k), int(q), int(b)):
+            return float(pool[b] == q and offset[b] >= boxes.barred(q, b)[k][1])
         case ("bank", int(q), int(b)):
             return float(_banks(boxes, offset, q, b)[0]) if pool[b] == q else 0.0
         case ("past", int(q), int(b)):

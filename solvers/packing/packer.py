@@ -53,6 +53,7 @@ class Packer:
         border_first, border = bodies.borders()
         pairs = PairRules.of(instance, q)
         width, is_flat = blocks(instance)
+        barred_first, barred = instance.barred_in(q)
         return PackRules(
             distance=bodies.distance,
             size=instance.size,
@@ -73,6 +74,8 @@ class Packer:
             border_first=border_first,
             border=border,
             reserved=pool.reserved,
+            barred_first=barred_first,
+            barred=barred,
             capacity=pool.capacity,
             bank=pool.bank,
             bank_shift=pool.bank_shift,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.planner.instance.instance import I64_MAX, Instance
+from memplan.planner.instance.legal_offsets import Ranges, merged
 from memplan.planner.model.buffer_table import ABSENT, I64, column, frozen
 from memplan.solvers.formulation.pair_rules import PairRules
 
@@ -31,7 +32,7 @@ class Body:
     """Buffers at fixed distances from each other, and the offsets that they may have in one pool.
 
     Buffer members[k] lies at the body's offset + distances[k]; the offset is lowest + j * step, j >= 0, and at most
-    `highest`.
+    `highest`, outside of the `barred` ranges.
     """
 
     members: tuple[int, ...]
@@ -40,11 +41,15 @@ class Body:
     step: int
     highest: int
     pages: tuple[Page, ...] = ()
+    barred: Ranges = ()
 
     def next(self, at: int) -> int | None:
         """Return the least offset, not below `at`, that it may have; None if there is none, or it is far to seek."""
         at = self.lowest if at <= self.lowest else at + (self.lowest - at) % self.step
         for _ in range(_TRIES):
+            for low, high in self.barred:
+                if low <= at < high:
+                    at = high + (self.lowest - high) % self.step
             broken = next(
                 (page for page in self.pages if (at + page.shift) % page.length + page.size > page.length), None
             )
@@ -172,7 +177,13 @@ class Bodies:
                 ),
                 *self._bank_borders(members),
             ),
+            barred=self._barred(members, distances),
         )
+
+    def _barred(self, members: list[int], distances: list[int]) -> Ranges:
+        """Return what is barred to a body, as it is to one of its members."""
+        rows = [(x, self.instance.barred_to(i, self.q)) for i, x in zip(members, distances, strict=True)]
+        return merged((low - x, high - x) for x, ranges in rows for low, high in ranges)
 
     def _bank_borders(self, members: list[int]) -> Iterator[Page]:
         """Yield what keeps apart, by banks, those of a body that must touch no common one."""

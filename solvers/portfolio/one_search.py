@@ -37,13 +37,17 @@ _VERIFY_CONFLICT_S = 1e-6
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
-class Solve:
-    """One solve, which may pause between the quick orders and longer work; time goes on meanwhile.
+class OneSearch:
+    """One search, which may pause between the quick orders and longer work; time goes on meanwhile.
 
     The profile of the options does not count. `start` and `is_quick` are those of `solve`, `instance` is the problem,
-    compiled, where that was done already, and `planner` makes the plan in place of the solver that the options name.
-    Raises OptionError for a wrong option or a solver that cannot do what the problem requires.
+    compiled, where that was done already, or what the core made of it in the same call, and `planner` makes the plan in
+    place of the solver that the options name. Raises OptionError for a wrong option or a solver that cannot do what the
+    problem requires.
     """
+
+    verifies = True
+    """False for a caller who verifies what it answers: then a result is not verified before."""
 
     def __init__(
         self,
@@ -53,7 +57,7 @@ class Solve:
         *,
         start: Plan | None = None,
         is_quick: bool = False,
-        instance: Instance | None = None,
+        instance: Instance | greedy.PlainStart | None = None,
         planner: ReferencePlanner | None = None,
     ) -> None:
         self._problem, self._options, self._control, self._start = problem, options, control, start
@@ -67,7 +71,10 @@ class Solve:
         # Work that is counted is for the stages.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
-        if self._planner is None and options.solver in ("auto", "greedy"):
+        begun, instance = (instance, instance.instance) if isinstance(instance, greedy.PlainStart) else (None, instance)
+        if is_quick and begun is not None and self._planner is None and options.solver == "auto":
+            self._plain = begun
+        elif self._planner is None and options.solver in ("auto", "greedy"):
             seed = None if is_short or problem.objective == "fit" else options.seed
             self._plain = greedy.plain_start(problem, instance, ends, is_all=options.solver == "greedy", seed=seed)
         if instance is None:
@@ -161,7 +168,7 @@ class Solve:
         rejected: list[str] = []
         for assignment in sorted(self._search.offers.values(), key=lambda offer: offer.score):
             plan = planned(self._problem, self._instance, assignment, self._search.proof)
-            violations = verify(self._problem, plan)
+            violations = verify(self._problem, plan) if self.verifies else ()
             if not violations:
                 # Behind a rejected one, the reason why the search stopped may be that which was wrong.
                 reason = None if rejected else self._search.stop_reason

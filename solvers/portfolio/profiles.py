@@ -18,7 +18,7 @@ from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import Problem, Profile, with_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
 from memplan.solvers.search.control import Control, Deadline, silent
@@ -69,7 +69,7 @@ def solve_profile(
         steered = replace(control, deadline=deadline.within(max(0.0, step.share * deadline.left_s)))
         try:
             try:
-                search = Solve(step.problem, step.options, steered, start=step.start, is_quick=is_quick)
+                search = OneSearch(step.problem, step.options, steered, start=step.start, is_quick=is_quick)
                 watch(search.so_far)
                 found = search.finish()
             except OptionError as error:
@@ -98,12 +98,16 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     if problem.objective == PEAK_THEN_COST:
         return (yield from _least_cost_at_peak(problem, half, start))
     least = with_profile(problem, "size")
-    is_last = profile == "size" or options.accept == "fit" or not _has_choice(problem)
+    is_last = profile == "size" or not _has_costs(problem)
+    is_whole = is_last or options.accept == "fit"
     # Nothing but the last pool counts in the first of two searches.
-    wanted = options if is_last else half.model_copy(update={"accept": options.accept or 0.0})
-    first = yield ProfileSearch(least, wanted, start, 1.0 if is_last else 0.5)
+    wanted = options if is_whole else half.model_copy(update={"accept": options.accept or 0.0})
+    first = yield ProfileSearch(least, wanted, start, 1.0 if is_whole else 0.5)
     if is_last or first.plan.status == "infeasible":
         return _of_one_search(problem, profile, first)
+    if is_whole:
+        reason = "accepted" if first.stop_reason == "proved" else first.stop_reason
+        return replace(so_far(problem, profile, first), stop_reason=reason)
     plan = first.plan
     second = yield ProfileSearch(
         _ending_at(problem, plan.pools[-1].used) if plan.placements else with_profile(problem, "balanced"),
@@ -242,12 +246,12 @@ def _least_cost_at_peak(problem: Problem, options: SolveOptions, start: Plan | N
     return SolveResult(plan.model_copy(update=named), stop_reason=ended, has_failures=has_failures)
 
 
-def _has_choice(problem: Problem) -> bool:
-    """Return True if there may be a buffer that may lie in more than one pool."""
+def _has_costs(problem: Problem) -> bool:
+    """Return True if plans may cost more or less: pairs pay, or a buffer may lie in more than one pool."""
     table = problem.buffers
-    return bool(table.rules["forbid_pools"]) or any(
-        len(table.pool_choices[choice]) != 1 for choice in set(table.pool_choice.tolist())
-    )
+    return bool(
+        problem.reuse or table.rules["forbid_pools"] or any(use.weight is not None for use in problem.bank)
+    ) or any(len(table.pool_choices[choice]) != 1 for choice in set(table.pool_choice.tolist()))
 
 
 def _ending_at(problem: Problem, end: int | None) -> Problem:
@@ -266,7 +270,7 @@ def _of_one_search(problem: Problem, profile: Profile, found: SolveResult) -> So
 def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
     """Return what one search of a profile has found as a plan of the profile's problem, without bounds and costs."""
     if not found.plan.placements:
-        return found
+        return _of_one_search(problem, profile, found)
     pools = tuple(
         PoolUse.model_construct(name=pool.name, used=row.used, lower_bound=None, size=pool.size)
         for pool, row in zip(problem.pools, found.plan.pools, strict=True)
@@ -285,7 +289,7 @@ def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) 
     """Return the result of `balanced`: the bound of the last pool from the first search, costs from the second."""
     plan = second.plan
     if not plan.placements:
-        return _of_one_search(problem, "balanced", first)
+        return replace(so_far(problem, "balanced", first), stop_reason=second.stop_reason)
     ended = None if first.stop_reason in ("proved", "accepted") else first.stop_reason
     least = first.plan.pools[-1].lower_bound
     is_least = plan.pools[-1].used == least

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import imported, is_installed, require
+from memplan.planner.extensions import extensions
 from memplan.planner.instance.instance import FEW, PLAIN, Instance
 from memplan.planner.systems import reference_planners
 from memplan.solvers.search.incumbent import Search
@@ -19,7 +20,9 @@ Solver = Callable[[Instance, Search], None]
 
 EVERYTHING = frozenset(PLAIN)
 """The features of a solver whose row names no others."""
-PACKED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together", "clearances"})
+SEARCHED = frozenset({"clearances", "intervals"})
+"""The constraint kinds that the exact search honours."""
+PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together"}
 """The constraint kinds that packers honour, and the models of engines state: their answers go through packers."""
 
 
@@ -66,7 +69,7 @@ def _engine(name: str, summary: str, module: str, package: str, at_most: int) ->
     return SolverRow(name, summary, where, can, (package,), is_isolated=True, proves=True, at_most=at_most)
 
 
-SOLVERS = (
+_OWN = (
     SolverRow(
         "greedy",
         "orders x first and best fit, until one meets the bound",
@@ -113,7 +116,7 @@ SOLVERS = (
         "exact",
         "branches on sections, learns from failures; one memory",
         "memplan.solvers.exact.branch_and_bound:solve",
-        can=EVERYTHING - {"pools", "cost"},
+        can=(EVERYTHING | SEARCHED) - {"pools", "cost"},
         is_trusted=True,
         proves=True,
         at_most=4_000,
@@ -122,7 +125,7 @@ SOLVERS = (
         "core",
         "the exact search on what is hard, the rest packed around it; one memory",
         "memplan.solvers.exact.peak_cores:solve",
-        can=EVERYTHING - {"pools", "cost"},
+        can=(EVERYTHING | SEARCHED) - {"pools", "cost"},
         is_trusted=True,
         proves=True,
         at_least=500,
@@ -163,7 +166,9 @@ SOLVERS = (
     _engine("cbc", "the integer program, solved by CBC through PuLP", "mip.cbc", "pulp", 400),
 )
 
-BY_NAME = {row.name: row for row in SOLVERS}
+SOLVERS: tuple[SolverRow, ...] = (*_OWN, *(replace(row, is_trusted=False) for row in extensions("solvers").values()))
+"""All solvers; those that others add are never trusted, and run where they are named."""
+BY_NAME: dict[str, SolverRow] = {row.name: row for row in SOLVERS}
 _OTHER_WORDS = {
     "cbc": "milp mip ilp pulp coin-or cbc",
     "highs": "highspy cplex gurobi scip glpk",

@@ -5,82 +5,85 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.errors.did_you_mean import unknown_here
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
-from memplan.solvers.portfolio.one_search import Solve
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, ProfileChoice, SolveOptions, profile_choice
+from memplan.solvers.portfolio.one_search import OneSearch
+from memplan.solvers.portfolio.options import SolveOptions, profile_choice
 from memplan.solvers.reference.table import PREFIX
 from memplan.solvers.search.control import Control, Deadline
-from memplan.solvers.search.result import SolveResult
 
 
 def solve(
     problem: Problem,
+    options: SolveOptions = SolveOptions(),
     *,
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-    solver: str = "auto",
-    accept: str | float | None = None,
-    deterministic: bool = False,
-    seed: int = 0,
-    profile: ProfileChoice | None = None,
     start: Plan | None = None,
     is_quick: bool = False,
     control: Control = Control(),
+    **named: Any,
 ) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
-    Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
-    times that, or 30 s. The options are those of SolveOptions. `solver` may be `module:function`, too, a planner of
-    the caller's own, which runs in a child process (`memplan.solvers.reference.own`). `start` is a known plan: where it
-    is valid for the problem, the answer is no worse; of another one, pools and the order of offsets are kept. A quick
-    solve runs the first solver of each stage and no engines; what it leaves undone stops with "time_limit".
+    Returns within the time limit plus half a second; a deterministic search, which counts work instead, within ten
+    times that, or 30 s. Options that are `named` win over `options`. `solver` may be `module:function`, too, a planner
+    of the caller's own, which runs in a child process (`memplan.solvers.reference.own`). `start` is a known plan: where
+    it is valid for the problem, the answer is no worse; of another one, pools and the order of offsets are kept. A
+    quick solve runs the first solver of each stage and no engines; what it leaves undone stops with "time_limit".
     Raises OptionError for a wrong option or a solver that cannot do what the problem requires.
     """
-    options = SolveOptions.model_construct(
-        time_limit_s=time_limit_s,
-        solver=solver,
-        accept=accept,
-        seed=seed,
-        deterministic=deterministic,
-        profile=None if profile is None else profile_choice(profile),
-    )
+    fields = SolveOptions.model_fields
+    if unknown := named.keys() - fields.keys():
+        raise OptionError(f"solve: {min(unknown)} {unknown_here(min(unknown), fields)}")
+    options = SolveOptions.model_construct(**{name: getattr(options, name) for name in fields} | named)
+    if named.get("profile") is not None:
+        options = options.model_copy(update={"profile": profile_choice(options.profile)})
     if not isinstance(problem, Problem):
         raise OptionError(f"problem: must be a Problem, as read_problem and Problem(...) make it, got {shown(problem)}")
     options.check()
-    if not control.has_deadline and not deterministic:
-        control = replace(control, deadline=Deadline.after(time_limit_s))
-    findings: dict[str, Any] = {"findings": lint(problem)}
-    if ":" in solver and not solver.startswith(PREFIX):
-        # Imported here: few callers have a planner of their own.
+    if not control.has_deadline and not options.deterministic:
+        control = replace(control, deadline=Deadline.after(options.time_limit_s))
+    if problem.equal_use:
+        return _of_equal_pools(problem, options, control, start, is_quick)
+    is_own = ":" in options.solver and not options.solver.startswith(PREFIX)
+    is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict) and problem.objective != PEAK_THEN_COST
+    profile = None if is_one or is_own else options.profile_of(problem)
+    if profile is not None:
+        # Imported here, and below: few problems have several pools.
+        from memplan.solvers.portfolio.profiles import solve_profile
+
+        result = solve_profile(problem, options, control, profile, start, is_quick)
+    elif is_own:
+        # Few callers have a planner of their own.
         from memplan.solvers.reference.own import own_planner
 
-        if deterministic:
+        if options.deterministic:
             raise OptionError("deterministic: must not be given with a planner of your own, which may do as it likes")
-        result = Solve(problem, options, control, planner=own_planner(solver, time_limit_s)).finish()
+        planner = own_planner(options.solver, options.time_limit_s)
+        result = OneSearch(problem, options, control, planner=planner).finish()
     else:
-        result = solve_request(problem, options, control, start, is_quick)
-    answer = result.answer(deterministic)
-    if deterministic:
-        findings["options"] = options.recorded()
-    return with_problem(answer.model_copy(update=findings), problem)
+        result = OneSearch(problem, options, control, start=start, is_quick=is_quick).finish()
+    update: dict[str, Any] = {"findings": lint(problem)}
+    if options.deterministic:
+        update["options"] = options.recorded()
+    return with_problem(result.answer(options.deterministic).model_copy(update=update), problem)
 
 
-def solve_request(
-    problem: Problem,
-    options: SolveOptions,
-    control: Control = Control(),
-    start: Plan | None = None,
-    is_quick: bool = False,
-) -> SolveResult:
-    """Solve as the options and the control say, within half a second of the deadline; raises OptionError."""
-    is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict) and problem.objective != PEAK_THEN_COST
-    profile = None if is_one else options.profile_of(problem)
-    if profile is None:
-        return Solve(problem, options, control, start=start, is_quick=is_quick).finish()
-    # Imported here: few problems have several pools.
-    from memplan.solvers.portfolio.profiles import solve_profile
+def _of_equal_pools(
+    problem: Problem, options: SolveOptions, control: Control, start: Plan | None, is_quick: bool
+) -> Plan:
+    # Imported here: few problems have pools of equal use.
+    from memplan.planner.verify.verifier import verify
+    from memplan.solvers.formulation.equal_use import EqualPools
 
-    return solve_profile(problem, options, control, profile, start, is_quick)
+    if options.profile is not None:
+        raise OptionError(f"profile: must not be given where pools have equal use, got {shown(options.profile)}")
+    pools = EqualPools(problem)
+    one = solve(pools.as_one, options, start=pools.start(start), is_quick=is_quick, control=control)
+    plan = pools.plan(one).model_copy(update={"findings": lint(problem)})
+    if violations := verify(problem, plan):
+        raise InvalidPlanError(f"a plan of pools of equal use did not pass the verifier: {violations[0].message}")
+    return with_problem(plan, problem)

@@ -35,9 +35,6 @@ _PRICES_FIRST = replace(registry.BY_NAME["prices"], where="memplan.solvers.price
 """The quick part of the search for prices, which then is the only one but for engines."""
 _MANY_PRICES = 600
 """Of more pairs with a price than this, bounds are searched for beside plans."""
-_FIRST_PLAN = registry.SolverRow("first-plan", "", "memplan.solvers.portfolio.stages:first_plan")
-FIRST_PLAN_WORK, _FIRST_PLAN_SHARE = 50_000, 0.5
-"""The work of the other solvers before an engine that is named, some 50 ms, and the most of the time for each."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER = 0.2, 4e-5
 """The time that an exact search has the machine to itself; others beside it would only hold the interpreter's lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
@@ -49,15 +46,14 @@ class SolverFaultWarning(RuntimeWarning):
 
 
 def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
-    """Return the stages for `solver`; engines start from a plan of the others. Raises OptionError."""
+    """Return the stages for `solver`: one that is named runs by itself, from greedy's plan. Raises OptionError."""
     if solver != "auto":
         row, first = registry.find(solver), registry.find("greedy")
         if missing := instance.features - row.can:
             raise OptionError(f"solver: {solver} cannot do {', '.join(sorted(missing))}")
         if solver == "greedy":
             return [[first]]
-        start = [[_FIRST_PLAN]] if row.is_isolated else []
-        return [[first] if instance.features <= first.can else [], *start, [row]]
+        return [[first] if instance.features <= first.can else [], [row]]
     prices = registry.BY_NAME["prices"]
     if len(instance.priced) and _suits(prices, instance) and _is_of_pieces(instance):
         engines = [registry.BY_NAME[name] for name in PORTFOLIO[-1]]
@@ -83,20 +79,6 @@ def _is_of_pieces(instance: Instance) -> bool:
     from memplan.solvers.prices.pieces import suits
 
     return suits(instance)
-
-
-def first_plan(instance: Instance, search: Search) -> None:
-    """Offer the best plan that solvers without an engine make at first; proofs are left to the one that is named."""
-    named = [registry.BY_NAME[name] for stage in PORTFOLIO[1:] for name in stage]
-    rows = [row for row in named if _suits(row, instance) and not row.is_isolated]
-    for row in rows:
-        share = 1.0 if search.deterministic else _FIRST_PLAN_SHARE
-        inner = search.child(instance, share, FIRST_PLAN_WORK // len(rows))
-        if search.best is not None:
-            inner.offer(search.best.pool, search.best.offset, search.best.by)
-        run(instance, inner, [[row]])
-        if inner.best is not None:
-            search.offer(inner.best.pool, inner.best.offset, inner.best.by)
 
 
 def _suits(row: SolverRow, instance: Instance) -> bool:

@@ -19,6 +19,8 @@ from memplan.solvers.search.incumbent import Search
 
 NAME = "price-bounds"
 _ROUNDS = 10_000
+_WORK_PER_PAIR = 25
+"""The work of a round, in units of Search.work_limit, for each pair of a piece."""
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -31,7 +33,9 @@ def solve(instance: Instance, search: Search) -> None:
         if len(piece.pairs) <= MOST_PAIRS:
             continue
         best = 0
-        for found in cut_bounds(piece, search.seed, search.flag, _ROUNDS, _HighsProgram()):
+        counted = max(1, search.work_limit // (_WORK_PER_PAIR * len(piece.pairs)))
+        rounds = counted if search.deterministic else _ROUNDS
+        for found in cut_bounds(piece, search.seed, search.flag, rounds, _HighsProgram()):
             best = found.bound
             search.offer_bound((costs.of_steps(proved + best), *search.bound[1:]), NAME)
             if search.is_over:

@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from math import ceil
+from pathlib import Path
 
+_CGROUP = Path("/sys/fs/cgroup")
 SETTING = "MEMPLAN_THREADS"
+
+
+def processors(cgroup: Path = _CGROUP) -> int:
+    """Return how many processors this process may use: the least of its affinity and the quota of its container.
+
+    A quota of cgroup v2 is in `cpu.max`, that of v1 in `cpu/cpu.cfs_quota_us`; a part of a processor counts as one.
+    """
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        with suppress(OSError, ValueError):  # there is none, or it is `max`
+            quota, period = map(int, " ".join((cgroup / name).read_text() for name in names).split())
+            if quota > 0 and period > 0:
+                count = min(count, ceil(quota / period))
+    return count
 
 
 def most_threads() -> int | None:
@@ -29,4 +47,4 @@ def solvers_beside(count: int) -> int:
 def threads_of_one() -> int:
     """Return the threads of one solver that takes several: with a limit, what those beside it leave."""
     most = most_threads()
-    return os.cpu_count() or 1 if most is None else most - max(1, most // 2) + 1
+    return processors() if most is None else most - max(1, most // 2) + 1

@@ -38,6 +38,7 @@ class Search:
     say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
     a while, of each solver, for the case that the verifier rejects a better one. `children` end with it. `known` is the
     bound of live sets, where that was counted already, and `begun` an exact search that goes on, see core/plain.py.
+    `deadline` is a time of the `clock`.
     """
 
     instance: Instance
@@ -56,6 +57,7 @@ class Search:
     lines: list[str] = field(default_factory=list)
     is_out_of_time: bool = False
     begun: Any = None
+    clock: Callable[[], float] = time.monotonic
     known: InitVar[Bound | None] = None
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
@@ -80,14 +82,19 @@ class Search:
     @property
     def is_over(self) -> bool:
         """True once the search must stop: proved, accepted, out of time or cancelled."""
-        if self.stop_reason is None and time.monotonic() >= self.deadline:
+        if self.stop_reason is None and self.clock() >= self.deadline:
             self.stop("time_limit")
         return self.stop_reason is not None
 
     @property
     def remaining_s(self) -> float:
         """Seconds until the deadline, never negative."""
-        return max(0.0, self.deadline - time.monotonic())
+        return max(0.0, self.deadline - self.clock())
+
+    @property
+    def counts_processor(self) -> bool:
+        """True if the clock is not that of the wall, which an engine's own clock would be ahead of."""
+        return self.clock is not time.monotonic
 
     def stop(self, reason: StopReason) -> None:
         """End the search; the first reason counts."""
@@ -105,7 +112,8 @@ class Search:
         """
         inner = Search(
             instance,
-            deadline=time.monotonic() + share * self.remaining_s,
+            deadline=self.clock() + share * self.remaining_s,
+            clock=self.clock,
             seed=self.seed,
             deterministic=self.deterministic or work_limit is not None,
             work_limit=max(1, int(share * self.work_limit)) if work_limit is None else work_limit,
@@ -136,7 +144,7 @@ class Search:
                 self.claims[by] = max(bound, self.claims.get(by) or bound)
                 agreed = sorted(claim for claim in self.claims.values() if claim is not None)[:-1]
                 if agreed:
-                    self._raise_bound(agreed[-1], " and ".join(sorted(self.claims)))
+                    self._raise_bound(agreed[-1], by)
 
     def claim_infeasible(self, by: str) -> None:
         """Take a claim that nothing fits, and believe it where the class says."""
@@ -173,7 +181,9 @@ class Search:
     def _raise_bound(self, bound: Score, by: str) -> None:
         if bound > self.proof.score:
             kind: ProofKind = "search" if by in self.trusted else "engines"
-            self.proof = replace(self.proof, score=bound, witness=Witness(kind, by=by))
+            # A solver that is believed may only have confirmed what an engine claimed.
+            provers = {name for name, claim in self.claims.items() if claim is not None and claim >= bound} | {by}
+            self.proof = replace(self.proof, score=bound, witness=Witness(kind, by=" and ".join(sorted(provers))))
             self._review(by)
 
     def _review(self, by: str) -> None:

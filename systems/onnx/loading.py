@@ -71,11 +71,12 @@ def parsed(data: bytes) -> ModelProto:
 
     try:
         model = onnx.load_model_from_string(data)
-    except (DecodeError, RecursionError) as error:
-        kind = "text" if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in data[:99]) else shown(str(error))
+    except (DecodeError, RecursionError):
+        is_text = all(32 <= byte < 127 or byte in b"\t\r\n" for byte in data[:99])
+        kind = "text" if is_text else f"{len(data):,} bytes that do not parse: are they cut short?"
         raise FormatError(f"model: must be an ONNX model, as onnx.save writes it, got {kind}") from None
     if not model.HasField("graph") or not model.ir_version:
-        raise FormatError("model: must be an ONNX model with a graph, got no graph")
+        raise FormatError("model: must be an ONNX model with a graph, got no graph: is it of another kind, as Core ML?")
     _refuse_broken_texts(model)
     _refuse_too_many(model)
     return model

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.api.cli.commands import COMMANDS, LOCALS
+from memplan.api.cli.commands import COMMANDS
 from memplan.api.cli.main import main
 from memplan.api.flag_names import spelled
 from memplan.api.settings import Settings
@@ -132,5 +132,16 @@ def test_a_wrong_option_of_python_is_refused_in_a_sentence(name: str, option: di
 
 
 def test_what_only_the_command_has_belongs_to_a_capability() -> None:
-    assert set(LOCALS) <= set(CAPABILITIES)
-    assert not set(COMMANDS) & set(LOCALS)
+    assert not set(COMMANDS) & set(CAPABILITIES)
+
+
+@pytest.mark.parametrize("name", ["schedule", "cascade", "order", "sweep", "compare", "liveness", "explain"])
+def test_a_question_notes_a_first_answer_before_it_has_its_last_one(name: str) -> None:
+    capability, noted = CAPABILITIES[name], list[Any]()
+    body = dict(capability.example)
+    body = body if body.keys() & {each.name for each in capability.inputs} else {capability.inputs[0].name: body}
+    options = read_body_options(capability, body, {})
+    answer = capability.answered(read_question(capability, body), options, Control(note=noted.append))
+    assert noted
+    assert type(noted[0]) is type(answer)
+    assert capability.write(noted[0])

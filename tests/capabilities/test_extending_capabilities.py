@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -148,7 +149,7 @@ def changed(path: Path, before: str, after: str) -> None:
 
 
 def test_the_guides_list_few_files() -> None:
-    assert files_of("How to add a capability") == {"capabilities/NAME.py", "capabilities/__init__.py"}
+    assert files_of("How to add a capability") == {"capabilities/NAME/NAME.py", "capabilities/__init__.py"}
     assert files_of("How to add an option for reading models") == {
         "systems/model_options.py",
         "systems/NAME/reader.py",
@@ -157,10 +158,19 @@ def test_the_guides_list_few_files() -> None:
 
 def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
-    (tmp_path / "capabilities/count.py").write_text(COUNT)
-    changed(tmp_path / "capabilities/__init__.py", "MODULES = {\n", 'MODULES = {\n    "count": "count",\n')
+    (tmp_path / "capabilities/count").mkdir()
+    (tmp_path / "capabilities/count/__init__.py").write_text('"""The question `count`."""\n')
+    (tmp_path / "capabilities/count/count.py").write_text(COUNT)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    changed(
+        tmp_path / "capabilities/__init__.py",
+        "QUESTIONS: Mapping[str, Row] = {\n",
+        'QUESTIONS: Mapping[str, Row] = {\n    "count": Row("count.count"),\n',
+    )
     done = run_beside(tmp_path, CALLS, str(tmp_path))
     assert done.stdout == "answered\n", done.stderr
+    layers = run_beside(tmp_path, "from importlinter.cli import lint_imports_command as run; run(['--no-cache'])")
+    assert " 0 broken." in layers.stdout, layers.stdout + layers.stderr
 
 
 def test_a_toy_option_for_models_is_taken_on_every_entrance(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -11,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from memplan.capabilities import QUESTIONS
 from memplan.planner.systems import SYSTEMS
-from tests.support.house_copies import ROOT, copy_packages
+from tests.support.house_copies import PACKAGES, ROOT, copy_packages
 
 pytestmark = pytest.mark.slow
 
-QUESTIONS = sorted(path.parent.name for path in (ROOT / "capabilities").glob("*/__init__.py"))
 FOLDERS = (*(f"capabilities/{name}" for name in QUESTIONS), *(f"systems/{name}" for name in SYSTEMS))
 STAY = {"capabilities/plan", "capabilities/verify"}
 """The questions that the rest is tried with; `verify` stands on `plan`, and neither on any other."""
@@ -40,12 +41,13 @@ def served(folder, root):
     from memplan.api.cli.main import main
     from memplan.api.http.app import create_app
     from memplan.api.settings import Settings
-    from memplan.capabilities import MODULES
+    from memplan.capabilities import QUESTIONS
     from memplan.capabilities.registry import CAPABILITIES
 
     assert Path(memplan.__file__).is_relative_to(folder)
-    assert all(CAPABILITIES[name].name == name for name in MODULES)
+    assert all(CAPABILITIES[name].name == name for name in QUESTIONS)
     assert all(getattr(memplan, name) for name in dir(memplan))
+    assert main(["-h"]) == 0
     model, plan = str(root / "examples" / "mobilenet_v2.csv"), str(folder / "plan.json")
     assert main(["plan", model, "-q", "-o", plan]) == 0
     assert main(["verify", model, plan]) == 0
@@ -56,7 +58,7 @@ def served(folder, root):
         assert (found["status"], found["peak"]) == ("optimal", 8)
         assert client.post("/v1/verify", json={"problem": problem, "plan": found}).json()["valid"]
         paths = client.get("/openapi.json").json()["paths"]
-        assert {f"/v1/{name}" for name in MODULES} <= paths.keys()
+        assert {f"/v1/{name}" for name in QUESTIONS} <= paths.keys()
 
 
 for line in sys.stdin:
@@ -105,6 +107,20 @@ def imports_of(folder: str) -> Iterator[str]:
                     yield found
 
 
+def without_questions(folder: Path, names: set[str]) -> None:
+    """Remove the rows of some questions from a copy of the packages, and what each row names of the command."""
+    file = folder / "capabilities/__init__.py"
+    lines = file.read_text().splitlines(keepends=True)
+    table = next(each for each in ast.parse("".join(lines)).body if isinstance(each, ast.AnnAssign))
+    assert isinstance(table.value, ast.Dict)
+    for key, value in zip(table.value.keys, table.value.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value in names:
+            lines[key.lineno - 1 : value.end_lineno] = [""] * ((value.end_lineno or 0) - key.lineno + 1)
+            if (command := QUESTIONS[str(key.value)].command) is not None:
+                (folder / f"api/cli/local/{command}.py").unlink()
+    file.write_text("".join(lines))
+
+
 def without_rows(file: Path, beginnings: set[str]) -> None:
     """Remove the rows of a table of modules that name one of some folders."""
     lines = file.read_text().splitlines(keepends=True)
@@ -121,7 +137,7 @@ def test_the_rest_plans_verifies_and_serves_without_a_folder(
     for each in gone:
         shutil.rmtree(tmp_path / each)
     names = [each.split("/") for each in gone]
-    without_rows(tmp_path / "capabilities/__init__.py", {name for kind, name in names if kind == "capabilities"})
+    without_questions(tmp_path, {name for kind, name in names if kind == "capabilities"})
     without_rows(
         tmp_path / "planner/systems.py", {f"memplan.systems.{name}" for kind, name in names if kind == "systems"}
     )
@@ -131,3 +147,19 @@ def test_the_rest_plans_verifies_and_serves_without_a_folder(
     assert houses.stdout.readline() == "done\n"
     said = (tmp_path / "said.txt").read_text()
     assert said.endswith("served\n"), said
+
+
+@pytest.mark.parametrize("name", ["sweep", "certify", "liveness", "compare"])
+def test_nothing_names_a_question_but_its_folder_and_what_its_row_names(name: str) -> None:
+    row, named = QUESTIONS[name], re.compile(rf"(capabilities|local)[./]{name}\b")
+    own = {f"capabilities/{name}", f"api/cli/local/{row.command}.py", "memplan/__init__.pyi"}  # which is made of rows
+    others = {
+        f"{path.relative_to(ROOT)}"
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py*")
+        if path.suffix in (".py", ".pyi") and not any(f"{path.relative_to(ROOT)}".startswith(each) for each in own)
+        if named.search(path.read_text())
+    }
+    # A plan has a certificate beside it where `certify` is there.
+    assert others == ({"api/cli/local/plan.py"} if name == "certify" else set())
+    assert (ROOT / "docs" / row.document).is_file()

@@ -15,6 +15,7 @@ import pytest
 from memplan.planner.errors.extras import PACKAGES
 from memplan.solvers.core.build import folders, library_of
 from memplan.solvers.core.library import Library
+from tests.support.house_copies import copy_packages, run_beside
 
 pytestmark = pytest.mark.slow
 
@@ -120,6 +121,20 @@ def test_a_core_that_was_not_built_is_told_with_what_builds_it(tmp_path: Path) -
     library_of(tmp_path).write_bytes(b"no library")
     with pytest.raises(ImportError, match="the compiled core cannot be loaded: "):
         _ = Library(tmp_path).loaded
+
+
+def test_a_checkout_that_was_not_built_is_no_fault_of_memplan(tmp_path: Path) -> None:
+    copy_packages(tmp_path)
+    shutil.rmtree(tmp_path / "solvers/core/built")
+    shutil.copy(ROOT / "examples/mobilenet_v2.csv", tmp_path)
+    done = run_beside(
+        tmp_path, "from memplan.api.cli.main import main; raise SystemExit(main(['plan', 'mobilenet_v2.csv']))"
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "the compiled core was not built; build it anew: python -m memplan.solvers.core.build\n"
+    )
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_doctor_tells_which_code_runs_and_what_installs_the_rest() -> None:

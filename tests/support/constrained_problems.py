@@ -56,9 +56,19 @@ def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: i
 
 
 def constrained_instance(seed: int, n: int, features: frozenset[str], capacity: int | None = None) -> Instance:
-    """Return such a problem compiled; "clearances", which no field asks for, are columns of the instance alone."""
+    """Return such a problem compiled; "clearances" and "intervals", which no field asks for, are columns alone."""
     instance = compile_problem(constrained_problem(seed, n, features, capacity))
+    instance = with_intervals(instance, seed) if "intervals" in features else instance
     return with_clearances(instance, seed) if "clearances" in features else instance
+
+
+def with_intervals(instance: Instance, seed: int) -> Instance:
+    """Return the instance with ranges that are barred to the offsets of some buffers that are not pinned."""
+    rng = np.random.default_rng(seed)
+    lows = rng.integers(0, 9, (3, 2))
+    ranges = [np.array([[a, a + 1 + b % 4], [a + 6, a + 7 + b]]) for a, b in lows.tolist()]
+    drawn = rng.integers(-1, 3, (len(instance.pools), len(instance)))
+    return replace(instance, barred=np.where(instance.pin < 0, drawn, -1), barred_ranges=tuple(ranges))
 
 
 def with_clearances(instance: Instance, seed: int) -> Instance:
@@ -140,6 +150,7 @@ def _broken_alone(instance: Instance, q: int, i: int, at: int) -> list[str]:
         "bounds": 0 <= at <= memory.capacity - size,
         "alignment": at >= instance.lowest[q, i] and (at - instance.lowest[q, i]) % instance.alignment[q, i] == 0,
         "pin": instance.pin[i] in (-1, at),
+        "intervals": not any(low <= at < high for low, high in instance.barred_to(i, q)),
         "page": page == 0 or (at + shift) % page + size <= page,
         "reserved": all(high <= at or at + size <= low for low, high in memory.reserved.tolist()),
     }

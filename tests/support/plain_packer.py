@@ -93,7 +93,7 @@ class _Floor:
 
     def _blocked(self, body: Body) -> list[tuple[int, int]]:
         """Return the offsets that a body cannot have, as half-open ranges, some of them empty."""
-        found: list[tuple[int, int]] = []
+        found = list(body.barred)
         for i, distance in zip(body.members, body.distances, strict=True):
             asks, share, reach = self.packer.masks.asks[i], self.packer.share[i], self.packer.size[i] - 1
             for low, high, shows, j in self.rows:

@@ -23,7 +23,7 @@ from memplan.api.workers.plan_search import PlanSearch
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
@@ -72,7 +72,7 @@ class EagerWorkers:
     """Workers that solve at once, in this process."""
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
-        return solve_request(asked.problem, asked.options, Control(asked.deadline), asked.start)
+        return OneSearch(asked.problem, asked.options, Control(asked.deadline), start=asked.start).finish()
 
 
 class AloneService:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 from memplan.api.store.job import WorkAnswer
@@ -15,6 +16,11 @@ from memplan.planner.errors import OptionError
 def left(control: TaskControl) -> float:
     """Answer with the seconds that are left."""
     return control.deadline.left_s
+
+
+def niceness(_control: TaskControl) -> int:
+    """Answer with that of the child."""
+    return os.nice(0)
 
 
 def for_ever(_control: TaskControl) -> None:
@@ -67,13 +73,15 @@ def dying(_control: TaskControl, status: int) -> None:
 def forked(control: TaskControl, kind: str) -> WorkAnswer:
     """Read a file that does something to its reader, in a fork."""
 
-    def work() -> WorkAnswer:
+    def work(note: Callable[[WorkAnswer], None]) -> WorkAnswer:
         if kind == "ends":
             os._exit(3)
         if kind == "writes":
             with open("/tmp/never", "w") as file:  # noqa: PTH123
                 file.write("x")
-        if kind == "waits":
+        if kind == "notes":
+            note(WorkAnswer(b"noted", "noted"))
+        if kind in ("notes", "waits"):
             time.sleep(60)
         return WorkAnswer(b"read", "read")
 

@@ -1,4 +1,4 @@
-"""Files beside a plan: its certificate, its picture, and its page, which may be opened in a browser."""
+"""Files beside a plan: its picture, and its page, which may be opened in a browser."""
 
 from __future__ import annotations
 
@@ -9,26 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.from_capability import Invocation
-from memplan.api.cli.running import graceful_interrupts, run_in_thread
-from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of, write
+from memplan.api.cli.streams import PAGE, suffix_of, write
 from memplan.planner.model.plan import Plan
-
-
-def certified_plan(call: Invocation, answer: Plan) -> Plan:
-    """Write the certificate of a plan, and return the plan with what it says of that."""
-    (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
-    # Imported here: few plans are to be proved.
-    from memplan.capabilities.certify.certify import certified
-
-    with graceful_interrupts() as cancelled:
-        limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
-        problem = call.question["problem"]
-        plan, found = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
-    if found.text:
-        write(path, found.text.encode())
-    else:
-        call.said.append(f"no certificate: {found.reason}")
-    return plan
 
 
 def plan_picture(call: Invocation, answer: Any, _path: str) -> bytes:

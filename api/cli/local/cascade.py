@@ -8,7 +8,7 @@ from typing import Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.order import load_writing, model_if_gained, refuse_no_model, title_of
+from memplan.api.cli.local.order import load_writing, model_if_gained, refuse_no_model
 from memplan.api.cli.streams import FOLDER, PAGE, write
 from memplan.planner.systems import systems
 
@@ -41,7 +41,7 @@ def _page(call: Invocation, answer: Any, _path: str) -> bytes:
     # Imported here, and below: few cascades are looked at.
     from memplan.api.reports.page.studies import cascade_page
 
-    return cascade_page(title_of(call, answer.name), answer)
+    return cascade_page(call.title(answer.name), answer)
 
 
 def _picture(_call: Invocation, answer: Any, _path: str) -> bytes:

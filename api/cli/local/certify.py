@@ -1,4 +1,4 @@
-"""The files of `memplan certify`: the text that `checkers/check.py` reads, or what VeriPB does."""
+"""The files of `memplan certify`, and the certificate beside a plan: what `checkers/check.py` or VeriPB reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.streams import refuse_unwritable, write
+from memplan.api.cli.running import graceful_interrupts, run_in_thread
+from memplan.api.cli.streams import CERTIFICATE, refuse_unwritable, suffix_of, write
+from memplan.planner.model.plan import Plan
 
 _OUTPUT = "Write the certificate here, if there is one; FILE.opb, of one pool, is what VeriPB checks, beside FILE.pbp."
 _VERIPB = (".opb", ".pbp")
@@ -37,6 +39,23 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     for path, text in zip(targets, texts, strict=False):
         write(path, text.encode())
     return ()
+
+
+def certified_plan(call: Invocation, answer: Plan) -> Plan:
+    """Write the certificate of a plan, and return the plan with what it says of that."""
+    (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
+    # Imported here: few plans are to be proved.
+    from memplan.capabilities.certify.certify import certified
+
+    with graceful_interrupts() as cancelled:
+        limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
+        problem = call.question["problem"]
+        plan, found = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
+    if found.text:
+        write(path, found.text.encode())
+    else:
+        call.said.append(f"no certificate: {found.reason}")
+    return plan
 
 
 LOCAL = CommandExtras(

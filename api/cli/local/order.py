@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.flags import flag
@@ -47,11 +46,6 @@ def refuse_no_model(call: Invocation) -> None:
         refuse_other_format(call.reader, path)
 
 
-def title_of(call: Invocation, name: str | None) -> str:
-    """Return the title of a page: the graph's own name, or that of its file."""
-    return name or Path(next(iter(call.files.values())) or "").name
-
-
 def _certificate(call: Invocation, answer: Any, _path: str) -> bytes | None:
     found = answer.certificate
     if found is not None and found.text is None:
@@ -70,7 +64,7 @@ def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
     # Imported here: few orders are looked at.
     from memplan.api.reports.page.studies import order_page, recompute_page
 
-    title = title_of(call, answer.name)
+    title = call.title(answer.name)
     if answer.recomputed is not None:
         return recompute_page(title, answer)
     return order_page(title, answer) if _has_plan(call, answer, path) else None

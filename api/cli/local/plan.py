@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.flags import BROWSER, TABLE, argument, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.beside_plan import certified_plan, open_page, plan_page, plan_picture
+from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
 from memplan.api.cli.local.several_files import read_several, run_each
 from memplan.api.cli.streams import (
     CERTIFICATE,
@@ -24,9 +24,10 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
+from memplan.capabilities import QUESTIONS
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.capabilities.plan.plan import CAPABILITY
-from memplan.capabilities.plan.planning import is_own_planner
+from memplan.capabilities.plan.reason import is_own_planner
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
@@ -103,6 +104,9 @@ def _show(call: Invocation, answer: Any) -> bool:
         problem = problem_in_heaps(problem, answer)
         call.question = {**call.question, "problem": problem}
     if call.has_output(CERTIFICATE):
+        # Imported here: without the question `certify`, no file is a certificate.
+        from memplan.api.cli.local.certify import certified_plan
+
         answer = certified_plan(call, answer)
         call.prepared = answer
     plans = [path for path in call.outputs if suffix_of(path) not in (PAGE, PICTURE, CERTIFICATE, "/")]
@@ -134,7 +138,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
         return ()
     if call.opens:
         open_page(call, answer)
-    if answer.status != "infeasible" or call.flags["quiet"]:
+    if answer.status != "infeasible" or call.flags["quiet"] or "cascade" not in QUESTIONS:
         return ()
     # Imported here: most problems fit.
     from memplan.capabilities.cascade.hint import LIMIT_S, cascade_hint
@@ -157,7 +161,8 @@ LOCAL: CommandExtras = CommandExtras(
     ),
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
-    beside={PAGE: _page, PICTURE: plan_picture, CERTIFICATE: lambda *_: None, FOLDER: _parts},
+    beside={PAGE: _page, PICTURE: plan_picture, FOLDER: _parts}
+    | ({CERTIFICATE: lambda *_: None} if "certify" in QUESTIONS else {}),
     runs=lambda line: run_each(line, LOCAL),
     reads=_reads,
     begin=_begin,

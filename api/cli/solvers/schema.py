@@ -21,7 +21,7 @@ from memplan.planner import __version__
 _MODELS = tuple(each.wire for each in (PROBLEM, PLAN, OPERATIONS, GRAPH))
 
 
-class _Quiet(GenerateJsonSchema):
+class QuietJsonSchema(GenerateJsonSchema):
     """Leaves out defaults that are no JSON, such as a plan's empty table, without a warning."""
 
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
@@ -38,7 +38,7 @@ def schema(
     The corpus has a file for each capability, with the body of a request and the answer to it. Exit status: 0 it is
     written, 2 wrong input.
     """
-    _, found = models_json_schema([(model, "validation") for model in _MODELS], schema_generator=_Quiet)
+    _, found = models_json_schema([(model, "validation") for model in _MODELS], schema_generator=QuietJsonSchema)
     dialect = "https://json-schema.org/draft/2020-12/schema"
     write(output, to_json({"$schema": dialect, "title": "memplan", "version": __version__, **found}, indent=1) + b"\n")
     for capability in CAPABILITIES.values() if corpus is not None else ():

@@ -137,7 +137,7 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
         plan_format = format_accepted(request) if is_plan else "json"
         head = head_of(media, wanted.query)
         if is_plan and plan_format == "json":
-            digest = request.state.digest = sha256(head.encode() + body).digest()
+            digest = request.state.digest = sha256(b"%d %b%b" % (len(head), head.encode(), body)).digest()
             if (known := service.written.find(digest)) is not None:
                 service.metrics.looked_up("hit")
                 response = plan_response(known.content(arrived), known.status, plan_format)

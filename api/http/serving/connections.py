@@ -1,4 +1,4 @@
-"""What uvicorn's connections lack: an end for those that do not send the head of a request."""
+"""What uvicorn's connections lack: an end for those that do not send the head of a request, and a limit for heads."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import resource
 from typing import Any
 
 from uvicorn import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 _OTHER_DESCRIPTORS, _LEAST_CONNECTIONS = 128, 16
 """The descriptors for files, workers and the database, and the connections that there are in any case."""
-HEAD_S = 15.0
-"""Half of the time that the head of a request may take at most."""
+HEAD_S, _HEAD_BYTES = 15.0, 2**16
+"""Half of the time that the head of a request may take at most, and its bytes, to which those read at once are added.
+"""
 
 
 def most_connections() -> int:
@@ -22,43 +23,67 @@ def most_connections() -> int:
     return 2**31 if most == resource.RLIM_INFINITY else max(_LEAST_CONNECTIONS, most - _OTHER_DESCRIPTORS, most // 2)
 
 
-def protocol(
-    config: Config,
-    server_state: ServerState,
-    app_state: dict[str, Any],
-    _loop: asyncio.AbstractEventLoop | None = None,
-) -> H11Protocol:
-    """Make uvicorn's protocol of a connection, which is closed where a head takes longer than twice the time for it."""
-    made = H11Protocol(config, server_state, app_state, _loop)
-    made.loop.call_soon(_look_first, made, HEAD_S)
-    return made
+class Connection(HttpToolsProtocol):
+    """A connection that is closed where a head takes longer than twice the time for it, or is too large."""
 
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._is_in_head = self._is_read = False
+        self._unread = 0
+        """The bytes since the last head, or part of a body."""
+        self.loop.call_soon(self._look_first, HEAD_S)
 
-def _look_first(made: H11Protocol, timeout_s: float) -> None:
-    """Close a connection that comes to too many, with which it does not count yet, or begin to wait for requests."""
-    if len(made.connections) >= most_connections():
-        made.loop.call_soon(_close, made)
-    else:
-        _look_later(made, timeout_s, None)
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; refuse a head, or what stands between the parts of a body, where it is too large."""
+        self._is_read = False
+        super().data_received(data)
+        self._unread = 0 if self._is_read else self._unread + len(data)
+        if self._unread > _HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
 
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._is_in_head = True
+        super().on_message_begin()
 
-def _look_later(made: H11Protocol, timeout_s: float, before: int | None) -> None:
-    made.loop.call_later(timeout_s, _look, made, timeout_s, before)
+    def on_headers_complete(self) -> None:
+        """Begin to answer a request whose head is whole."""
+        self._is_in_head, self._is_read = False, True
+        super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body."""
+        self._is_read = True
+        super().on_body(body)
 
-def _look(made: H11Protocol, timeout_s: float, before: int | None) -> None:
-    """Close a connection that waited for the same head at the last look; `before` is the request that came before."""
-    if made not in made.connections:
-        return
-    is_answered = made.cycle is None or made.cycle.response_complete
-    is_idle = made.timeout_keep_alive_task is not None and not made.conn.trailing_data[0]
-    last = id(made.cycle) if is_answered and not is_idle else None
-    if last is not None and last == before:
-        _close(made)
-    else:
-        _look_later(made, timeout_s, last)
+    def _look_first(self, timeout_s: float) -> None:
+        """Close a connection that comes to too many, with which it does not count yet, or begin to wait."""
+        if len(self.connections) >= most_connections():
+            self.loop.call_soon(self._close)
+        else:
+            self._look_later(timeout_s, None)
 
+    def _look_later(self, timeout_s: float, before: int | None) -> None:
+        self.loop.call_later(timeout_s, self._look, timeout_s, before)
 
-def _close(made: H11Protocol) -> None:
-    if made.transport is not None:
-        made.transport.abort()
+    def _look(self, timeout_s: float, before: int | None) -> None:
+        """Close a connection that waited for the same head at the last look; `before` is the request before it."""
+        if self not in self.connections:
+            return
+        is_answered = self.cycle is None or self.cycle.response_complete
+        is_idle = self.timeout_keep_alive_task is not None and not self._is_in_head
+        last = id(self.cycle) if is_answered and not is_idle else None
+        if last is not None and last == before:
+            self._close()
+        else:
+            self._look_later(timeout_s, last)
+
+    def _close(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()

@@ -10,11 +10,13 @@ import socket
 import tempfile
 import threading
 from contextlib import ExitStack
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from memplan.api.service.shared_admission import ADMISSION, admitting, queue_of
 from memplan.api.settings import PREFIX, Settings, read_settings
 from memplan.planner.errors import OptionError
 from memplan.solvers.processes.harden import keep_to_itself
@@ -28,10 +30,9 @@ _ACCEPTED_AT_ONCE = 128
 _ARENAS = "2"
 """The arenas of the C library's allocator: by default each thread has one of its own, which keeps what others freed."""
 _COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+_SECRETS = (f"{PREFIX}ADMIN_KEY", f"{PREFIX}DATABASE_URL")
 _IDLE_S = 75
 """The seconds that a connection stays open between requests: more than a proxy before it waits."""
-_SHARED = ("waiting", "solves")
-"""The settings of which each of several processes has a part, so that together it is as much."""
 
 
 def take_all_descriptors() -> None:
@@ -44,12 +45,12 @@ def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.
     """Return the settings of uvicorn for an app, or for the function that makes it, by its name."""
     import uvicorn
 
-    from memplan.api.http.serving.connections import most_connections, protocol
+    from memplan.api.http.serving.connections import Connection, most_connections
 
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
-        http=protocol,  # type: ignore[arg-type]  # called, as its classes are
+        http=Connection,
         ws="none",
         workers=settings.processes,
         log_config=log,
@@ -71,15 +72,20 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
     from uvicorn.supervisors import Multiprocess
 
     with tempfile.TemporaryDirectory(prefix="memplan-counts-") as folder:
-        share = {name: _share(getattr(settings, name), settings.processes) for name in _SHARED}
-        decided = {"require_keys": settings.require_keys, "workers": 0}
-        for name, value in (share | decided).items():
+        for name, value in {"require_keys": settings.require_keys, "workers": 0}.items():
             if value is not None:
                 os.environ[f"{PREFIX}{name.upper()}"] = str(value)
         os.environ[_COUNTS_FOLDER] = folder
         os.environ.setdefault("MALLOC_ARENA_MAX", _ARENAS)
+        _start_tracker()
         several = Multiprocess(config(f"{__name__}:one_of_several", settings, log), [listener])
         with ExitStack() as stack:
+            os.environ[ADMISSION] = path = f"{folder}/admission"
+            queue = queue_of(settings.solves, settings.waiting, bool(settings.require_keys))
+            try:
+                stack.enter_context(admitting(queue, path))
+            except OSError as error:
+                raise OptionError(f"TMPDIR: must be a folder for a socket, got {path}: {error}") from error
             if settings.workers > 0:
                 # Imported here, after the variable that the counters read when they are imported was set.
                 from memplan.api.jobs.workers import working
@@ -90,8 +96,11 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
         raise OptionError("processes: a server process did not start; its log says why")
 
 
-def _share(value: int | None, count: int) -> int | None:
-    return None if value is None else max(1, -(-value // count)) if value else 0
+def _start_tracker() -> None:
+    """Start the process in which multiprocessing notes what is shared, without what is secret: others may read it."""
+    hidden = {name: os.environ.pop(name) for name in _SECRETS if name in os.environ}
+    resource_tracker.ensure_running()
+    os.environ.update(hidden)
 
 
 def one_of_several() -> FastAPI:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from memplan.planner.instance.canonical import canonical_order, problem_hash
+from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
-from memplan.solvers.core.plain import compiled
+from memplan.solvers.core.plain import PlainStart
+from memplan.solvers.heuristics.greedy import plain_start
 
 _SMALL_BUFFERS = 500
+_ORDERS_S = 0.05
+"""The most seconds of the quick orders, which take much less."""
 _FEW_CELLS, _FEW_ASKED = 64, 1_000
 
 
@@ -20,7 +25,8 @@ _FEW_CELLS, _FEW_ASKED = 64, 1_000
 class CompiledProblem:
     """A problem as a caller wrote it, its canonical form, and what lint finds.
 
-    `order` lists its instance's buffers, (n,). Work on one that `is_small`, and is no search, takes less time than
+    `order` lists its instance's buffers, (n,); `start` is what quick orders make of it, where the call of the core that
+    compiles it makes them, too. Work on one that `is_small`, and is no search, takes less time than
     handing it to a thread under load.
     """
 
@@ -30,13 +36,16 @@ class CompiledProblem:
     order: I64
     is_small: bool
     findings: tuple[Finding, ...] = ()
+    start: PlainStart | None = None
 
     @classmethod
     def of(cls, problem: Problem) -> CompiledProblem:
         """Compile, hash and lint a problem. O(m log m)."""
-        instance = compiled(problem)
+        start = plain_start(problem, None, time.monotonic() + _ORDERS_S, is_all=False, seed=None)
+        instance = compile_problem(problem) if start is None else start.instance
         order = canonical_order(instance)
-        return cls(problem, instance, problem_hash(problem, instance, order), order, _is_small(instance), lint(problem))
+        name = problem_hash(problem, instance, order)
+        return cls(problem, instance, name, order, _is_small(instance), lint(problem), start)
 
 
 def _is_small(instance: Instance) -> bool:

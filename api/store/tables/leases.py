@@ -28,7 +28,7 @@ from memplan.api.store.tables.events import Kind, end_of, moved, tell
 from memplan.api.store.tables.jobs import COLUMNS
 from memplan.api.store.writing import put
 
-MOST_ATTEMPTS = 3
+MOST_FAILURES = 3
 """The number of times that a job is begun anew after the child process that ran it ended, or had no answer."""
 MOST_LAPSES = 10
 """The same after its worker itself ended, which is seldom the fault of a job, as jobs run in child processes."""
@@ -63,10 +63,18 @@ class Leases:
             return connection.execute(select(_JOBS.id).where(_JOBS.state == "queued").limit(1)).first() is not None
 
     def renew(self, holder: str, jobs: Collection[Job], lease_s: float) -> dict[str, int]:
-        """Let the leases of an holder on these jobs hold for longer; return the numbers of those that hold, by job."""
-        holds = and_(_JOBS.lease_holder == holder, _JOBS.state == "running", _JOBS.id.in_([job.id for job in jobs]))
+        """Let the leases of an holder on these jobs hold for longer; return the numbers of those that hold, by job.
+
+        Its other jobs, of whose claim it did not hear, wait again.
+        """
+        mine, here = (
+            and_(_JOBS.lease_holder == holder, _JOBS.state == "running"),
+            _JOBS.id.in_([job.id for job in jobs]),
+        )
         with self._database.writing() as connection:
-            longer = update(schema.jobs).where(holds).values(lease_until=_now(connection) + lease_s)
+            reason, before = "its worker did not hear of its claim", _JOBS.attempts - 1
+            moved(connection, "queued", and_(mine, ~here), reason=reason, lease_holder=None, attempts=before)
+            longer = update(schema.jobs).where(mine, here).values(lease_until=_now(connection) + lease_s)
             return {row.id: row.lease for row in connection.execute(longer.returning(_JOBS.id, _JOBS.lease))}
 
     def cancelled(self, holder: str) -> set[str]:
@@ -105,11 +113,12 @@ class Leases:
             return last is not None
 
     def release(self, job: Job, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> bool:
-        """Let a job wait again, with its best answer; unless it `counts`, it was no attempt. False: the lease is void.
+        """Let a job wait again, with its best answer: a failure if it `counts`, else no attempt. False: no lease holds.
 
         A job with a request to cancel it is cancelled.
         """
-        values = {"state": "queued", "lease_holder": None, "attempts": _JOBS.attempts - int(not counts)}
+        counted = {"failures": _JOBS.failures + 1} if counts else {"attempts": _JOBS.attempts - 1}
+        values = {"state": "queued", "lease_holder": None, **counted}
         with self._database.writing() as connection:
             last = _written(connection, job, values, best)
             if last is not None:
@@ -127,14 +136,14 @@ class Leases:
             is_over = and_(_JOBS.state == "running", _JOBS.lease_until < _now(connection))
             if connection.execute(select(_JOBS.id).where(or_(late, is_over)).limit(1)).first() is None:
                 return [], []
-        too_often = _JOBS.attempts > MOST_LAPSES
+        too_often, lapses = _JOBS.lapses >= MOST_LAPSES, _JOBS.lapses + 1
         error = f"its worker ended while it ran, {MOST_LAPSES + 1} times"
         with self._database.writing() as connection:
             late_s = _now(connection) - _JOBS.deadline_at
             expired = moved(connection, "expired", late, late_s=late_s)
             cancelled = moved(connection, "cancelled", and_(is_over, _JOBS.is_cancel_asked))
-            failed = moved(connection, "failed", and_(is_over, too_often), error=error)
-            again = moved(connection, "queued", is_over, reason="its worker ended", lease_holder=None)
+            failed = moved(connection, "failed", and_(is_over, too_often), error=error, lapses=lapses)
+            again = moved(connection, "queued", is_over, "its worker ended", lease_holder=None, lapses=lapses)
             return expired, [*cancelled, *failed, *again]
 
     def remove_ended(self, before: float) -> int:

@@ -33,8 +33,6 @@ from memplan.planner.operations.order_check import peak_of
 
 _ANSWER_S = 0.5
 """The seconds of the time limit that are kept for the plans of the last points, and for the answer."""
-_MANY_OPERATIONS = 2_000
-"""The operations of a graph whose access maps take so long that there may be no time for more."""
 _NOTED_PART = 20
 """Answers are noted at most every so many times as long as noting the last one took."""
 _SEARCH_SHARE = 0.6
@@ -59,7 +57,7 @@ class CascadeCall:
         latency: Callable[[CascadePoint], float | None] = lambda _point: None,
     ) -> None:
         self.options, self.running, self.latency, self.began = options, running, latency, time.monotonic()
-        if isinstance(graph, OperationGraph) and len(graph.ops) > _MANY_OPERATIONS and running.note is not None:
+        if isinstance(graph, OperationGraph) and running.note is not None:
             running.note(self._in_order_as_given(graph))
         self.within = running.within(max(running.left_s / 2, running.left_s - _ANSWER_S))
         searching = self.within.within(_SEARCH_SHARE * self.within.left_s) if options.check else self.within

@@ -15,7 +15,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.heuristics.ejection import FEATURES, Ejector, conflicting
 from memplan.solvers.portfolio import registry
-from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.control import Control
 
@@ -93,7 +93,7 @@ class Queries:
             time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.control.counts_work
         )
         control = Control(cancelled=self.control.cancelled)
-        return Solve(problem, options, control, start=start, is_quick=is_quick, instance=instance).finish().plan
+        return OneSearch(problem, options, control, start=start, is_quick=is_quick, instance=instance).finish().plan
 
     def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
         """Return a verified plan that ejection makes of the last one that was found; None where that is not soon."""

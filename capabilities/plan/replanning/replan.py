@@ -24,7 +24,7 @@ from memplan.planner.model.plan import KeptPlaces, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.heuristics.ejection import ENDLESS, FEATURES, Ejector, Places, conflicting
-from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, Solve
+from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.control import NEVER, Control, Deadline
@@ -75,7 +75,7 @@ def replan(
     # Three tenths for the peak: a worse one only makes the room for keeping larger.
     part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.left_s * _BASE_SHARE)
     half = replace(control, deadline=NEVER if is_free else deadline.within(part_s))
-    base = Solve(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
+    base = OneSearch(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
     if not len(base.plan.placements) or base.bound is None:
         return base.answer(chosen.deterministic).model_copy(update=findings)
     ends = ends_for(problem, base.plan, part, any_end=chosen.accept == "fit")
@@ -163,7 +163,7 @@ class _Replan:
         """Find any plan that keeps all of some places."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = Control(NEVER if self.is_free else self._until(_PINS_S), self.control.cancelled)
-        found = Solve(pinned(self.question, places, stays), options, control).finish().plan
+        found = OneSearch(pinned(self.question, places, stays), options, control).finish().plan
         if len(found.placements):
             self._offer(found.placements, "pins")
             self.has_pins = True
@@ -270,6 +270,10 @@ class _Replan:
             places = self.best.pool[exact.source], column(self.best.offset[exact.source] // exact.unit)
             cost = total_cost(exact, self._pool_numbers(places[0]), places[1])
         plan = to_plan.found(self.problem, compile_problem(self.problem), self.base_bound, self.best, self.by, cost)
+        if cost is not None and self.base.plan.cost is not None and cost > self.base.plan.cost:
+            # The base's bounds of ends are of plans that cost no more than it.
+            pools = tuple(use.model_copy(update={"lower_bound": None}) for use in plan.pools)
+            plan = plan.model_copy(update={"pools": pools, "lower_bound": None})
         moved = self.old.moved(self.best)
         kept = KeptPlaces(
             eps=float(self.eps),

@@ -27,6 +27,7 @@ _SEARCH = 0.75
 """The part of the time that the search has; the rest is for the simulator, which takes 3 s for large tensors."""
 _BEFORE_FRONT = 0.5
 """The part of the effort until a front is searched, where one is wanted."""
+_Verified = tuple[Simulation, list[ScheduleStep], tuple[ScheduleSlot, ...]]
 MOST_POINTS = 24
 """The points of a front that are verified, evenly many of all."""
 
@@ -36,7 +37,7 @@ def schedule_tiles(
 ) -> ScheduleAnswer:
     """Return the best schedule that is found in time, verified; raises ProblemError where there is none.
 
-    Points of a front that come when time is over are left out.
+    Operations alone come first, and are noted. Points of a front that come when time is over are left out.
     """
     if target.has_three:
         raise ProblemError("target.memories: must be two, as operations on matrices are scheduled between these, got 3")
@@ -44,6 +45,27 @@ def schedule_tiles(
     ordered = in_order(graph, depth_first(graph))
     ground = Ground(ordered, target, objective, effort, lambda value: running.report({objective: round(value, 3)}))
     has_front = wants_front or objective == "peak"
+    verifier = _Verifier(graph, target, ground.costs, running.counts_work)
+    bound = float(ground.bounds.peak) if objective == "peak" else ground.lower_bound
+
+    def answer(verified: _Verified, best: Found, points: Sequence[Simulation] = ()) -> ScheduleAnswer:
+        run, steps, slots = verified
+        return ScheduleAnswer.of_run(
+            *(run, target, objective, bound, best.proof),
+            is_exhausted=best.is_complete,
+            subgraphs=tuple(step.operations for step in steps),
+            granularities=tuple((step.width, step.height, step.depth) for step in steps),
+            tensors_to_retain=tuple(step.retained for step in steps),
+            traversal_orders=tuple(step.order for step in steps),
+            slots=slots,
+            alternatives=_unless_empty([step.alternatives for step in steps]),
+            tensors_to_roll=_unless_empty([step.rolls for step in steps]),
+            frontier=tuple(map(point_of, points)),
+        )
+
+    alone = None if running.note is None else ground.alone(ground.all)
+    if running.note is not None and alone is not None and (verified := verifier.verified(alone)) is not None:
+        running.note(answer(verified, Found(ground.value(alone), alone, False)))
     effort.within = _BEFORE_FRONT if has_front else 1.0
     best, front = ScheduleSearch(ground).run(), list[list[PlannedStep]]()
     effort.within = 1.0
@@ -54,27 +76,13 @@ def schedule_tiles(
         elif (value := ground.value(front[0])) < best.value - EPSILON:
             proof: Proof | None = "bound" if value <= ground.lower_bound + EPSILON else None
             best = replace(best, steps=front[0], value=value, proof=proof)
-    verifier = _Verifier(graph, target, ground.costs, running.counts_work)
     while (verified := verifier.verified(best.steps)) is None:
         best = cut_off(ground, best)
-    run, steps, slots = verified
     count, points = min(len(front), MOST_POINTS) if wants_front else 0, list[Simulation]()
     for place in dict.fromkeys(round(k * (len(front) - 1) / max(1, count - 1)) for k in range(count)):
         if not running.is_over and (point := verifier.verified(front[place], is_tight=True)) is not None:
             points.append(point[0])
-    bound = float(ground.bounds.peak) if objective == "peak" else ground.lower_bound
-    return ScheduleAnswer.of_run(
-        *(run, target, objective, bound, best.proof),
-        is_exhausted=best.is_complete,
-        subgraphs=tuple(step.operations for step in steps),
-        granularities=tuple((step.width, step.height, step.depth) for step in steps),
-        tensors_to_retain=tuple(step.retained for step in steps),
-        traversal_orders=tuple(step.order for step in steps),
-        slots=slots,
-        alternatives=_unless_empty([step.alternatives for step in steps]),
-        tensors_to_roll=_unless_empty([step.rolls for step in steps]),
-        frontier=tuple(map(point_of, points)),
-    )
+    return answer(verified, best, points)
 
 
 def _unless_empty(rows: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
@@ -108,9 +116,7 @@ class _Verifier:
         self.graph, self.target, self.costs, self.is_counted = graph, target, costs, is_counted
         self.order = depth_first(graph)
 
-    def verified(
-        self, planned: Sequence[PlannedStep], *, is_tight: bool = False
-    ) -> tuple[Simulation, list[ScheduleStep], tuple[ScheduleSlot, ...]] | None:
+    def verified(self, planned: Sequence[PlannedStep], *, is_tight: bool = False) -> _Verified | None:
         """Return the run of steps that holds what the search says of them, the steps, and their slots.
 
         None without places in the fast memory, or in its peak where that `is_tight`.

@@ -262,7 +262,7 @@ class _Search:
 
         Orders without closed forms, of which nothing can be proved, are taken where nothing is proved of the others.
         """
-        chosen = self._chosen()
+        chosen = self._with_a_proof(self._chosen())
         seen = Fraction(float(self._ratios(chosen).max())).limit_denominator(10**6) - 1
         # The least ratios take the longest: they come after one that is not far, so that something is proved in time.
         left, last = [over for over in RATIOS if over >= seen], Verdict("open")
@@ -275,6 +275,14 @@ class _Search:
             else:
                 last, left = verdict, [over for over in left[at + 1 :] if over >= verdict.ratio - 1]
         return self._result(chosen if proved else self._covering(self.orders), *(proved or (last, None)))
+
+    def _with_a_proof(self, chosen: list[Order]) -> list[Order]:
+        """Return orders of which something can be proved, if any is known: a proof for one holds beside others."""
+        having = [order for order, program in self.programs.items() if program.forms is not None]
+        if not having or not self.formless.issuperset(chosen):
+            return chosen
+        best = min(having, key=lambda order: (float(self.orders[order].max()), order))
+        return [*(self._covering(self.orders, self.most - 1) if self.most > 1 else ()), best]
 
     def _result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False

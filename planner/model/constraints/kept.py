@@ -19,14 +19,18 @@ Breaks = Iterator[tuple[Location, str]]
 """Broken rules of a problem: (where, sentence)."""
 
 
-class OffsetRule(NamedTuple):
-    """What is required of a buffer's offset o alone: lowest <= o <= highest and o % step == remainder, in bytes.
+NO_END = 2**63 - 1
+"""The end of an interval of offsets that only the pool ends."""
 
+
+class OffsetRule(NamedTuple):
+    """What is required of a buffer's offset o in one pool: it is in an interval, and o % step == remainder; in bytes.
+
+    The `intervals` are half-open (low, high), ascending, and apart; where there is none, the buffer may not lie there.
     Where `page` is not 0, no multiple of it lies among the addresses of its bytes but at the first.
     """
 
-    lowest: int = 0
-    highest: int = 2**63 - 1
+    intervals: tuple[tuple[int, int], ...] = ((0, NO_END),)
     step: int = 1
     remainder: int = 0
     page: int = 0

@@ -8,11 +8,23 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from memplan.planner.model.constraints import alias, bank, conflicts, forbid_pools, may_share, relative, reuse, together
+from memplan.planner.extensions import extensions
+from memplan.planner.model.constraints import (
+    alias,
+    bank,
+    conflicts,
+    forbid_pools,
+    may_share,
+    relative,
+    reuse,
+    same_offset,
+    together,
+)
 from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, OffsetRule, clearance_columns
 from memplan.planner.model.constraints.relative import views_that_cut_each_other
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.problem_fields import ProblemFields
+from memplan.planner.model.problem_fields import Pool, ProblemFields
+from memplan.planner.model.rows import Buffer
 
 Check = Callable[[ProblemFields], Breaks]
 
@@ -24,7 +36,7 @@ class ConstraintKind:
     `stated_by` names these: fields of a problem, or fields that few buffers have.
     `checks` are of a problem, by stage: each stage relies on what those before it have found to be sound. `columns`
     makes columns of an instance, in bytes, by name; where it is not called, they have the values that require nothing.
-    `offsets` says what a value of the field, which is one of buffers, means for the offset of its buffer alone.
+    `offsets` says what a value of the field, which is one of buffers, means for the offset of its buffer in a pool.
     `clearances` yields pairs of ids, with the bytes that the two keep free between them wherever they lie in one pool.
     `findings` are a rule of lint.
     """
@@ -32,7 +44,7 @@ class ConstraintKind:
     stated_by: tuple[str, ...]
     checks: Mapping[int, Check] = field(default_factory=dict)
     columns: Callable[[KeptBuffers], dict[str, Any]] | None = None
-    offsets: Callable[[Any], OffsetRule] | None = None
+    offsets: Callable[[Any, Buffer, Pool], OffsetRule] | None = None
     clearances: Callable[[ProblemFields], Iterable[tuple[Id, Id, int]]] | None = None
     findings: Callable[[ProblemFields], Iterator[Finding]] | None = None
 
@@ -66,8 +78,14 @@ KINDS = (
         findings=reuse.idle_prices,
     ),
     ConstraintKind(("together", "relative"), {0: together.unknown_names}, together.columns),
-    ConstraintKind(("no_cross",), offsets=lambda page: OffsetRule(page=page)),
-    ConstraintKind(("offset_mod",), offsets=lambda value: OffsetRule(step=value[0], remainder=value[1])),
+    ConstraintKind(
+        ("same_offset", "equal_use"),
+        {0: same_offset.unknown_names, 5: same_offset.contradictions},
+        same_offset.columns,
+    ),
+    ConstraintKind(("no_cross",), offsets=lambda page, buffer, pool: OffsetRule(page=page)),
+    ConstraintKind(("offset_mod",), offsets=lambda value, buffer, pool: OffsetRule(step=value[0], remainder=value[1])),
+    *(ConstraintKind((name,), offsets=kind.offsets) for name, kind in extensions("kinds").items()),
 )
 
 
@@ -92,12 +110,16 @@ def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
     return [kind for kind in KINDS if any(values[name] for name in kind.stated_by)]
 
 
-def offset_rules(problem: ProblemFields) -> Iterator[tuple[int, OffsetRule]]:
-    """Yield what the kinds of a problem say of single offsets, as (position of a buffer, rule)."""
+def offset_rules(problem: ProblemFields) -> list[list[tuple[int, OffsetRule]]]:
+    """Return what the kinds of a problem say of single offsets in each pool, as (position of a buffer, rule)."""
+    found: list[list[tuple[int, OffsetRule]]] = [[] for _ in problem.pools]
     for kind in kinds_of(problem):
         if kind.offsets is not None:
             for i, value in problem.buffers.rules[kind.stated_by[0]].items():
-                yield i, kind.offsets(value)
+                buffer = problem.buffers[i]
+                for rules, pool in zip(found, problem.pools, strict=True):
+                    rules.append((i, kind.offsets(value, buffer, pool)))
+    return found
 
 
 _FIELDS = sorted({name for kind in KINDS for name in kind.stated_by} & ProblemFields.model_fields.keys())

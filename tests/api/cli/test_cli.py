@@ -61,7 +61,7 @@ def test_a_table_is_the_answer_where_it_is_asked_for(two: str, capfd: Captured) 
     out, err = capfd.readouterr()
     lines = out.splitlines()
     assert err == ""
-    assert lines[0].startswith("optimal: peak 96 bytes, lower bound 96, gap 0.00%, by ")
+    assert lines[0].startswith("optimal: peak 96 bytes, lower bound 96, gap 0.00%, found by ")
     assert lines[1].split() == ["pool", "base", "address", "size", "peak", "lower", "bound"]
     assert lines[2].split() == ["default", "0x0", "unlimited", "96", "96", "B", "96"]
     assert lines[3] == "at the peak of default, time 2: a (64), b (32)"

@@ -87,7 +87,7 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
         {"solver": len},
         "solver: must be the name of one, got <built-in function len>: write MODULE:",
     ),
-    (memplan.solve, [TWO], {"options": {"sed": 1}}, "unexpected keyword argument 'sed' (did you mean seed?)"),
+    (memplan.solve, [TWO], {"options": {"sed": 1}}, "sed: is not a known field (did you mean seed?)"),
     (memplan.plan, [{"buffer": [A]}], {}, "buffer: is not a known field (did you mean buffers?)"),
     (memplan.plan, [TWO], {"keep": "old.json"}, "old.json: no such file or directory"),
     (memplan.Buffer, [], {"id": b"a", "size": 1}, "id: must be a non-empty string or an integer, got bytes, b'a'"),
@@ -114,7 +114,7 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
     (memplan.Buffer, ["a", 64], {}, "must be given fields by name, as Buffer(id=..., size=...), got ['a', 64]"),
     (memplan.OrderOptions, [], {"timelimit": 2}, "timelimit: is not a known field (did you mean time_limit_s?)"),
     (memplan.PlanOptions, [], {"time_limit_s": "2s"}, 'time_limit_s: must be a number, got "2s"'),
-    (memplan.solve, [TWO, 5], {}, "too many positional arguments: solve(problem, time_limit_s=..., solver=...)"),
+    (memplan.solve, [TWO, 5], {}, "start: must be a Plan, got 5: plan(problem)"),
     (memplan.Buffer, [], {"name": "a"}, "name: is not a known field (the fields here are id, size, start"),
     (setattr, [TWO.buffers[0], "size", 3], {}, "size: must not be changed, as values are frozen: model_copy("),
     (memplan.sweep, [TWO, {"sram": 64}], {}, "sizes: must have a list for each pool, as [65536, 131072]"),
@@ -135,6 +135,11 @@ def test_wrong_kinds_of_things_are_input_errors_in_python(
     with pytest.raises(InputError) as caught:
         function(*given, **named)
     assert sentence in str(caught.value)
+
+
+def test_a_wrong_attribute_of_an_answer_is_said_with_the_one_that_is_meant() -> None:
+    with pytest.raises(AttributeError, match=r"'Plan' object has no attribute 'peek' \(did you mean peak\?\)"):
+        PLAN.peek  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize(("text", "found"), [("10", 10), ("2.5s", 2.5), ("500ms", 0.5), ("2 min", 120), (0.25, 0.25)])

@@ -6,12 +6,9 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import anyio
 import pytest
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
-from memplan.api.refusals import FullError
-from memplan.api.service.admission import AdmissionQueue
 from memplan.api.settings import Settings
 from tests.support.hard_requests import AS_HARD, HARD_TOO, asking, hard_request, soon
 from tests.support.server import Running, running
@@ -101,81 +98,3 @@ def test_many_callers_at_once_each_get_their_own_plan() -> None:
 
     with running(Settings(solves=2, waiting=64)) as server, ThreadPoolExecutor(16) as callers:
         assert list(callers.map(ask, range(1, 65))) == list(range(1, 65))
-
-
-def served(arrivals: list[str], places: int = 1, of_key: int | None = None, first: str = "a") -> list[str]:
-    """Return the callers in the order in which they had a place, where all came while one was served."""
-    served: list[str] = []
-
-    async def ask(line: AdmissionQueue, caller: str) -> None:
-        place = await line.take(60.0, caller=caller)
-        assert place is not None
-        served.append(caller)
-        await anyio.sleep(0)
-        line.leave(place)
-
-    async def day() -> None:
-        line = AdmissionQueue(places, 99, of_key)
-        place = await line.take(0.0, caller=first)
-        assert place is not None
-        async with anyio.create_task_group() as callers:
-            for caller in arrivals:
-                callers.start_soon(ask, line, caller)
-            await anyio.sleep(0)
-            line.leave(place)
-        assert (line.busy, line.waiting) == (0, 0)
-
-    anyio.run(day)
-    return served
-
-
-def test_the_queue_admits_in_the_order_of_arrival() -> None:
-    assert served(["b", "a", "c", "a", "b"]) == ["b", "a", "c", "a", "b"]
-
-
-def test_a_key_that_holds_all_it_may_leaves_the_rest_to_others() -> None:
-    assert served(["a", "a", "b", "a"], places=2, of_key=1) == ["b", "a", "a", "a"]
-
-
-def test_a_full_queue_refuses_and_a_free_place_needs_no_patience() -> None:
-    async def day() -> None:
-        line = AdmissionQueue(places=1, length=0)
-        place = await line.take(0.0)
-        assert place is not None
-        with pytest.raises(FullError, match="all 1 places are taken and 0 callers wait already"):
-            await line.take(60.0)
-        with pytest.raises(FullError, match="all 0 places stayed taken for the whole time limit"):
-            await AdmissionQueue(places=1, length=1, of_key=0).take(0.01)
-        line.leave(place)
-        await line.take(0.0)
-
-    anyio.run(day)
-
-
-def test_a_request_that_waits_asks_for_room_and_is_refused_on_time_and_the_soonest_due_goes_first() -> None:
-    async def day() -> None:
-        line = AdmissionQueue(places=1, length=9)
-        first = await line.take(0.0)
-        assert first is not None
-        began = anyio.current_time()
-        with pytest.raises(FullError, match="all 1 places stayed taken for the whole time limit"):
-            await line.take(0.4)  # a place beyond the places would have no child, and be answered when one is free
-        assert anyio.current_time() - began < 0.9
-        assert (first.is_short.is_set(), line.busy, line.waiting) == (True, 1, 0)
-        served: list[float] = []
-
-        async def ask(limit_s: float) -> None:
-            place = await line.take(limit_s)
-            served.append(limit_s)
-            assert place is not None
-            line.leave(place)
-
-        async with anyio.create_task_group() as callers:
-            for limit_s in (60.0, 20.0, 40.0):
-                callers.start_soon(ask, limit_s)
-            await anyio.sleep(0)
-            assert served == []
-            line.leave(first)
-        assert served == [20.0, 40.0, 60.0]
-
-    anyio.run(day)

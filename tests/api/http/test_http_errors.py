@@ -130,6 +130,7 @@ def test_a_wrong_option_is_told(server: Running, options: object, sentence: str)
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
+        ("problem=old.json", "problem: must stand in the body"),
         ("sed=1", "sed: is not a known field"),
         ("seed=1&seed=2", "seed: must be given once, got 2 values"),
         ("deterministic=maybe", 'deterministic: must be true or false, got "maybe"'),

@@ -14,6 +14,7 @@ import memplan
 from memplan import verify
 from memplan.api.request_bodies import BYTES as BYTES_TYPE
 from memplan.api.settings import Settings
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
@@ -144,3 +145,11 @@ def test_pins_aliases_and_conflicts_beside_symbols_are_answered_or_refused_by_th
     refused = server.client.post("/v1/shapes", json={"problem": problem})
     assert refused.status_code == 422
     assert "buffers[0].offset: must be shown to be a multiple of the alignment (16), got 8" in refused.text
+
+
+def test_json_of_another_system_is_known_by_its_content(server: Running) -> None:
+    snapshot = b64decode(CAPABILITIES["compare"].example["file"])
+    answer = server.client.post("/v1/plan", content=snapshot, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["peak"]) == (200, 1024)
+    other = server.client.post("/v1/plan", json={"bufers": []})
+    assert (other.status_code, other.json()["detail"][:8]) == (422, "buffers:")

@@ -66,6 +66,15 @@ def events_of(text: str) -> list[dict[str, str]]:
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
 
 
+def test_a_job_has_the_name_that_is_given_with_it(server: Running) -> None:
+    accepted = server.client.post("/v1/jobs?name=nightly", json=PROBLEM_EXAMPLE | {"name": "two"}).json()
+    assert accepted["name"] == "nightly"
+    listed = server.client.get("/v1/jobs", params={"name": "nightly"}).json()["jobs"]
+    assert [job["id"] for job in listed] == [accepted["id"]]
+    refused = server.client.post("/v1/jobs", params={"name": ""}, json=PROBLEM_EXAMPLE)
+    assert (refused.status_code, refused.json()["detail"][:5]) == (422, "name:")
+
+
 def test_a_job_is_accepted_and_solved(server: Running) -> None:
     accepted = submit(server, PROBLEM_EXAMPLE | {"name": "two"})
     assert (accepted["state"], accepted["meaning"]) == ("queued", MEANINGS["queued"])

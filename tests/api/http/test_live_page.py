@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memplan.api.settings import Settings
-from memplan.capabilities import MODULES
+from memplan.capabilities import QUESTIONS
 from memplan.capabilities.sizes import parse_size
 from tests.support.browser import DROP, Tab, tab
 from tests.support.server import Running, running
@@ -264,7 +264,7 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     said(opened, "planned in")
     opened.page.click("text=More…")
     opened.page.wait_for_selector("dialog .menu b")
-    assert sorted(opened.page.locator("dialog .menu b").all_inner_texts()) == sorted(MODULES)
+    assert sorted(opened.page.locator("dialog .menu b").all_inner_texts()) == sorted(QUESTIONS)
     assert opened.serious_violations() == []
     opened.page.click("dialog >> text=Close")
     opened.page.click("text=More…")

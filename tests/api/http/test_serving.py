@@ -107,3 +107,13 @@ def test_after_the_warm_up_a_first_search_has_nothing_to_import() -> None:
         [sys.executable, "-c", "; ".join((asks, solves, poses, tells))], capture_output=True, text=True, check=True
     )
     assert [name for name in done.stdout.split() if not name.startswith("lab")] == []
+
+
+def test_a_server_is_ready_without_children_as_it_can_fork_them() -> None:
+    with running() as server:
+        pool = server.service.workers.pool
+        for child in list(pool._all):
+            child.kill()
+        assert soon(lambda: server.client.get("/readyz").status_code == 200)
+        assert pool.count > 0
+        assert any(not child.has_ended() for child in pool._all)

@@ -70,3 +70,10 @@ def test_an_answer_says_whether_it_was_known(server: Running) -> None:
     first, again = (ask(server, {"buffers": rows}).headers["x-memplan-cache"] for _ in range(2))
     renamed = ask(server, {"buffers": [row | {"id": f"b{row['id']}"} for row in rows]})
     assert (first, again, renamed.headers["x-memplan-cache"]) == ("miss", "hit", "hit")
+
+
+def test_a_query_and_a_body_are_no_kept_request_where_their_bytes_are_together(server: Running) -> None:
+    body = json.dumps({"buffers": _ROWS}).encode()
+    ask(server, {"buffers": _ROWS})
+    torn = server.client.post(f"/v1/plan?{body[:11].decode()}", content=body[11:])
+    assert torn.status_code == 400

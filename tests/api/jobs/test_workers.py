@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memplan.api.refusals import NotInTimeError
+from memplan.api.store.errors import StoreError
+from memplan.api.store.job import Job
 from memplan.api.store.store import Store
-from memplan.api.store.tables.leases import MOST_ATTEMPTS
+from memplan.api.store.tables.leases import MOST_FAILURES
 from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
@@ -110,6 +113,22 @@ def test_a_lease_is_renewed_while_its_job_runs(store: Store) -> None:
         assert ended(store, job_id).attempts == 1
 
 
+def test_a_claim_of_which_its_worker_did_not_hear_is_given_back(
+    store: Store, ready: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id, claim = submit(store), store.leases.claim
+
+    def unheard(*asked: Any) -> list[Job]:
+        monkeypatch.undo()
+        claim(*asked)
+        raise StoreError("database: the connection was lost before the answer came")
+
+    monkeypatch.setattr(store.leases, "claim", unheard)
+    with job_workers(store, ready):
+        assert ended(store, job_id).attempts == 1
+    assert kinds(store, job_id).count("retried") == 1
+
+
 def test_a_worker_that_was_taken_for_dead_ends_its_search_and_writes_nothing(store: Store) -> None:
     job_id, pool = submit(store), Pool()
     with job_workers(store, pool):
@@ -147,8 +166,8 @@ def test_a_job_without_an_answer_waits_again_with_more_patience_before_it_fails(
     job_id, ready.error = submit(store), error
     with job_workers(store, ready):
         found = ended(store, job_id)
-    assert (found.state, found.attempts, found.error) == ("failed", MOST_ATTEMPTS + 1, "plan: no answer came")
-    assert kinds(store, job_id).count("retried") == MOST_ATTEMPTS
+    assert (found.state, found.failures, found.error) == ("failed", MOST_FAILURES, "plan: no answer came")
+    assert kinds(store, job_id).count("retried") == MOST_FAILURES
     assert [task.grace_s for task in ready.tasks] == [3.0, 6.0, 12.0, 24.0]
 
 

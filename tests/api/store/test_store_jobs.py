@@ -164,12 +164,12 @@ def test_a_worker_sees_what_is_asked_of_its_jobs(store: Store) -> None:
     assert store.leases.renew("elsewhere", jobs, 60.0) == {}
 
 
-def test_a_claim_that_its_worker_did_not_hear_of_runs_out(store: Store) -> None:
-    unheard = add(store)
-    claim(store, lease_s=-1.0)
-    heard = add(store)
-    assert store.leases.renew("here", [claim(store)], 60.0) == {heard: 1}
-    assert store.leases.tend() == ([], [unheard])
+def test_a_claim_that_its_worker_did_not_hear_of_is_given_back_by_it(store: Store) -> None:
+    unheard, heard = add(store), add(store)
+    (_, second) = store.leases.claim("here", 2, 2, 60.0)
+    assert store.leases.renew("here", [second], 60.0) == {heard: 1}
+    assert (state(store, unheard), state(store, heard)) == ("queued", "running")
+    assert store.leases.tend() == ([], [])
 
 
 def test_a_job_that_waits_is_cancelled_at_once_and_stays_so(store: Store) -> None:

@@ -37,7 +37,7 @@ def test_a_database_of_another_version_is_left_alone(url: str, tmp_path: Path, c
     with database.writing() as connection:
         connection.execute(text(change))
     database.close()
-    with pytest.raises(StoreError, match=f"database: must have tables of version 1, {got}: start with another"):
+    with pytest.raises(StoreError, match=f"database: must have tables of version 2, {got}: start with another"):
         Store.open(url, tmp_path)
 
 
@@ -152,5 +152,14 @@ def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     store.check()
     monkeypatch.setattr(database_module, "_LEAST_ROOM", 2**62)
     with pytest.raises(StoreError, match="database: its disk must have 4611686018427387904 bytes of room, and has"):
+        store.check()
+    store.close()
+
+
+def test_a_file_that_was_overwritten_is_no_store_though_pages_of_it_are_in_memory(tmp_path: Path) -> None:
+    store = Store.open(None, tmp_path)
+    store.check()
+    (tmp_path / FILE).write_bytes(b"garbage." * 5_000)
+    with pytest.raises(StoreError, match="database: its file"):
         store.check()
     store.close()

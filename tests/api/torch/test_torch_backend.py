@@ -6,7 +6,6 @@ import tomllib
 import warnings
 from copy import deepcopy
 from importlib.metadata import EntryPoint, EntryPoints
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ with warnings.catch_warnings():
 
     from memplan.api.torch.backend import Partition, _least, _scheduled_peak, memplan
     from memplan.api.torch.tracing import interpreted
+    from tests.support.torch_counts import peak_of
     from tests.support.torch_zoo import MODELS, Network
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -82,15 +82,6 @@ def test_inductor_keeps_its_own_parts_unless_others_need_less() -> None:
     assert peaks[1] < 0.8 * peaks[0]
 
 
-def peak_of(step: Any) -> int:
-    """Return the most bytes that torch's allocator gave out in a step beside what was there."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as found:
-        step()
-    events = sorted(found.profiler.kineto_results.events(), key=lambda event: event.start_ns())
-    sizes: list[int] = [event.nbytes() for event in events if event.name() == "[memory]"]
-    return max(accumulate(sizes, initial=0))
-
-
 @pytest.mark.parametrize("name", ["untied", "unet"])
 def test_a_capacity_is_held_or_it_is_said_that_it_is_not(name: str) -> None:
     torch.manual_seed(1)
@@ -111,6 +102,23 @@ def test_a_capacity_is_held_or_it_is_said_that_it_is_not(name: str) -> None:
         held.append(not is_over)
         assert is_over or there + peak_of(lambda run=compiled: run(*inputs).backward()) <= capacity
     assert (held[0], held[-1]) == (True, False)
+
+
+def test_the_scratch_of_convolutions_is_counted() -> None:
+    model, image = torch.nn.Conv2d(256, 256, 3, padding=1), torch.ones(1, 256, 4, 4)
+    model(image).sum().backward()
+    there = 2 * sum(value.nbytes for value in model.parameters()) + image.nbytes
+
+    def peak_within(capacity: int) -> int:
+        torch._dynamo.reset()
+        compiled = torch.compile(model, backend=memplan, options={"inner": "eager", "capacity": capacity})
+        compiled(image).sum().backward()
+        return there + peak_of(lambda: compiled(image).sum().backward())
+
+    peak = peak_within(10 * there)
+    assert peak_within(int(1.2 * peak)) <= 1.2 * peak
+    with pytest.raises(Exception, match="capacity: must hold each graph"):
+        peak_within(int(0.98 * peak))
 
 
 @pytest.mark.parametrize("trains", [True, False])

@@ -20,9 +20,6 @@ with warnings.catch_warnings():
     import torch
     from torch._functorch.aot_autograd import aot_module
     from torch._functorch.partitioners import min_cut_rematerialization_partition
-    from torch.multiprocessing.reductions import StorageWeakRef
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_leaves
 
     from lab.kernels import BothKernels
     from memplan.api.torch.demand import is_within, live_peak_of, simulate
@@ -33,6 +30,7 @@ with warnings.catch_warnings():
     from memplan.api.torch.tracing import interpreted
     from memplan.api.torch.ways import with_size
     from tests.support.plain_allocator import PlainAllocator
+    from tests.support.torch_counts import count_of_steps, summed
     from tests.support.torch_zoo import MODELS, Language, tokens
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -46,56 +44,14 @@ STEPS = {
 }
 
 
-class Counted(TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
-    """Counts the bytes of all storages after each operation that runs on real tensors."""
-
-    def __init__(self, given: Any) -> None:
-        super().__init__()
-        self.refs: dict[int, tuple[Any, int]] = {}
-        self.peak = 0
-        self.look(given)
-
-    def look(self, values: Any) -> None:
-        storages = [value.untyped_storage() for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
-        new = {s._cdata: s for s in storages if s._cdata not in self.refs or self.refs[s._cdata][0].expired()}
-        if new:
-            self.refs = {key: row for key, row in self.refs.items() if not row[0].expired()}
-            self.refs |= {key: (StorageWeakRef(storage), storage.nbytes()) for key, storage in new.items()}
-            self.peak = max(self.peak, sum(size for _, size in self.refs.values()))
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        self.look(result)
-        return result
-
-
-def summed(result: Any) -> Any:
-    return sum(value.square().mean() for value in tree_leaves(result)).abs()
-
-
 def counted(model: Any, inputs: Any, optimizer: Any, *, compiled: bool = False) -> int:
     """Return the most bytes alive in two steps on real tensors."""
-    made = optimizer and optimizer(model.parameters())
+    run = None
     if compiled:
-        model = aot_module(model, interpreted, interpreted, partition_fn=min_cut_rematerialization_partition)
-        with torch.set_grad_enabled(made is not None):
-            model(*inputs)
-
-    def step() -> None:
-        if made is None:
-            with torch.no_grad():
-                model(*inputs)
-            return
-        made.zero_grad()
-        result = model(*inputs)
-        loss = summed(result)
-        loss.backward()
-        made.step()
-
-    with Counted((list(model.parameters()), list(model.buffers()), inputs)) as found:
-        for _ in range(2):
-            step()
-    return int(found.peak)
+        run = aot_module(model, interpreted, interpreted, partition_fn=min_cut_rematerialization_partition)
+        with torch.set_grad_enabled(optimizer is not None):
+            run(*inputs)
+    return count_of_steps(model, inputs, optimizer, run)
 
 
 TRAINED = [kind for kind in STEPS if kind != "inference"]

@@ -69,6 +69,16 @@ def _results(module: Any, given: tuple[Any, ...]) -> list[Any]:
     return [*torch.utils._pytree.tree_leaves(results), *weights.values()]
 
 
+def test_what_an_operation_makes_beside_another_is_not_kept_by_it() -> None:
+    def least_of(x: Any) -> Any:
+        values, places = torch.sort(x)
+        return torch.neg(torch.exp(values)), places
+
+    found = graph_of(make_fx(least_of, tracing_mode="fake")(torch.randn(8)))
+    targets = [str(node.target) for node in with_order(found, range(3)).graph.nodes]
+    assert ["getitem" in target for target in targets[2:4]] == [True, True]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("optimized", [False, True])
 def test_a_training_step_computes_the_same_bits_in_every_order_and_with_clones(optimized: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ LOST: list[str] = []
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ChildPool]:
-    made = ChildPool(Settings(), on_loss=lambda: LOST.append("lost"))
+    made = ChildPool(Settings(niceness=0), on_loss=lambda: LOST.append("lost"))
     yield made
     children = [psutil.Process(child.pid) for child in workers()]
     made.close()
@@ -103,6 +104,28 @@ def test_where_others_wait_a_task_answers_with_what_it_noted_and_a_search_with_i
     search = Task(works.until_cancelled, ([],), "plan", Deadline.after(PATIENCE_S), is_search=True)
     assert pool.run(search, is_short=is_short) == "cancelled"
     assert pool.run(task(works.left), is_short=is_short) > 0
+
+
+def test_what_a_reader_of_a_file_noted_is_its_answer_where_it_comes_to_no_end(pool: ChildPool) -> None:
+    is_short = threading.Event()
+    is_short.set()
+    assert pool.run(task(works.forked, "notes"), is_short=is_short).content == b"noted"
+
+
+def test_only_long_work_leaves_the_processors_to_others() -> None:
+    mine, pool = os.nice(0), ChildPool(Settings())
+    assert pool.warm()
+    assert pool.run(task(works.niceness, within_s=9.0)) == mine
+    assert pool.run(task(works.niceness, within_s=60.0)) == min(19, mine + 10)
+    assert pool.run(task(works.niceness, within_s=9.0)) == mine
+    pool.close()
+
+
+def test_a_pool_without_children_forks_one_to_say_that_it_can(pool: ChildPool) -> None:
+    with pytest.raises(NotInTimeError):
+        pool.run(task(works.for_ever, within_s=0.1))
+    assert pool.warm()
+    assert pool.count > 0
 
 
 def test_a_template_that_is_killed_is_replaced(pool: ChildPool) -> None:

@@ -46,7 +46,7 @@ def fewest(problem: Problem, size: int) -> int:
 
 
 def in_heaps(problem: Problem, limit: int, time_limit_s: float) -> Plan:
-    return plan(problem, options=PlanOptions(profile=f"heaps:{limit}", time_limit_s=time_limit_s))
+    return plan(problem, options=PlanOptions(heaps=limit, time_limit_s=time_limit_s))
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -83,20 +83,20 @@ def test_buffers_of_no_bytes_are_one_heap(fields: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "profile", "error", "message"),
+    ("fields", "limit", "error", "message"),
     [
-        ({}, "heaps:4", ProblemError, "profile: heaps must be of at least the largest buffer"),
-        ({"pools": [{"name": "a"}, {"name": "b"}]}, "heaps:9", OptionError, "must be for problems of one pool"),
-        ({"pools": [{"reserved": [[0, 1]]}]}, "heaps:9", ProblemError, "must be of a problem without reserved"),
-        ({"no_cross": 5}, "heaps:10", ProblemError, "profile: heaps must be of a problem without no_cross"),
+        ({}, 4, ProblemError, "heaps: must be of at least the largest buffer"),
+        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "must be for problems of one pool"),
+        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "must be of a problem without reserved"),
+        ({"no_cross": 5}, 10, ProblemError, "heaps: must be of a problem without no_cross"),
     ],
 )
-def test_what_heaps_cannot_do_is_refused(fields: Any, profile: str, error: type[Exception], message: str) -> None:
+def test_what_heaps_cannot_do_is_refused(fields: Any, limit: int, error: type[Exception], message: str) -> None:
     rules = {name: fields[name] for name in fields if name != "pools"}
     row = {"id": "a", "size": 8, "start": 0, "end": 1, **rules}
     problem = Problem(buffers=[row], pools=fields.get("pools", []))
     with pytest.raises(error, match=message):
-        plan(problem, options=PlanOptions(profile=profile))
+        plan(problem, options=PlanOptions(heaps=limit))
 
 
 @pytest.mark.parametrize("limit_s", [0.001, 0.05, 0.5])
@@ -112,3 +112,10 @@ def test_heaps_whose_time_ends_have_what_is_known_of_them_by_then(limit_s: float
     for each in (noted[0], found):
         assert (each.status, max(pool.used or 0 for pool in each.pools) <= 9000) == ("feasible", True)
         assert verify(problem_in_heaps(problem, each), each) == ()
+
+
+def test_counted_work_gives_the_same_heaps_again() -> None:
+    problem = read_problem(EXAMPLES / "problems" / "minimalloc" / "K.1048576.csv")
+    options = PlanOptions(heaps=858_112, time_limit_s=0.1, deterministic=True)
+    first, second = (plan(problem, options=options) for _ in range(2))
+    assert first.placements == second.placements

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
 import memplan
+from memplan.api.cli.main import main
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plan.answers import plan_lines
 from memplan.capabilities.plan.plan import CAPABILITY, PlanOptions, plan
-from memplan.capabilities.plan.solving import solve
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan, problem_of
 from memplan.planner.model.problem import Problem
@@ -23,11 +24,26 @@ STEADY = PlanOptions(deterministic=True)
 
 
 @pytest.mark.parametrize("problem", [ROOMY, TIGHT])
-def test_both_functions_of_python_give_the_same_plan(problem: Problem) -> None:
-    found = plan(problem, options=STEADY)
-    assert CAPABILITY.write(solve(problem, deterministic=True)) == CAPABILITY.write(found)
-    assert [inspect.unwrap(each) for each in (memplan.plan, memplan.solve)] == [plan, solve]
-    assert problem_of(found) == problem
+def test_a_solve_is_a_plan_with_options_by_name(problem: Problem) -> None:
+    answer = plan(problem, options=STEADY)
+    assert CAPABILITY.write(memplan.solve(problem, deterministic=True)) == CAPABILITY.write(answer)
+    assert memplan.solve is memplan.plan
+    assert inspect.unwrap(memplan.plan) is plan
+    assert problem_of(answer) == problem
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"profile": "heaps:128MiB"}, "profile: must not be heaps, which are an option of their own: heaps 128MiB"),
+        ({"plans": "5@2"}, "plans: must be a number, beside the option distance: plans 5, distance 2"),
+    ],
+)
+def test_modes_that_were_words_of_other_options_are_refused_with_the_option(options: Any, sentence: str) -> None:
+    with pytest.raises(OptionError, match=sentence):
+        memplan.plan(ROOMY, **options)
+    flags = [word for name, value in options.items() for word in (f"--{name}", value)]
+    assert main(["plan", "--capacity", "1MiB", *flags, "examples/mobilenet_v2.csv"]) == 2
 
 
 def test_where_nothing_fits_the_reason_is_looked_into() -> None:

@@ -26,10 +26,10 @@ PRICED = {
     "objective": "cost",
 }
 MODES: list[tuple[str, dict[str, Any], Any]] = [
-    ("heaps", {"problem": PROBLEM, "options": {"profile": "heaps:80"}}, ["heap 1", "heap 2"]),
+    ("heaps", {"problem": PROBLEM, "options": {"heaps": "80B"}}, ["heap 1", "heap 2"]),
     ("objects", {"problem": OBJECTS}, [["a"], ["b"]]),
     ("a bare problem of objects", OBJECTS, [["a"], ["b"]]),
-    ("plans that differ", {"problem": PRICED, "options": {"plans": "9@2"}}, [2, 2, 5]),
+    ("plans that differ", {"problem": PRICED, "options": {"plans": 9, "distance": 2}}, [2, 2, 5]),
     ("an old plan", {"problem": PROBLEM, "keep": OLD}, [48, 0]),
 ]
 
@@ -70,7 +70,7 @@ def test_calls_and_jobs_answer_in_each_mode(body: dict[str, Any], expected: Any,
 def test_the_command_draws_heaps_and_verifies_them(tmp_path: Path, capfd: Captured) -> None:
     problem, plan, picture = (str(tmp_path / name) for name in ("problem.json", "plan.json", "plan.svg"))
     Path(problem).write_text(json.dumps(PROBLEM))
-    assert main(["plan", problem, "--profile", "heaps:80", "-o", plan, "-o", picture]) == 0
+    assert main(["plan", problem, "--heaps", "80", "-o", plan, "-o", picture]) == 0
     assert "2 heaps of at most 80 bytes, no fewer are enough" in capfd.readouterr().err
     assert "heap 2: peak 48 bytes" in Path(picture).read_text()
     assert main(["verify", problem, plan, "--quiet"]) == 0

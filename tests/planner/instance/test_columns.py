@@ -17,7 +17,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.subinstance import identical, part_of
 from memplan.solvers.packing.packer import Packer
 from tests.support import constrained_problems
-from tests.support.constrained_problems import constrained_problem, with_clearances
+from tests.support.constrained_problems import constrained_problem, with_clearances, with_intervals
 from tests.support.random_problems import random_problem
 from tests.support.rigid_groups import whole
 
@@ -28,7 +28,11 @@ PROBLEMS = [
     random_problem(3, 12, frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost"})),
     random_problem(4, 8, unit=64),
 ]
-MIXED = with_clearances(compile_problem(PROBLEMS[0]), 1)
+MIXED = replace(
+    with_intervals(with_clearances(compile_problem(PROBLEMS[0]), 1), 1),
+    offset_group=np.array([0, 0, *range(2, 14)]),
+    has_equal_use=True,
+)
 ROWS: list[dict[str, Any]] = [{"id": k, "size": 8, "start": 0, "end": 3} for k in range(4)]
 ALIKE = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "a", "size": 40}, {"name": "b"}]})
 
@@ -91,7 +95,10 @@ def test_a_part_takes_each_buffers_own_values(name: str) -> None:
     if COLUMNS[name].holds is Holds.NUMBERS:
         assert getattr(part, name).tolist() == getattr(MIXED, name)[chosen].tolist()
     else:
-        assert chosen[getattr(part, name)].tolist() == MIXED.anchor[chosen].tolist() or name == "colocation"
+        assert chosen[getattr(part, name)].tolist() == MIXED.anchor[chosen].tolist() or name in (
+            "colocation",
+            "offset_group",
+        )
 
 
 def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
@@ -99,6 +106,10 @@ def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
     values = getattr(instance, name)
     if name == "objective":
         return {name: "peak"}
+    if name == "has_equal_use":
+        return {name: False}
+    if name == "barred_ranges":
+        return {name: (values[0] + 1, *values[1:])}
     if column.axis is Axis.WHOLE:
         return {name: (*values, 0)}
     if column.axis is Axis.POOL:

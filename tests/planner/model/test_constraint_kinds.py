@@ -16,7 +16,7 @@ def asked_for(more: dict[str, Any], **fields: Any) -> list[object]:
     """Return the first check of each kind that a problem of two buffers asks for, or what it says of b's offset."""
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 0, "end": 2, **more}]
     problem = Problem.model_validate({"buffers": rows, **fields})
-    of_offsets = [rule for _, rule in offset_rules(problem)]
+    of_offsets = [rule for _, rule in offset_rules(problem)[0]]
     return [*(kind.checks[0] for kind in kinds_of(problem) if kind.offsets is None), *of_offsets]
 
 

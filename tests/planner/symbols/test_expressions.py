@@ -129,10 +129,15 @@ def test_a_size_that_is_never_negative_is_not_refused(size: str, symbol: dict[st
     assert sentence in str(error.value)
 
 
-def test_a_symbol_without_a_value_is_named() -> None:
+@pytest.mark.parametrize(
+    ("symbol", "sentence"),
+    [
+        ({"min": 33, "max": 63, "multiple_of": 32}, "n: must have a value from 33 to 63 that are multiples of 32"),
+        ({"min": 5, "max": 4}, r"n\.max: must be at least min \(5\), got 4"),
+    ],
+)
+def test_a_symbol_without_a_value_is_named(symbol: dict[str, int], sentence: str) -> None:
     rows = [{"id": "a", "size": "n", "start": 0, "end": 1}]
-    problem = SymbolicProblem.model_validate(
-        {"symbols": {"n": {"min": 33, "max": 63, "multiple_of": 32}}, "buffers": rows}
-    )
-    with pytest.raises(ProblemError, match=r"symbols\.n: must have a value from 33 to 63 that are multiples of 32"):
+    problem = SymbolicProblem.model_validate({"symbols": {"n": symbol}, "buffers": rows})
+    with pytest.raises(ProblemError, match=rf"symbols\.{sentence}"):
         compiled(problem)

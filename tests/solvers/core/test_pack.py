@@ -133,13 +133,14 @@ def alone(body: Body, size: int) -> int:
     given |= {"step": body.step, "page": page.length, "page_shift": page.shift}
     columns = {name: column([value]) for name, value in given.items()}
     none = {name: column([]) for name in ("pair", "clearance", "grid", "share", "border")}
-    firsts = {f"{name}_first": column([0, 0]) for name in ("pair", "share", "border")}
+    firsts = {f"{name}_first": column([0, 0]) for name in ("pair", "share", "border", "barred")}
     rules = PackRules(
         **columns,
         **none,
         **firsts,
         first=column([0, 1]),
         reserved=np.zeros((0, 2), dtype=np.int64),
+        barred=np.zeros((0, 2), dtype=np.int64),
         capacity=2**62,
         bank=0,
         bank_shift=0,

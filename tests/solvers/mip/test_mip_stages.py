@@ -16,21 +16,32 @@ from memplan.solvers.search.incumbent import Search
 
 
 class MipEngine:
-    """Gives prepared answers; keeps what it was asked: is there an objective, and the first peak's two limits."""
+    """Gives prepared answers where the peak is minimised; keeps what it was asked: the first peak's two limits.
 
-    def __init__(self, *answers: Outcome, values: Callable[[IntegerProgram], F64] | None = None) -> None:
-        self.answers, self.values = list(answers), values
-        self.asked: list[tuple[float, ...]] = []
+    The first so many questions without an objective, about any plan, it refuses, and leaves the next one open.
+    """
+
+    def __init__(
+        self, *answers: Outcome, values: Callable[[IntegerProgram], F64] | None = None, refused: int = 0
+    ) -> None:
+        self.answers, self.values, self.refused = list(answers), values, refused
+        self.asked: list[tuple[float, float]] = []
+        self.decided: list[tuple[float, float]] = []
         self.programs: list[IntegerProgram] = []
         self.efforts: list[EngineEffort] = []
         self.had_start: list[bool] = []
 
     def __call__(self, run: EngineRun) -> Outcome:
         program = run.program
-        peak = program.at["peak", 0]
-        self.asked.append((bool(program.cost.any()), program.lower[peak], program.upper[peak]))
-        self.programs.append(program)
         self.efforts.append(run.effort)
+        peak = program.at["peak", 0]
+        limits = program.lower[peak], program.upper[peak]
+        if not program.cost.any():
+            assert run.start is None
+            self.decided.append(limits)
+            return Outcome("infeasible" if len(self.decided) <= self.refused else "open")
+        self.asked.append(limits)
+        self.programs.append(program)
         self.had_start.append(run.start is not None)
         if self.values is not None:
             run.take(self.values(program))
@@ -72,7 +83,29 @@ def test_minimising_starts_from_the_best_plan_and_looks_no_higher() -> None:
     search.offer(column([0] * 5), column([0, 20, 41, 61, 82]), "start")
     engine = MipEngine(Outcome("open"))
     pursue(RING, search, "engine", engine)
-    assert (engine.asked, engine.had_start) == ([(True, 41, 102)], [True])
+    assert (engine.asked, engine.had_start) == ([(41, 102)], [True])
+
+
+def test_a_plan_at_the_bound_is_asked_for_first_and_then_higher_in_growing_steps() -> None:
+    search = searching(RING)
+    search.offer(column([0] * 5), column([0, 20, 41, 61, 82]), "start")
+    engine = MipEngine(Outcome("open"), refused=3)
+    pursue(RING, search, "engine", engine)
+    assert engine.decided == [(41, 41), (42, 42), (43, 44), (45, 48)]
+    assert engine.asked == [(45, 102)]
+    assert search.claims == {"engine": (45,)}
+
+
+def test_where_all_is_refused_nothing_fits() -> None:
+    pools = [{"name": "small", "size": 60}]
+    rows = [{"id": k, "size": size} for k, size in enumerate((20, 21, 20, 21, 20))]
+    pairs = [(k, (k + 1) % 5) for k in range(5)]
+    instance = compile_problem(Problem.model_validate({"buffers": rows, "conflicts": pairs, "pools": pools}))
+    search = searching(instance)
+    engine = MipEngine(refused=99)
+    pursue(instance, search, "engine", engine)
+    assert engine.decided[-1][1] == 60
+    assert search.claims["engine"] is None
 
 
 @pytest.mark.parametrize(("bound", "claim"), [(60.1, 61), (60.001, 60), (45.0, 45), (41.0, None)])
@@ -90,7 +123,7 @@ def test_large_numbers_are_scaled_and_their_bounds_claimed_with_a_margin() -> No
     pursue(instance, search, "engine", engine)
     scale = engine.programs[0].scale
     assert 2**13 <= 5 * size / scale <= 2**20
-    assert engine.asked[0][1] == (2 * size + 2) / scale
+    assert engine.asked[0][0] == (2 * size + 2) / scale
     assert 3 * 2**14 * scale - scale < claimed(search) < 3 * 2**14 * scale
 
 

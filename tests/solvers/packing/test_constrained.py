@@ -19,9 +19,10 @@ from tests.support.plain_packer import PlainPacker
 
 RUNNING = column([0])
 HORIZON = 500
-MIXES = [frozenset({name}) for name in (*CONSTRAINTS, "clearances")] + [
-    frozenset(name for k, name in enumerate((*CONSTRAINTS, *OTHERS, "clearances")) if seed >> k & 1)
-    for seed in np.random.default_rng(0).integers(0, 8192, 18).tolist()
+OF_COLUMNS = ("clearances", "intervals")
+MIXES = [frozenset({name}) for name in (*CONSTRAINTS, *OF_COLUMNS)] + [
+    frozenset(name for k, name in enumerate((*CONSTRAINTS, *OTHERS, *OF_COLUMNS)) if seed >> k & 1)
+    for seed in np.random.default_rng(0).integers(0, 2**15, 18).tolist()
 ]
 
 

@@ -11,7 +11,7 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.warm_start import mended_assignment
@@ -42,7 +42,7 @@ def test_a_plan_of_a_changed_problem_keeps_its_order() -> None:
     found = peak(problem, old)
     assert found is not None
     assert found <= 1.6 * (old.peak or 0)
-    started = Solve(problem, SolveOptions(), start=old)
+    started = OneSearch(problem, SolveOptions(), start=old)
     result = started.begin()
     assert result is None or result.plan.peak is not None
     assert any(by == "start" for by in started._search.offers)

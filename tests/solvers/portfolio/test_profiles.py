@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
 import pytest
 
@@ -122,8 +123,8 @@ def test_what_does_not_fit_is_infeasible_in_every_profile() -> None:
 PAIR = [{"pairs": [["a", "b"]], "cost": 1}]
 
 
-def in_two_pools(a: dict[str, int], b: dict[str, int], **fields: object) -> Problem:
-    rows = [{"id": "a", "start": 0, "end": 1} | a, {"id": "b", "start": 1, "end": 2} | b]
+def in_two_pools(a: Mapping[str, object], b: Mapping[str, object], **fields: object) -> Problem:
+    rows = [{"id": "a", "start": 0, "end": 1, **a}, {"id": "b", "start": 1, "end": 2, **b}]
     pools = [{"name": "fast"}, {"name": "slow"}]
     return Problem.model_validate({"buffers": rows, "pools": pools, "reuse": PAIR} | fields)
 
@@ -133,11 +134,18 @@ def in_two_pools(a: dict[str, int], b: dict[str, int], **fields: object) -> Prob
     [
         ("balanced", in_two_pools({"size": 5, "alignment": 4}, {"size": 5}), 10),
         ("speed", in_two_pools({"size": 3}, {"size": 2, "alignment": 2}), 5),
+        ("balanced", in_two_pools(*[{"size": 1, "pools": ["fast"]}] * 2), 2),
     ],
 )
 def test_what_pays_for_no_shared_bytes_ends_as_low_as_it_can(profile: str, problem: Problem, peak: int) -> None:
     plan = solve(problem, profile=profile)
     assert (plan.status, plan.cost, plan.peak) == ("optimal", 0, peak)
+
+
+@pytest.mark.parametrize("homes", [["fast"], ["fast", "slow"]])
+def test_the_first_plan_that_fits_is_not_the_best_where_its_cost_was_not_asked_for(homes: list[str]) -> None:
+    plan = solve(in_two_pools({"size": 1, "pools": ["fast"]}, {"size": 1, "pools": homes}), accept="fit")
+    assert (plan.status, plan.stop_reason, plan.cost) == ("feasible", "accepted", None)
 
 
 def test_more_buffers_than_are_enumerated_are_not_optimal_by_their_cost_alone() -> None:

@@ -14,7 +14,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry
-from memplan.solvers.portfolio.one_search import Solve
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.registry import EVERYTHING
 from memplan.solvers.portfolio.solve import solve
@@ -196,7 +196,7 @@ def test_a_bound_that_one_engine_alone_claims_is_not_believed(liars: None) -> No
 
 def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
     seen: list[SolveResult | None] = []
-    search = Solve(RING, SolveOptions(), Control(report=lambda _: seen.append(search.so_far())))
+    search = OneSearch(RING, SolveOptions(), Control(report=lambda _: seen.append(search.so_far())))
     plan = search.finish().plan
     assert search.so_far() is not None
     assert seen
@@ -209,7 +209,7 @@ def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
 
 def test_a_solve_pauses_after_the_quick_orders_and_goes_on_in_any_thread() -> None:
     options = SolveOptions(deterministic=True)
-    solving = Solve(RING, options)
+    solving = OneSearch(RING, options)
     assert solving.begin() is None
     with ThreadPoolExecutor(1) as threads:
         plan = threads.submit(solving.finish).result().answer(deterministic=True)
@@ -218,6 +218,6 @@ def test_a_solve_pauses_after_the_quick_orders_and_goes_on_in_any_thread() -> No
 
 
 def test_what_quick_orders_settle_takes_one_step() -> None:
-    result = Solve(FEATURES["plain"], SolveOptions()).begin()
+    result = OneSearch(FEATURES["plain"], SolveOptions()).begin()
     assert result is not None
     assert result.plan.status == "optimal"

@@ -77,7 +77,7 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
     truth = all_paid(problem)
     if not any(cost for cost in truth.values()):
         return
-    answer = memplan.plan(problem, options=PlanOptions(plans=f"1000@{distance}"))
+    answer = memplan.plan(problem, options=PlanOptions(plans=1000, distance=distance))
     assert answer.others is not None
     before: list[Pairs] = []
     for plan in (answer, *answer.others.plans):
@@ -108,8 +108,8 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
             },
             "no two that must share no bytes, or pay for these, pay for a bank",
         ),
-        ({"plans": 2, "profile": "heaps:6"}, {}, "must be 1 with profile"),
-        ({"plans": "2@0"}, {}, "plans: must be a number of plans"),
+        ({"plans": 2, "heaps": 6}, {}, "must be 1 with heaps"),
+        ({"plans": 2, "distance": 0}, {}, "distance: must be at least 1"),
     ],
 )
 def test_several_plans_are_refused_where_none_could_differ(options: Any, changed: Any, sentence: str) -> None:
@@ -119,7 +119,7 @@ def test_several_plans_are_refused_where_none_could_differ(options: Any, changed
 
 def test_false_claims_of_other_plans_are_named() -> None:
     problem = Problem.model_validate(PRICED)
-    answer = memplan.plan(problem, options=PlanOptions(plans="3@2"))
+    answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
     others = answer.others
     assert others is not None
     first, second = others.plans
@@ -136,7 +136,7 @@ def test_false_claims_of_other_plans_are_named() -> None:
 def test_plans_at_the_least_peak_differ_at_that_peak() -> None:
     rows = [{"id": k, "size": 1 + k % 2 * 2, "start": k, "end": k + 1} for k in range(4)]
     problem = Problem.model_validate(PRICED | {"buffers": rows, "objective": ["peak", "cost"]})
-    answer = memplan.plan(problem, options=PlanOptions(plans="3"))
+    answer = memplan.plan(problem, options=PlanOptions(plans=3))
     assert answer.others is not None
     assert {answer.peak, *(plan.peak for plan in answer.others.plans)} == {3}
     assert len(answer.others.plans) == 1
@@ -144,7 +144,7 @@ def test_plans_at_the_least_peak_differ_at_that_peak() -> None:
 
 def test_verify_names_what_it_does_not_know_of_other_plans() -> None:
     problem = Problem.model_validate(PRICED)
-    answer = memplan.plan(problem, options=PlanOptions(plans="3@2"))
+    answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
     assert answer.others is not None
     forged = answer.others.model_copy(update={"complete": True, "plans": ()})
     found = memplan.verify(problem, answer.model_copy(update={"others": forged}))
@@ -153,7 +153,7 @@ def test_verify_names_what_it_does_not_know_of_other_plans() -> None:
 
 def test_no_bound_is_above_what_a_later_plan_costs() -> None:
     problem = Problem.model_validate(PRICED)
-    answer = memplan.plan(problem, options=PlanOptions(plans="3@2"))
+    answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
     assert answer.others is not None
     assert [plan.cost for plan in answer.others.plans] == [2, 3]
     swapped = answer.others.model_copy(update={"plans": answer.others.plans[::-1]})

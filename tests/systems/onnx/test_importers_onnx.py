@@ -297,7 +297,7 @@ LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"\x08\x08\x12", 'model: must be an ONNX model, as onnx.save writes it, got "Error parsing message'),
+        (b"\x08\x08\x12", "model: must be an ONNX model, as onnx.save writes it, got 3 bytes that do not parse"),
         (b"ir_version: 8\n", "model: must be an ONNX model, as onnx.save writes it, got text"),
         (b"", "must not be empty"),
         (model([node("Neg", "z", "y")], [X], [Y]), 'node[0] (Neg): must read what was written before, got "z"'),

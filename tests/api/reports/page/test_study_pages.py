@@ -185,7 +185,7 @@ def test_plans_that_differ_have_a_tab_each(opened: Any, tmp_path: Path) -> None:
     }
     given, page, answer = (tmp_path / name for name in ("waits.json", "plans.html", "plan.json"))
     given.write_text(json.dumps(problem))
-    asked = ["plan", str(given), "--plans", "3@2", "-o", str(page), "-o", str(answer)]
+    asked = ["plan", str(given), "--plans", "3", "--distance", "2", "-o", str(page), "-o", str(answer)]
     assert main(asked) == 0
     found = json.loads(answer.read_text())
     plans = [found, *found["others"]["plans"]]

@@ -164,6 +164,25 @@ def test_aliases_follow_and_groups_stay_whole() -> None:
     assert (plan.kept.stayed, plan.kept.moved) == (3, 0)
 
 
+def test_a_pool_in_which_nothing_lay_may_be_gone() -> None:
+    rows = FEW, {**FEW, "id": "b"}
+    old = solve(of(*rows, pools=[{"name": "fast"}, {"name": "slow"}]))
+    plan = replan(of(*rows, pools=[{"name": "fast"}]), old)
+    assert plan.kept is not None
+    assert (plan.status, plan.kept.moved) == ("optimal", 0)
+
+
+def test_a_plan_that_costs_more_to_keep_places_has_no_bounds_of_the_cheapest() -> None:
+    rows = [
+        {"id": 0, "size": 6, "start": 3, "end": 5},
+        {"id": 1, "size": 2, "start": 0, "end": 2, "alignment": 2},
+        {"id": 2, "size": 4, "start": 0, "end": 1, "alignment": 4},
+    ]
+    problem = of(*rows, reuse=[{"pairs": [[2, 0], [2, 1]], "cost": 3}], pools=[{"name": "fast"}], objective="cost")
+    places = [{"id": name, "pool": "fast", "offset": at} for name, at in ((0, 0), (1, 6), (2, 8))]
+    assert verify(problem, replan(problem, Plan.model_validate({"placements": places}))) == ()
+
+
 def test_costs_stay_what_they_were() -> None:
     pools = [{"name": "fast", "size": 8, "cost": 1}, {"name": "slow", "cost": 5}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": 10 * k} for k in range(4)]

@@ -47,6 +47,14 @@ def test_drawn_answers_are_proved_and_no_false_mutant_is() -> None:
     assert counts["mutants refused"] > 10
 
 
+@pytest.mark.parametrize("calls", [0, 1, 20])
+def test_once_time_is_over_nothing_more_is_decided(calls: int) -> None:
+    problem, left = problem_of("b*n", "max(n, 3*b)", "b*b", "n//2", "n"), iter(range(calls))
+    answer = answered(problem)
+    with pytest.raises(all_values.Undecided, match="time is over"):
+        all_values.check(answer, problem, lambda: next(left, None) is None)  # type: ignore[no-untyped-call]  # a script without types
+
+
 @pytest.mark.parametrize("name", ["bert_4l", "wav2vec2"])
 def test_networks_are_proved_by_the_program_alone(name: str, tmp_path: Path) -> None:
     path = ROOT / "examples" / "symbolic" / f"{name}.json"

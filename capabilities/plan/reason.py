@@ -1,19 +1,15 @@
-"""A plan as every entrance makes it, and writes it: the solve, and the reason where nothing fits."""
+"""The reason in a plan where nothing fits; solvers that a plan may name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities import MODULES
+from memplan.capabilities import QUESTIONS
 from memplan.capabilities.capability import Control
-from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import table
 
 if TYPE_CHECKING:
@@ -25,36 +21,18 @@ LEAST_REASON_S = 0.05
 """With fewer seconds left, the reason is the one that the solve found."""
 
 
-def planned(
-    problem: Problem,
-    options: SolveOptions,
-    running: Control,
-    *,
-    share: float = 1.0,
-    reason_s: float = REASON_S,
-    start: Plan | None = None,
-    report: Callable[[Any], object] | None = None,
-) -> Plan:
-    """Return the plan of a problem by the end of a call, or in a share of its time, unless work is counted.
-
-    Where nothing fits, the reason is looked into for `reason_s`. `start` is a known plan; the search reports its
-    progress.
-    """
-    limit_s = running.left_s if running.counted_s is not None else share * running.left_s
-    if not running.is_local and is_own_planner(options.solver):
-        raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(options.solver)}")
-    given = {name: getattr(options, name) for name in SolveOptions.model_fields} | {"time_limit_s": limit_s}
-    control = running.searching(keeping_s=running.left_s - limit_s, report=report)
-    plan = solve(problem, **given, start=start, control=control)
-    return with_reason(problem, plan, running, reason_s) if plan.status == "infeasible" else plan
-
-
 def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
     """Raise OptionError for a solver that cannot do what a problem needs."""
     # Imported here: a solve looks itself.
     from memplan.solvers.portfolio import stages
     from memplan.solvers.reference import checked
 
+    if problem.equal_use:
+        from memplan.planner.instance.compile import compile_problem
+        from memplan.solvers.formulation.equal_use import EqualPools
+
+        problem = EqualPools(problem).as_one
+        instance = compile_problem(problem)
     planner = table.find(solver)
     if planner is None:
         stages.chosen(instance, solver)
@@ -70,9 +48,9 @@ def is_own_planner(solver: str) -> bool:
 def with_reason(problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S) -> Plan:
     """Return a plan with the reason looked into, where nothing fits and there is time for that."""
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
-    if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
+    if plan.status != "infeasible" or problem.equal_use or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
-    if "explain" not in MODULES:
+    if "explain" not in QUESTIONS:
         return plan  # with what the search saw
     # Imported here: most problems fit, and a plan stands on no other question.
     from memplan.capabilities.explain.reasons.reasoning import reason_of

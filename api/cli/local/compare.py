@@ -1,0 +1,15 @@
+"""The name of the file, which `memplan compare` reads its kind from."""
+
+from __future__ import annotations
+
+from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.streams import STANDARD
+
+
+def _take_name(call: Invocation) -> None:
+    path = call.files["file"]
+    if call.flags["name"] is None and path != STANDARD:
+        call.change(name=path)
+
+
+LOCAL = CommandExtras(prepare=_take_name)

@@ -1,0 +1,18 @@
+"""The page of `memplan schedule`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.streams import PAGE
+
+
+def _page(call: Invocation, answer: Any, _path: str) -> bytes:
+    # Imported here: few answers are looked at.
+    from memplan.api.reports.page.studies import schedule_page
+
+    return schedule_page(call.title(), answer)
+
+
+LOCAL = CommandExtras(beside={PAGE: _page})

@@ -1,0 +1,45 @@
+"""The files of `memplan sweep`: a table and a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.streams import PAGE
+from memplan.planner.model.problem import Problem
+
+_COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
+
+
+def _page(call: Invocation, answer: Any, _path: str) -> bytes:
+    """Return the page of a sweep, in which each point opens its plan: over the sum of the sizes, or over its number."""
+    # Imported here: few answers are looked at.
+    from memplan.api.reports.page.studies import sweep_page
+
+    problem: Problem = call.question["problem"]
+    pairs = enumerate(zip(answer.points, answer.plans or (), strict=True))
+    rows = [(sum(point.sizes.values()) or k, point.problem_of(problem), plan) for k, (point, plan) in pairs]
+    pools = answer.points[0].sizes if answer.points else {}
+    return sweep_page(problem.name or "sweep", " + ".join(pools) or "combination", rows)
+
+
+def _csv(_call: Invocation, answer: Any, _path: str) -> bytes:
+    """Write the points as a table, with what is used of each pool and its bound in columns of their own."""
+    text = io.StringIO(newline="")
+    names = [use.name for use in answer.points[0].pools] if answer.points else []
+    pools = list(answer.points[0].sizes) if answer.points else []
+    swept = ["size"] if len(pools) == 1 else [f"{name} size" for name in pools]
+    swept += [name for name in ("alignment", "changes") if answer.points and getattr(answer.points[0], name)]
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow([*swept, *_COLUMNS, *(f"{name} {what}" for name in names for what in ("used", "lower bound"))])
+    for point in answer.points:
+        uses = (value for use in point.pools for value in (use.used, use.lower_bound))
+        others = [point.alignment] if point.alignment else []
+        others += [", ".join(change.text for change in point.changes)] if point.changes else []
+        out.writerow([*point.sizes.values(), *others, *(getattr(point, name) for name in _COLUMNS), *uses])
+    return text.getvalue().encode()
+
+
+LOCAL = CommandExtras(forms={".csv": _csv}, beside={PAGE: _page}, needs_plans=(PAGE,))

@@ -1,0 +1,37 @@
+"""Logs of a bump allocator, `bump 1` and a line `NAME SIZE START END` a buffer, and its planner."""
+
+from memplan.planner.errors import FormatError
+from memplan.planner.model.problem import Problem
+from memplan.planner.systems import FileReader, ReferencePlanner, System
+from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.systems.imported import Imported, problem_of
+from memplan.systems.model_options import ModelOptions
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a log; raises FormatError and ProblemError."""
+    rows = [line.split() for line in data.decode().splitlines()[1:]]
+    try:
+        buffers = [{"id": a, "size": int(b), "start": int(c), "end": int(d)} for a, b, c, d in rows]
+    except ValueError as error:
+        raise FormatError(f"bump: each line must be NAME SIZE START END: {error}") from error
+    return Imported(problem_of(buffers, ["heap"]))
+
+
+def bump(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place each buffer of a plain problem behind the one before it."""
+    end, placements = 0, {}
+    for position, size in enumerate(problem.buffers.size.tolist()):
+        stop_check()
+        placements[position] = (0, end)
+        end += size
+    return Placed(placements)
+
+
+SYSTEM = System(
+    name="bump",
+    title="Bump allocator",
+    files="logs that begin with bump 1",
+    readers=(FileReader("bump", lambda data: data.startswith(b"bump 1\n"), "memplan_bump.system"),),
+    planners=(ReferencePlanner("reference:bump", "one behind the other", "this file", "memplan_bump.system:bump"),),
+)

@@ -1,0 +1,85 @@
+"""`python -m integrations.tables`: write the tables of docs/integrations.md from what each table.json recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+PAGE = FOLDER.parent / "docs" / "integrations.md"
+_HEAD = "| model | buffers | its planner | memplan | bound | saved | outputs | us, p50 (p99): its own | memplan |\n"
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((FOLDER / name / "table.json").read_text())
+    return rows
+
+
+def saved(row: dict[str, Any]) -> str:
+    return f"{100 - 100 * row['after'] / row['before']:.1f} %" if row["after"] < row["before"] else "0"
+
+
+def line(row: dict[str, Any]) -> str:
+    own, ours = (f"{us[0]:,.0f} ({us[1]:,.0f})" for us in (row["own_us"], row["us"]))
+    outputs = {True: "equal", False: "not run"}[row["equal"]]
+    after = f"{row['after']:,}{' =' if row['after'] == row['bound'] else ''}"
+    cells = (
+        row["model"],
+        row["buffers"],
+        f"{row['before']:,}",
+        after,
+        f"{row['bound']:,}",
+        saved(row),
+        outputs,
+        own,
+        ours,
+    )
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def table(name: str) -> str:
+    """Return the rows of an integration, those that gain most first; `=` is at the bound."""
+    rows = sorted(rows_of(name), key=lambda row: row["after"] / row["before"])
+    return _HEAD + "|---|---|---|---|---|---|---|---|---|\n" + "\n".join(map(line, rows)) + "\n"
+
+
+def summary(names: list[str]) -> str:
+    lines = [
+        "| runtime | models | ran, equal outputs | gain | saved, median (most) | at the bound | planning time, median |"
+    ]
+    lines.append("|---|---|---|---|---|---|---|")
+    for name in names:
+        rows = rows_of(name)
+        parts = sorted(100 - 100 * row["after"] / row["before"] for row in rows)
+        slower = sorted(row["us"][0] / row["own_us"][0] for row in rows)
+        at = sum(row["after"] == row["bound"] for row in rows)
+        cells = (
+            f"[{name}](#{name})",
+            len(rows),
+            sum(row["equal"] for row in rows),
+            sum(row["after"] < row["before"] for row in rows),
+            f"{parts[len(parts) // 2]:.1f} % ({parts[-1]:.1f} %)",
+            at,
+            f"{slower[len(slower) // 2]:.1f} times",
+        )
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def page(text: str) -> str:
+    """Return the page with its tables as they are recorded."""
+    names = re.findall(r"<!-- table: (\w+) -->", text)
+    for name in names:
+        made = summary([each for each in names if each != "all"]) if name == "all" else table(name)
+        text = re.sub(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", rf"\g<1>{made}\2", text, flags=re.DOTALL)
+    return text
+
+
+def main() -> None:
+    PAGE.write_text(page(PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""tinygrad on plans of memplan, from outside of its tree: `import memplan_tinygrad` before models run.
+
+tinygrad's planner asks an allocator for offsets as buffers open and close. It runs twice: over its own allocator, which
+notes who is alive when, then over one that gives the planned offsets. Each lane, which is a device with copies apart
+from kernels, is one problem; a lane whose own plan needs as few bytes keeps it. MEMPLAN_TINYGRAD=0 leaves all plans to
+tinygrad, and only counts. `calls` has a row for each lane that was planned. As in tinygrad at a9069c17.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, ClassVar
+
+import tinygrad.engine.jit
+import tinygrad.schedule
+from tinygrad.schedule import memory
+
+from memplan import Buffer, Pool, Problem, solve
+
+_Own, _rewrite = memory.TLSFAllocator, memory.memory_plan_rewrite
+ALIGNMENT = 256
+calls: list[dict[str, Any]] = []
+"""Rows of lanes: buffers, and the bytes of tinygrad's plan, of memplan's and of the bound; the microseconds of each."""
+
+
+class _Noting(_Own):
+    """tinygrad's allocator, which notes [size, open, close] of each buffer, in steps of a clock of its own."""
+
+    lanes: ClassVar[list[_Noting]] = []
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.rows: list[list[int]] = []
+        self.offsets: list[int] = []
+        self.open: dict[int, int] = {}
+        self.lanes.append(self)
+        self.clock = 0
+
+    def alloc(self, req_size: int, align: int = 1) -> int:
+        offset = super().alloc(req_size, align)
+        self.clock += 1
+        self.open[offset] = len(self.rows)
+        self.rows.append([req_size, self.clock, 0])
+        self.offsets.append(offset)
+        return offset
+
+    def free(self, start: int) -> None:
+        self.clock += 1
+        self.rows[self.open.pop(start)][2] = self.clock
+        super().free(start)
+
+
+class _Giving:
+    """An allocator that gives the offsets of a plan, lane after lane."""
+
+    plans: ClassVar[list[list[int]]] = []
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.offsets = iter(self.plans.pop(0))
+
+    def alloc(self, req_size: int, align: int = 1) -> int:
+        return next(self.offsets)
+
+    def free(self, start: int) -> None:
+        pass
+
+
+def _plan(lane: _Noting) -> list[int]:
+    """Return offsets of a lane, tinygrad's own where memplan's need no fewer bytes."""
+    for row in lane.rows:
+        row[2] = row[2] or lane.clock + 1
+    start = time.thread_time()
+    buffers = [Buffer(id=k, size=size, start=begin, end=end) for k, (size, begin, end) in enumerate(lane.rows)]
+    plan = solve(Problem(buffers=buffers, pools=[Pool(alignment=ALIGNMENT)]), deterministic=True)
+    offsets: list[int] = plan.placements.offset.tolist()
+    spent = time.thread_time() - start
+    peaks = [max(at + row[0] for at, row in zip(each, lane.rows, strict=True)) for each in (lane.offsets, offsets)]
+    better = peaks[1] < peaks[0] and os.environ.get("MEMPLAN_TINYGRAD") != "0"
+    calls.append(
+        {"buffers": len(offsets), "own": peaks[0], "memplan": min(peaks), "bound": plan.lower_bound, "us": spent * 1e6}
+    )
+    return offsets if better else lane.offsets
+
+
+def planned(linear: Any, held_bufs: Any = None) -> Any:
+    """Return the schedule with its buffers in arenas, as `memory_plan_rewrite` does."""
+    _Noting.lanes.clear()
+    memory.TLSFAllocator = _Noting
+    before, start = len(calls), time.thread_time()
+    own = _rewrite(linear, held_bufs)
+    spent = time.thread_time() - start
+    _Giving.plans = [_plan(lane) for lane in _Noting.lanes]
+    for call in calls[before:]:
+        call["own_us"] = spent * 1e6
+    if not _Noting.lanes or all(plan == lane.offsets for plan, lane in zip(_Giving.plans, _Noting.lanes, strict=True)):
+        return own
+    memory.TLSFAllocator = _Giving
+    return _rewrite(linear, held_bufs)
+
+
+for _module in (memory, tinygrad.schedule, tinygrad.engine.jit):
+    _module.memory_plan_rewrite = planned

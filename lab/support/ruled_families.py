@@ -1,0 +1,74 @@
+"""Families of small problems, most with rules, whose best plan then often lies above the bound; see `lab.families`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.model.problem import Problem
+
+_FAST = 0.5
+"""The share of the bytes alive at a time that a fast memory holds."""
+
+
+def loose(seed: int, n: int = 40, life: float = 4.0, high: int = 60) -> Problem:
+    """Draw sizes below sixty bytes, and lives of some four steps: twice as many buffers are alive at a time."""
+    return Problem.model_validate({"buffers": _lives(np.random.default_rng(seed), n, life, high)})
+
+
+def aligned(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
+    """Draw sizes that are no multiples of their alignments, 1 to 16, and lives of some five steps on average."""
+    rng = np.random.default_rng(seed)
+    rows = _lives(rng, n, life, high)
+    for row, alignment in zip(rows, rng.choice([1, 1, 2, 4, 8, 16], n).tolist(), strict=True):
+        row["alignment"] = alignment
+    return Problem.model_validate({"buffers": rows})
+
+
+def conflicting(seed: int, n: int = 20, density: float = 0.4, high: int = 30) -> Problem:
+    """Draw conflicts without lifetimes: any two buffers are in conflict with the same chance."""
+    rng = np.random.default_rng(seed)
+    rows = [{"id": i, "size": int(size)} for i, size in enumerate(rng.integers(3, high, n))]
+    pairs = [(i, j) for j in range(n) for i in range(j) if rng.random() < density]
+    return Problem.model_validate({"buffers": rows, "conflicts": pairs})
+
+
+def costly(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
+    """Draw two memories, the fast one for half of what is alive at a time, and costs of 1 and 6 for each access."""
+    rng = np.random.default_rng(seed)
+    rows = _lives(rng, n, life, high)
+    for row, accesses in zip(rows, rng.integers(1, 9, n).tolist(), strict=True):
+        row["traffic"] = accesses * row["size"]
+    most = max(sum(row["size"] for row in rows if row["start"] <= at < row["end"]) for at in range(n))
+    pools = [{"name": "fast", "size": max(high, int(_FAST * most)), "cost": 1.0}, {"name": "slow", "cost": 6.0}]
+    return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
+
+
+def banked(seed: int, n: int = 12, life: float = 4.0, high: int = 24) -> Problem:
+    """Draw banks of 16 bytes, and pairs that are alive together, half of them, which touch no common one."""
+    rng = np.random.default_rng(seed)
+    rows = _lives(rng, n, life, high)
+    meeting = [
+        (i, j)
+        for j, late in enumerate(rows)
+        for i, early in enumerate(rows[:j])
+        if max(early["start"], late["start"]) < min(early["end"], late["end"])
+    ]
+    pairs = [pair for pair in meeting if rng.random() < 0.5]
+    return Problem.model_validate(
+        {
+            "buffers": rows,
+            "pools": [{"name": "sram", "bank_size": 16}],
+            "bank": [{"buffers": list(pair)} for pair in pairs],
+        }
+    )
+
+
+def _lives(rng: np.random.Generator, n: int, life: float, high: int) -> list[dict[str, Any]]:
+    starts, lives = rng.integers(0, max(1, n // 2), n).tolist(), rng.exponential(life, n).tolist()
+    sizes = rng.integers(3, high, n).tolist()
+    return [
+        {"id": i, "size": size, "start": start, "end": start + 1 + int(long)}
+        for i, (size, start, long) in enumerate(zip(sizes, starts, lives, strict=True))
+    ]

@@ -1,0 +1,90 @@
+"""`same_offset`: buffers of several pools lie at one offset, as a multicast writes them; `equal_use`: so do pools end.
+
+Both require each buffer to name its pool, and pools to be alike: then all pools are one, whose time is that of each
+pool in turn, and buffers at one offset are one buffer, which is alive in several turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.errors import shown
+from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, unknown_ids
+from memplan.planner.model.problem_fields import ProblemFields
+
+_ALIKE = ("alignment", "base_address", "cost", "reserved", "bank_size")
+_REASON = "where pools have equal use"
+
+
+def unknown_names(problem: ProblemFields) -> Breaks:
+    """Yield entries with what is no buffer."""
+    return unknown_ids(problem, ((("same_offset", k), names) for k, names in enumerate(problem.same_offset)))
+
+
+def contradictions(problem: ProblemFields) -> Breaks:
+    """Yield pools that differ, buffers that name no one pool, ties from pool to pool, and sets that cannot be one."""
+    if not problem.equal_use:
+        yield ("equal_use",), "must be true where buffers have the same offset, got false"
+        return
+    for q, pool in enumerate(problem.pools):
+        for field in _ALIKE:
+            mine, first = getattr(pool, field), getattr(problem.pools[0], field)
+            if mine != first:
+                yield (
+                    ("pools", q, field),
+                    f"must be that of the first pool ({shown(first)}) {_REASON}, got {shown(mine)}",
+                )
+    choices = [problem.allowed_pools(i) for i in range(len(problem.buffers))]
+    roots = {i: root for i, (root, _) in problem.roots.items()}
+    wrong = [i for i, pools in enumerate(choices) if len(pools) != 1 and i not in roots]
+    for i in wrong:
+        yield ("buffers", i, "pools"), f"must leave one pool {_REASON}, got {len(choices[i])}"
+    if not wrong:
+        yield from _ties(problem, lambda i: choices[roots.get(i, i)][0], choices)
+
+
+def _ties(problem: ProblemFields, pool_of: Callable[[int], int], choices: list[tuple[int, ...]]) -> Breaks:
+    """Yield what ties buffers of different pools to each other, and buffers of one offset that differ."""
+    table, names = problem.buffers, [shown(pool.name) for pool in problem.pools]
+    for i in problem.roots:
+        if pool_of(i) not in choices[i]:
+            yield ("buffers", i, "pools"), f"must have the pool of what it lies in ({names[pool_of(i)]}), got others"
+    for i in table.rules["relative"]:
+        if pool_of(i) != pool_of(problem.target(i)[0]):
+            yield ("buffers", i, "relative"), f"must be to a buffer of its pool ({names[pool_of(i)]}) {_REASON}"
+    for k, ids in enumerate(problem.together):
+        for side, name in enumerate(ids):
+            if pool_of(problem.index[name]) != pool_of(problem.index[ids[0]]):
+                yield ("together", k, side), f"must be of the pool of the first {_REASON}, got {shown(name)}"
+    seen: dict[int, int] = {}
+    for k, ids in enumerate(problem.same_offset):
+        pools: set[int] = set()
+        for side, name in enumerate(ids):
+            i, first = problem.index[name], problem.index[ids[0]]
+            rule = None
+            if i in problem.roots or i in problem.rigid:
+                rule = "must not be tied to another buffer by alias_of or relative"
+            elif i in seen:
+                rule = f"must be in one set (it is in same_offset[{seen[i]}])"
+            elif table.size[i] != table.size[first]:
+                rule = f"must have the size of the first ({table.size[first]}), not {table.size[i]}"
+            elif table.rules["no_cross"].get(i) != table.rules["no_cross"].get(first):
+                rule = f"must have the no_cross of the first ({shown(table.rules['no_cross'].get(first))})"
+            elif pool_of(i) in pools:
+                rule = f"must be the only one of its pool ({names[pool_of(i)]})"
+            if rule is not None:
+                yield ("same_offset", k, side), f"{rule}, got {shown(name)}"
+            seen[i] = k
+            pools.add(pool_of(i))
+
+
+def columns(kept: KeptBuffers) -> dict[str, Any]:
+    """Return `offset_group`, the first kept buffer of each set, and `has_equal_use`."""
+    group = np.arange(len(kept))
+    for names in kept.problem.same_offset:
+        members = kept.position[[kept.problem.index[name] for name in names]]
+        group[members[members >= 0]] = members.min()
+    return {"offset_group": group, "has_equal_use": kept.problem.equal_use}

@@ -1,0 +1,160 @@
+"""Pools of equal use, planned as one: what is alive in each of them comes after what is alive in those before it.
+
+A buffer that has one offset in several pools is one buffer there, alive in the turn of each. So whatever finds, bounds
+and proves plans of one pool does so for pools of equal use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import TypeVar
+
+import numpy as np
+
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.constraints.kinds import kinds_of
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
+from memplan.planner.model.problem import BankUse, Problem, ReuseCost, with_fields
+
+_SAID_OF_ONE = frozenset(
+    {"aliases", "relative", "forbid_pools", "conflicts", "may_share", "bank", "reuse", "together"}
+    | {"equal_use", "same_offset"}
+)
+"""The fields of the kinds that are said of one pool instead; kinds on single offsets are, too."""
+Named = TypeVar("Named", Proof, Explanation)
+
+
+@dataclass(frozen=True, eq=False)
+class EqualPools:
+    """A problem of pools of equal use, and what a plan of one pool says of it. Raises OptionError for other kinds."""
+
+    problem: Problem
+
+    def __post_init__(self) -> None:
+        for kind in kinds_of(self.problem):
+            if kind.offsets is None and not _SAID_OF_ONE.issuperset(kind.stated_by):
+                raise OptionError(f"equal_use: must not be given with {kind.stated_by[0]}, got both")
+
+    @cached_property
+    def pool(self) -> I64:
+        """The pool of each buffer, by position; an alias is in that of the buffer it lies in."""
+        roots = self.problem.roots
+        rows = (roots.get(i, (i, 0))[0] for i in range(len(self.problem.buffers)))
+        return column([self.problem.allowed_pools(i)[0] for i in rows])
+
+    @cached_property
+    def times(self) -> I64:
+        """The times at which a buffer begins or ends, ascending; each pool has a turn of so many."""
+        return np.unique(np.concatenate((self.problem.buffers.start, self.problem.buffers.end)))
+
+    @cached_property
+    def members(self) -> dict[int | str, dict[int, int | str]]:
+        """From the buffer that stands for a set to the set's buffer in each pool."""
+        index = self.problem.index
+        return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
+
+    @cached_property
+    def as_one(self) -> Problem:
+        """The problem of one pool, with the same buffers in the same order."""
+        problem, table = self.problem, self.problem.buffers
+        turn = np.repeat(self.pool, np.diff(table.first)) * len(self.times)
+        followers = {problem.index[name]: (ids[0], 0) for ids in problem.same_offset for name in ids[1:]}
+        pages = {i: page for i, page in table.rules["no_cross"].items() if i not in followers}
+        buffers = replace(
+            table,
+            start=column(np.searchsorted(self.times, table.start) + turn),
+            end=column(np.searchsorted(self.times, table.end) + turn),
+            pool_choice=column(np.zeros(len(table), dtype=np.int64)),
+            pool_choices=((),),
+            aliases={**table.aliases, **followers},
+            rules={**table.rules, "forbid_pools": {}, "no_cross": pages},
+        )
+        # They differ in sizes alone, and all are used as far: so the smallest one ends them.
+        least = min(problem.pools, key=lambda pool: inf if pool.size is None else pool.size)
+        return with_fields(
+            problem,
+            buffers=buffers,
+            pools=(least,),
+            conflicts=tuple(filter(self._is_in_one_pool, problem.conflicts)),
+            may_share=tuple(filter(self._is_in_one_pool, problem.may_share)),
+            bank=tuple(part for use in problem.bank for part in self._parts(use)),
+            reuse=tuple(row for use in problem.reuse for row in self._priced(use)),
+            equal_use=False,
+            same_offset=(),
+        )
+
+    def _is_in_one_pool(self, pair: Sequence[int | str]) -> bool:
+        return len({int(self.pool[self.problem.index[name]]) for name in pair}) == 1
+
+    def _parts(self, use: BankUse) -> list[BankUse]:
+        """Return what an entry says of the buffers of each pool."""
+        pools: dict[int, list[int | str]] = {}
+        for name in use.buffers:
+            pools.setdefault(int(self.pool[self.problem.index[name]]), []).append(name)
+        return [use.model_copy(update={"buffers": tuple(ids)}) for ids in pools.values() if len(ids) > 1]
+
+    def _priced(self, use: ReuseCost) -> list[ReuseCost]:
+        pairs = tuple(filter(self._is_in_one_pool, use.pairs))
+        return [use.model_copy(update={"pairs": pairs})] if pairs else []
+
+    def start(self, plan: Plan | None) -> Plan | None:
+        """Return a known plan as one of the one pool; None where it has no placements."""
+        if plan is None or len(plan.placements) == 0:
+            return None
+        rows = plan.placements
+        names = (self.as_one.pools[0].name,)
+        placements = PlacementTable(rows.ids, names, column(np.zeros(len(rows), dtype=np.int64)), rows.offset)
+        return Plan(placements=placements, solver=plan.solver)
+
+    def plan(self, one: Plan) -> Plan:
+        """Return a plan of the one pool as one of the pools: each is used as far, and bounded as high."""
+        problem, k = self.problem, len(self.problem.pools)
+        names = tuple(pool.name for pool in problem.pools)
+        bound = None if one.lower_bound is None else k * one.lower_bound
+        facts: dict[str, object] = {
+            "pools": tuple(
+                PoolUse(name=pool.name, used=one.peak, lower_bound=one.lower_bound, size=pool.size)
+                for pool in problem.pools
+            ),
+            "peak": None if one.peak is None else k * one.peak,
+            "lower_bound": bound,
+            "proof": self._named(one.proof),
+            "explanation": self._named(one.explanation),
+            "problem_hash": problem_hash(problem),
+        }
+        if len(one.placements):
+            facts["placements"] = PlacementTable(problem.buffers.ids, names, self.pool, one.placements.offset)
+        return one.model_copy(update=facts)
+
+    def _named(self, witness: Named | None) -> Named | None:
+        """Return a witness with the buffers and the time of the turn that it is about."""
+        if witness is None:
+            return None
+        if witness.time is None:
+            return self._timeless(witness)
+        q, at = divmod(witness.time, len(self.times))
+        ids = tuple(self.members.get(name, {}).get(q, name) for name in witness.buffers)
+        named: dict[str, object] = {"time": int(self.times[at]), "buffers": ids}
+        if isinstance(witness, Explanation):
+            turn = f"at time {self.times[at]} in {shown(self.problem.pools[q].name)}"
+            named["message"] = witness.message.replace(f"at time {witness.time}", turn)
+        return witness.model_copy(update=named)
+
+    def _timeless(self, witness: Named) -> Named:
+        """Return a witness of no time; what conflicts by several buffers of one offset is no clique of these."""
+        if not self.members.keys() & set(witness.buffers):
+            return witness
+        if isinstance(witness, Explanation):
+            return witness.model_copy(update={"missing_bytes": None})
+        if witness.kind == "clique":
+            return witness.model_copy(update={"kind": "search", "buffers": ()})
+        index, offset = self.problem.index, self.problem.buffers.offset
+        named = [name for ids in witness.buffers for name in self.members.get(ids, {}).values()]
+        pinned = tuple(name for name in named if offset[index[name]] >= 0)[:1]
+        return witness.model_copy(update={"buffers": pinned or witness.buffers})

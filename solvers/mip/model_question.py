@@ -1,0 +1,43 @@
+"""What a program in a file asks for: the least peak or cost, below what a quick plan needs."""
+
+from __future__ import annotations
+
+from math import inf
+
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.instance.instance import I64_MAX, PLAIN, Instance
+from memplan.solvers.exact import branch_and_bound
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.heuristics import greedy, local_search
+from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.program import MipQuestion
+from memplan.solvers.mip.stages import sensible_limits
+from memplan.solvers.search.incumbent import Search
+
+_PLAN_WORK = 50_000
+"""The work of the plan whose peak limits the big-M: some 50 ms."""
+
+
+def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
+    """Return the question for the least first entry of the score, the last pool's peak or the cost, and its boxes."""
+    limits = sensible_limits(instance, None)
+    floors = [0] * len(limits)
+    if instance.objective == "cost":
+        question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.of(instance).most))
+        return Boxes(instance, question.limit), question
+    last = len(limits) - 1
+    # The lower the limit, the smaller the big-M of each pair, and the easier the program.
+    limits[last] = min(limits[last], _peak_of_a_plan(instance))
+    floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
+    question = MipQuestion(tuple(limits), tuple(floors), ("peak", last))
+    return Boxes(instance, question.limit), question
+
+
+def _peak_of_a_plan(instance: Instance) -> int:
+    """Return the last pool's peak in a plan that is soon made; I64_MAX where none is."""
+    search = Search(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
+    greedy.solve(instance, search)
+    if instance.features <= frozenset(PLAIN) - {"pools", "cost"}:
+        branch_and_bound.solve(instance, search)
+    local_search.solve(instance, search)
+    return I64_MAX if search.best is None else int(search.best.score[0])

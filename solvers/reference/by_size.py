@@ -1,0 +1,33 @@
+"""Planners that take the largest first, and put each into a gap between those alive with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, granule, tensors
+
+Gap = tuple[int, int]
+"""(size, offset) of bytes between others."""
+
+
+def sized(problem: Problem) -> list[tuple[int, Tensor]]:
+    """Return the tensors with their sizes rounded up to what the alignments of the problem require."""
+    found = tensors(problem)
+    unit = granule(problem, found)
+    return [(aligned(tensor.size, unit), tensor) for tensor in found]
+
+
+def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> Placed:
+    """Place in this order, each in the lowest gap that is large enough, or the smallest, or above all alive with it."""
+    done: list[tuple[int, int, Tensor]] = []
+    for size, tensor in rows:
+        stop_check()
+        end, gaps = 0, list[Gap]()
+        for offset, length, _ in sorted((row for row in done if row[2].meets(tensor)), key=lambda row: row[:2]):
+            if offset - end >= size:
+                gaps.append((offset - end, end))
+            end = max(end, offset + length)
+        first = min(gaps) if smallest and gaps else gaps[0] if gaps else (0, end)
+        done.append((first[1], size, tensor))
+    return Placed({tensor.position: (0, offset) for offset, _, tensor in done})

@@ -1,0 +1,1 @@
+"""luminal: the arena of its CUDA runtime."""

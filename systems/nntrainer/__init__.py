@@ -1,0 +1,1 @@
+"""nntrainer: the planners of its memory pools."""

@@ -1,0 +1,1 @@
+"""OpenVINO: the planner of its CPU plug-in."""

@@ -1,0 +1,1 @@
+"""tinygrad: the planner of its schedules."""

@@ -1,0 +1,1 @@
+"""tt-lang: the allocator of its compiler for SRAM."""

@@ -1,0 +1,1 @@
+"""XNNPACK: the planner of its runtime."""

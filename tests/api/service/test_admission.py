@@ -1,0 +1,192 @@
+"""Who has a place when: the admission queue of one process, and of several."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.refusals import FullError, NoTurnError
+from memplan.api.service.admission import Admission, AdmissionQueue, Seat, Sort
+from memplan.api.service.shared_admission import SharedAdmission, admitting
+from tests.support.hard_requests import soon
+
+LARGE: Sort = ("sweep", 20)
+LIGHT: Sort = ("order", 9)
+
+
+def wish(limit_s: float = 60.0, caller: str | None = None, sort: Sort | None = None, **more: Any) -> Seat:
+    return Seat(caller, time.monotonic() + limit_s, sort, **more)
+
+
+async def taken(queue: Admission, each: Seat) -> Seat:
+    assert await queue.take(each)
+    return each
+
+
+def run(day: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        async with asyncio.timeout(20.0):
+            await day()
+
+    asyncio.run(whole())
+
+
+def served(arrivals: list[tuple[str, float]], places: int = 1, of_key: int | None = None) -> list[str]:
+    """Return the callers in the order in which they had a place, where all came while `a` was served."""
+    order: list[str] = []
+
+    async def ask(queue: AdmissionQueue, caller: str, limit_s: float) -> None:
+        place = await taken(queue, wish(limit_s, caller))
+        order.append(caller)
+        await asyncio.sleep(0)
+        queue.leave(place)
+
+    async def day() -> None:
+        queue = AdmissionQueue(places, 99, of_key)
+        place = await taken(queue, wish(caller="a"))
+        async with asyncio.TaskGroup() as callers:
+            for each in arrivals:
+                callers.create_task(ask(queue, *each))
+            await asyncio.sleep(0)
+            queue.leave(place)
+        assert (queue.busy, queue.waiting) == (0, 0)
+
+    run(day)
+    return order
+
+
+def test_the_soonest_due_goes_first_and_equal_ones_in_the_order_of_arrival() -> None:
+    assert served([("b", 60.0), ("c", 20.0), ("d", 40.0)]) == ["c", "d", "b"]
+    assert served([(name, 60.0) for name in "bacab"]) == list("bacab")
+
+
+def test_a_key_that_holds_all_it_may_leaves_the_rest_to_others() -> None:
+    assert served([(name, 60.0) for name in "aaba"], places=2, of_key=1) == ["b", "a", "a", "a"]
+
+
+def test_a_full_queue_refuses_and_a_free_place_needs_no_time() -> None:
+    async def day() -> None:
+        queue = AdmissionQueue(places=1, length=0)
+        place = await taken(queue, wish(0.0))
+        with pytest.raises(FullError, match="all 1 places are taken and 0 callers wait already"):
+            await queue.take(wish())
+        queue.leave(place)
+        await taken(queue, wish(0.0))
+
+    run(day)
+
+
+def test_one_that_would_have_its_place_too_late_is_refused_as_it_arrives_and_told_when_there_is_one() -> None:
+    async def day() -> None:
+        queue = AdmissionQueue(places=1, length=9)
+        place = await taken(queue, wish(10.0, can_end=False))
+        place.began = time.monotonic() - 3.0  # it has no answer yet, and may take as long again
+        queue.ask(late := wish(1.0))
+        assert isinstance(late.refusal, NoTurnError)  # at once, without a turn of the loop
+        assert "all 1 places stay taken for 7." in str(late.refusal)
+        assert late.refusal.headers["Retry-After"] in ("7", "8")
+        assert queue.waiting == 0
+        waiting = asyncio.ensure_future(queue.take(wish(9.0)))
+        await asyncio.sleep(0)
+        assert queue.waiting == 1
+        with pytest.raises(NoTurnError):  # beside it there is no time for one that is due earlier and takes long
+            await queue.take(wish(8.5, least_s=3.0))
+        queue.leave(place)
+        assert await waiting
+
+    run(day)
+
+
+def test_one_that_waits_asks_for_room_and_is_refused_on_time_where_none_comes() -> None:
+    async def day() -> None:
+        queue = AdmissionQueue(places=1, length=9)
+        place = await taken(queue, wish())
+        with pytest.raises(NoTurnError, match="all 1 places stay taken for"):
+            await queue.take(wish(0.4))
+        assert (place.is_short.is_set(), queue.busy, queue.waiting) == (True, 1, 0)
+
+    run(day)
+
+
+def test_what_has_less_time_left_than_its_sort_lately_took_is_not_begun() -> None:
+    async def day() -> None:
+        queue = AdmissionQueue(places=1, length=9)
+        slow = await taken(queue, wish(sort=LARGE))
+        slow.began = time.monotonic() - 2.0
+        queue.leave(slow, is_measured=True)  # so it needed two seconds
+        place = await taken(queue, wish())
+        late, in_time = (asyncio.ensure_future(queue.take(wish(limit_s, sort=LARGE))) for limit_s in (2.4, 9.0))
+        await asyncio.sleep(0.7)
+        queue.leave(place)
+        with pytest.raises(NoTurnError):
+            await late
+        assert await in_time
+
+    run(day)
+
+
+def test_light_requests_do_not_wait_behind_searches_unless_they_are_not_light() -> None:
+    async def day() -> None:
+        queue = AdmissionQueue(places=1, length=9)
+        search = await taken(queue, wish())
+        light = await taken(queue, wish(sort=LIGHT))
+        assert queue.busy == 2
+        other = asyncio.ensure_future(queue.take(wish(sort=LIGHT)))
+        await asyncio.sleep(0.3)  # which is no light one's time
+        assert not light.is_light
+        assert not other.done()
+        queue.leave(light, is_measured=True)
+        assert await other
+        with pytest.raises(NoTurnError):  # it takes its turn with the searches now
+            await queue.take(wish(0.1, sort=LIGHT))
+        queue.leave(search)
+
+    run(day)
+
+
+def test_what_may_not_be_refused_waits_beyond_the_length() -> None:
+    async def day() -> None:
+        queue = AdmissionQueue(places=1, length=0)
+        place = await taken(queue, wish())
+        waiting = asyncio.ensure_future(queue.take(Seat(None)))
+        await asyncio.sleep(0)
+        assert (waiting.done(), queue.waiting) == (False, 0)
+        queue.leave(place)
+        assert await waiting
+        cancelled = asyncio.Event()
+        cancelled.set()
+        assert not await queue.take(Seat(None, inf), cancelled)
+
+    run(day)
+
+
+def test_several_processes_have_one_queue_and_one_that_ends_gives_back_its_places(tmp_path: Path) -> None:
+    path = str(tmp_path / "admission")
+
+    async def day() -> None:
+        async with SharedAdmission.opened(path, 1) as here:
+            async with SharedAdmission.opened(path, 1) as there:
+                place = await taken(there, wish())
+                with pytest.raises(NoTurnError, match="all 1 places stay taken for"):
+                    await here.take(wish(0.3))
+                assert (place.is_short.is_set(), there.busy, here.busy) == (True, 1, 0)
+                there.leave(place)
+                again = await taken(here, wish())
+                here.note_first(again)
+                waiting = asyncio.ensure_future(there.take(wish()))
+                await asyncio.sleep(0.05)
+                assert (there.waiting, waiting.done()) == (1, False)
+                here.leave(again, is_measured=True)
+                assert await waiting  # and its process ends with it
+            await taken(here, wish(5.0))
+        assert soon(lambda: queue.busy == 0)
+
+    queue = AdmissionQueue(places=1, length=9)
+    with admitting(queue, path):
+        run(day)

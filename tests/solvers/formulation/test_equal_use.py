@@ -1,0 +1,185 @@
+"""Pools of equal use, with buffers at one offset in several of them, are planned as one and verified as they are."""
+
+from __future__ import annotations
+
+import random
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from memplan import Buffer, OptionError, Plan, Problem, ProblemError, certify, solve, verify
+from memplan.api.http.app import create_app
+from memplan.api.settings import Settings
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.solvers.mip.model_file import write_model
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a0", "size": 64, "start": 0, "end": 2, "pools": ["core0"]},
+    {"id": "a1", "size": 64, "start": 1, "end": 3, "pools": ["core1"]},
+    {"id": "x", "size": 32, "start": 0, "end": 1, "pools": ["core0"]},
+    {"id": "y", "size": 96, "start": 2, "end": 4, "pools": ["core1"]},
+]
+FIELDS: dict[str, Any] = {
+    "buffers": ROWS,
+    "pools": [{"name": "core0"}, {"name": "core1"}],
+    "same_offset": [["a0", "a1"]],
+    "equal_use": True,
+}
+PROBLEM = Problem.model_validate(FIELDS)
+
+
+def moved(plan: Plan, **offsets: int) -> list[str]:
+    """Return the rules that a plan breaks once some buffers lie elsewhere."""
+    rows = [row.model_copy(update={"offset": offsets.get(str(row.id), row.offset)}) for row in plan.placements]
+    wrong = plan.model_copy(update={"placements": PlacementTable.from_rows(rows)})
+    return [violation.rule for violation in verify(PROBLEM, wrong).violations]
+
+
+def test_each_pool_is_used_and_bounded_as_the_one_that_is_used_most() -> None:
+    plan = solve(PROBLEM, time_limit_s=10)
+    assert (plan.status, plan.peak, plan.lower_bound) == ("optimal", 320, 320)
+    assert [(pool.name, pool.used, pool.lower_bound) for pool in plan.pools] == [
+        ("core0", 160, 160),
+        ("core1", 160, 160),
+    ]
+    assert plan.placement("a0").offset == plan.placement("a1").offset
+    assert plan.proof is not None
+    assert (plan.proof.time, set(plan.proof.buffers)) == (2, {"a1", "y"})
+    assert solve(PROBLEM, start=plan, time_limit_s=10).peak == 320
+
+
+def test_forged_plans_are_found() -> None:
+    plan = solve(PROBLEM, time_limit_s=10)
+    assert "offsets-differ" in moved(plan, a1=256)
+    uses = [use.model_copy(update={"used": 96}) for use in plan.pools]
+    for claim in ({"peak": 256}, {"pools": tuple(uses)}, {"lower_bound": 400}):
+        assert {v.rule for v in verify(PROBLEM, plan.model_copy(update=claim)).violations} == {"false-claim"}, claim
+    small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
+    assert "past-capacity" in [v.rule for v in verify(small, plan).violations]
+
+
+def test_a_problem_that_does_not_fit_names_pool_time_and_buffers_as_they_are() -> None:
+    small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
+    why = solve(small, time_limit_s=10).explanation
+    assert why is not None
+    assert (why.pool, why.time, set(why.buffers), why.missing_bytes) == ("core0", 2, {"a1", "y"}, 60)
+    assert "lacks 60 bytes at time 2" in why.message
+
+
+def test_it_is_read_as_it_was_written() -> None:
+    assert Problem.model_validate_json(PROBLEM.model_dump_json(exclude_defaults=True)) == PROBLEM
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"equal_use": False}, "equal_use: must be true where buffers have the same offset"),
+        ({"same_offset": [["a0", "q"]]}, r"same_offset\[0\]\[1\]: must be the id of a buffer, got \"q\""),
+        ({"same_offset": [["a0", "x"]]}, r"same_offset\[0\]\[1\]: must have the size of the first \(64\), not 32"),
+        ({"same_offset": [["a0", "a1"], ["a1"]]}, r"same_offset\[1\]\[0\]: must be in one set"),
+        ({"buffers": [*ROWS[:2], {**ROWS[2], "size": 64}], "same_offset": [["a0", "x"]]}, "the only one of its pool"),
+        ({"buffers": [{**ROWS[0], "no_cross": 64}, *ROWS[1:]]}, r"same_offset\[0\]\[1\]: must have the no_cross"),
+        ({"buffers": [*ROWS[:3], {"id": "y", "size": 4}]}, r"buffers\[3\].pools: must leave one pool .* got 2"),
+        ({"pools": [{"name": "core0"}, {"name": "core1", "alignment": 8}]}, r"pools\[1\].alignment: must be that of"),
+        ({"together": [["x", "y"]]}, r"together\[0\]\[1\]: must be of the pool of the first"),
+        ({"buffers": [*ROWS, {"id": "z", "size": 4, "alias_of": "a0", "pools": ["core1"]}]}, "what it lies in"),
+        (
+            {"buffers": [*ROWS[:3], {**ROWS[3], "relative": {"to": "x", "offset": 40}}]},
+            r"buffers\[3\].relative: must be to a buffer of its pool",
+        ),
+        (
+            {"buffers": [*ROWS[:2], {**ROWS[2], "relative": {"to": "a0", "offset": 64}}, ROWS[3]]},
+            r"same_offset\[0\]\[0\]: must not be tied to another buffer",
+        ),
+    ],
+)
+def test_what_cannot_be_planned_as_one_is_refused_by_name(more: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ProblemError, match=sentence):
+        Problem.model_validate(FIELDS | more)
+
+
+def test_what_does_not_know_of_it_refuses_it_by_name() -> None:
+    with pytest.raises(OptionError, match="profile: must not be given where pools have equal use"):
+        solve(PROBLEM, profile="size")
+    assert "equal-use, same-offset" in str(certify(PROBLEM, solve(PROBLEM, time_limit_s=10)).reason)
+
+
+def test_the_program_is_that_of_one_pool() -> None:
+    text = write_model(PROBLEM, ".lp").decode()
+    assert "3 buffers lie in 1 pool" in text
+    assert "a1" not in text
+
+
+def test_the_service_plans_it_as_python_does(tmp_path: Path) -> None:
+    with TestClient(create_app(Settings(data_folder=tmp_path, workers=0, require_keys=False))) as client:
+        for _ in range(2):
+            answer = client.post("/v1/plan?time_limit_s=10", json=FIELDS).json()
+            assert (answer.get("status"), answer.get("peak")) == ("optimal", 320), answer
+
+
+def drawn(seed: int) -> Problem:
+    """Return up to three cores with up to three buffers in several of them, and others beside."""
+    rng = random.Random(seed)
+    cores = [f"core{q}" for q in range(rng.randint(2, 3))]
+    rows: list[dict[str, Any]] = []
+    sets = []
+    for s in range(rng.randint(1, 3)):
+        size, chosen = rng.randint(1, 6), rng.sample(cores, rng.randint(2, len(cores)))
+        sets.append([f"s{s}.{core}" for core in chosen])
+        rows += [{"id": f"s{s}.{core}", "size": size, "pools": [core]} for core in chosen]
+    rows += [{"id": f"x{k}", "size": rng.randint(1, 8), "pools": [rng.choice(cores)]} for k in range(rng.randint(1, 3))]
+    for row in rows:
+        row |= {"start": rng.randint(0, 4), "alignment": rng.choice((1, 1, 1, 2, 4))}
+        row["end"] = row["start"] + rng.randint(1, 3)
+    pools = [{"name": core, "size": rng.choice((None, 40, 30, 18))} for core in cores]
+    ids = [row["id"] for row in rows]
+    conflicts = [rng.sample(ids, 2) for _ in range(rng.randint(0, 2))]
+    fields = {"buffers": rng.sample(rows, len(rows)), "pools": pools, "same_offset": sets, "conflicts": conflicts}
+    return Problem.model_validate(fields | {"equal_use": True})
+
+
+def meet(a: Buffer, b: Buffer) -> bool:
+    return any(low < until and since < high for low, high in a.intervals for since, until in b.intervals)
+
+
+def least_use(problem: Problem) -> int | None:
+    """Return what each pool uses at least, by pushing the buffers down in every order; those of one offset as one."""
+    sets = [*problem.same_offset, *((row.id,) for row in problem.buffers if str(row.id)[0] == "x")]
+    bodies = [[row for row in problem.buffers if row.id in ids] for ids in sets]
+    named = {frozenset(pair) for pair in problem.conflicts}
+    most = min((pool.size for pool in problem.pools if pool.size is not None), default=2**40)
+    best = None
+    for order in permutations(range(len(bodies))):
+        at: dict[int, int] = {}
+        for k in order:
+            taken = [
+                (offset, offset + bodies[j][0].size)
+                for j, offset in at.items()
+                if any(
+                    a.pools == b.pools and (meet(a, b) or frozenset((a.id, b.id)) in named)
+                    for a in bodies[j]
+                    for b in bodies[k]
+                )
+            ]
+            size, step = bodies[k][0].size, max(row.alignment for row in bodies[k])
+            at[k] = next(o for o in range(0, 2**20, step) if all(o + size <= low or high <= o for low, high in taken))
+        end = max(offset + bodies[k][0].size for k, offset in at.items())
+        best = end if best is None else min(best, end)
+    return best if best is not None and best <= most else None
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", range(40))
+def test_plans_are_as_good_as_the_best_of_all_orders(seed: int) -> None:
+    problem = drawn(seed)
+    least = least_use(problem)
+    for solver in ("auto", "exact"):
+        plan = solve(problem, solver=solver, time_limit_s=60)
+        assert verify(problem, plan).valid
+        if least is None:
+            assert plan.status == "infeasible"
+        else:
+            assert (plan.status, plan.peak) == ("optimal", least * len(problem.pools))

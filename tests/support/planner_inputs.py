@@ -1,0 +1,27 @@
+"""Drawn lists of buffers for planners of other systems, and what is kept of their answers."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterable, Sequence
+
+Row = tuple[int, int, int]
+"""Size, start, end."""
+
+
+def planner_input(seed: int) -> list[Row]:
+    """Return 1 to 60 buffers: by turns of few sizes and of many, short and long."""
+    draw = random.Random(seed)
+    sizes = [draw.randint(1, 4096) for _ in range(draw.choice((2, 5, 1000)))]
+    horizon, longest = draw.choice((8, 30, 100)), draw.choice((3, 20))
+    rows = []
+    for _ in range(draw.randint(1, 60)):
+        start = draw.randrange(horizon)
+        rows.append((draw.choice(sizes), start, start + draw.randint(1, longest)))
+    return rows
+
+
+def digest(answers: Iterable[Sequence[int]]) -> str:
+    """Return the hash of the offsets of some inputs."""
+    return hashlib.sha256("\n".join(" ".join(map(str, row)) for row in answers).encode()).hexdigest()[:16]
