@@ -171,12 +171,14 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def run(extra: str, python: str = sys.executable, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the program of an extra."""
+def run(
+    extra: str, folder: Path, python: str = sys.executable, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the program of an extra, which keeps its data in a folder, not with the user's."""
     return subprocess.run(
         [python, "-c", _COMMAND + PROGRAMS[extra]],
         cwd=ROOT,
-        env=os.environ | environment,
+        env=os.environ | {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -184,9 +186,9 @@ def run(extra: str, python: str = sys.executable, **environment: str) -> subproc
 
 
 def run_alone(extra: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program of an extra here, as if nothing else were installed; the folder is for what hides the rest."""
+    """Run the program of an extra here, as if nothing else were installed; the folder is for what it writes."""
     (folder / "sitecustomize.py").write_text(_HIDE, encoding="utf-8")
-    return run(extra, PYTHONPATH=str(folder), MEMPLAN_HIDDEN=" ".join(hidden(extra)))
+    return run(extra, folder, PYTHONPATH=str(folder), MEMPLAN_HIDDEN=" ".join(hidden(extra)))
 
 
 def _run_anew(extra: str) -> subprocess.CompletedProcess[str]:
@@ -196,7 +198,7 @@ def _run_anew(extra: str) -> subprocess.CompletedProcess[str]:
         python = f"{folder}/bin/python"
         what = "." if extra == BASE else f".[{extra}]"
         subprocess.run([python, "-m", "pip", "install", "-q", what], cwd=ROOT, check=True)
-        return run(extra, python)
+        return run(extra, Path(folder), python)
 
 
 def main() -> int:

@@ -201,7 +201,7 @@ def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> flo
 
 
 _INDENT = "  "
-_RUNS = ("solver", "outcome", "found by", "proved by", "solved", "peak", "peak/bound", "wall s", "CPU s", "RSS MB")
+_RUNS = ("solver", "outcome", "by", "solved", "peak", "peak/bound", "wall s", "CPU s", "RSS MB")
 _SOLVERS = ("solver", "runs", "plans", "solved", "peak/bound", "PAR2 s", "wall s", "CPU s")
 
 
@@ -252,14 +252,14 @@ def _run_row(cell: Cell) -> tuple[str, ...]:
     solved, peak = f"{cell.n_solved}/{len(cell.runs)}", (_shown(cell.peak), _shown(cell.ratio, ".5f"))
     times = _shown(cell.wall_time_s, ".4f"), _shown(cell.cpu_time_s, ".4f")
     memory = _shown(cell.peak_rss_bytes and cell.peak_rss_bytes / 1e6, ".0f")
-    makers = (_joined(run.found_by for run in cell.runs), _joined(run.proved_by for run in cell.runs))
-    return cell.solver, cell.outcomes, *makers, solved, *peak, *times, memory
+    return cell.solver, cell.outcomes, _by(cell.runs), solved, *peak, *times, memory
 
 
-def _joined(names: Iterable[str | None]) -> str:
-    """Return the different names, the most frequent first, without the rules of packers behind a colon."""
-    counts = Counter(name.partition(":")[0] for name in names if name is not None)
-    return "/".join(name for name, _ in counts.most_common()) or "-"
+def _by(runs: Iterable[Result]) -> str:
+    """Return what most often found the plan, without the rules of packers behind a colon, and what proved it."""
+    makers = Counter((str(run.found_by).partition(":")[0], run.proved_by) for run in runs if run.found_by is not None)
+    found, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
+    return found if proved in (None, found) else f"{found}, {proved}"
 
 
 def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:
@@ -286,7 +286,7 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     return "\n".join(
         "  ".join(
-            text.ljust(width) if name in ("solver", "outcome", "found by", "proved by") else text.rjust(width)
+            text.ljust(width) if name in ("solver", "outcome", "by") else text.rjust(width)
             for text, width, name in zip(line, widths, header, strict=True)
         ).rstrip()
         for line in lines

@@ -19,8 +19,8 @@ from memplan.solvers.search.control import Deadline
 
 _ANSWER_S = 0.25
 """The seconds of its time that a question about a stranger's file leaves to bring the answer."""
-_GRACE_S = 0.3
-"""The time after its deadline in which an answer may come."""
+_LEAST_S, _GRACE_S = 0.1, 0.3
+"""The time that every request has from its beginning, and the time after its deadline in which an answer may come."""
 
 
 class WorkService:
@@ -45,6 +45,7 @@ class WorkService:
         its time was too short for an answer.
         """
         kind, _, body = request
+        deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_S))
         if deadline.left_s <= 0:
             raise NotInTimeError(f"{kind}: came whole only after its time limit")
         place = Seat(key_id, deadline.at, (kind, len(body).bit_length()), can_end=not counts_work)

@@ -57,7 +57,7 @@ class Search:
     lines: list[str] = field(default_factory=list)
     is_out_of_time: bool = False
     begun: Any = None
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)  # the one of now: a test may replace it
     known: InitVar[Bound | None] = None
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))

@@ -113,7 +113,7 @@ def test_a_broken_file_is_a_sentence_and_ends_no_worker(server: Running) -> None
     before = {child.pid for child in workers()}
     nested = server.client.post("/v1/convert", content=b'{"functions":' + b"[" * 3_000_000, headers=BYTES)
     assert nested.status_code == 400
-    assert before == {child.pid for child in workers()}
+    assert before <= {child.pid for child in workers()}
 
 
 def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: Running) -> None:

@@ -188,6 +188,8 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Problem.bank": (({"buffers": (1, 2)},),),
     "Problem.reuse": (({"pairs": ((0, 1), (1, 2)), "cost": 2},),),
     "Problem.together": (((0, 1),), ((0, 1, 2),)),
+    "Problem.same_offset": (((1, 2),),),
+    "Problem.equal_use": (True, False),
     "Problem.pools": (BASE["pools"][:1], BASE["pools"][::-1]),
     "Problem.objective": ("cost", "fit", ("peak", "cost")),
     "Problem.interval": ("closed", "half-open"),
@@ -207,7 +209,14 @@ BANKS: Data = {
     "pools": [{"name": "fast", "size": 9, "bank_size": 4}, {"name": "slow", "cost": 1.0}, {"name": "spare", "size": 3}],
 }
 REUSE: Data = {"reuse": [{"pairs": [[1, 2]], "cost": 3}], "objective": "cost"}
+EQUAL: Data = {
+    "buffers": [*BASE["buffers"][:2], {"id": 2, "size": 3, "start": 2, "end": 4, "pools": ["slow"]}],
+    "pools": [{"name": "fast"}, {"name": "slow"}],
+    "equal_use": True,
+}
+EQUAL["buffers"][1] = EQUAL["buffers"][1] | {"pools": ["fast"]}
 BASES: tuple[Data, ...] = (
+    EQUAL,
     BASE | REUSE,
     BASE,
     BASE | {"objective": "cost"},

@@ -31,10 +31,12 @@ def test_what_the_end_of_the_time_cut_off_is_named() -> None:
     assert "regions" in cascade(two_convolutions(), control=Control(cancelled=stopped)).exhausted.cut_short
 
 
-def test_answers_are_noted_layer_by_layer_and_then_with_the_points_so_far() -> None:
+def test_answers_are_noted_in_the_given_order_then_layer_by_layer_and_then_with_the_points_so_far() -> None:
     noted: list[CascadeAnswer] = []
     found = cascade(two_convolutions(), CascadeOptions(), Control(note=noted.append))
-    first = noted[0]
+    assert (noted[0].layers_macs, noted[0].points) == (None, ())
+    first = noted[1]
+    assert noted[0].layers_peak == first.layers_peak
     assert (first.points[0].peak, first.points[0].macs_ratio) == (first.layers_peak, 1.0)
     assert not first.exhausted.intervals
     assert first.exhausted.cut_short == LOOKED_AT
