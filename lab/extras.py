@@ -171,9 +171,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def run(
-    extra: str, folder: Path, python: str = sys.executable, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def run(extra: str, folder: Path, python: str = sys.executable, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the program of an extra, which keeps its data in a folder, not with the user's."""
     return subprocess.run(
         [python, "-c", _COMMAND + PROGRAMS[extra]],

@@ -69,7 +69,8 @@ def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.
 def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str, Any]) -> None:
     """Serve by uvicorn's own workers; the jobs run below this process. Raises OptionError where they do not start."""
     from uvicorn.config import STARTUP_FAILURE
-    from uvicorn.supervisors import Multiprocess
+
+    from memplan.api.http.serving.supervisor import Supervisor
 
     with tempfile.TemporaryDirectory(prefix="memplan-counts-") as folder:
         for name, value in {"require_keys": settings.require_keys, "workers": 0}.items():
@@ -78,7 +79,7 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
         os.environ[_COUNTS_FOLDER] = folder
         os.environ.setdefault("MALLOC_ARENA_MAX", _ARENAS)
         _start_tracker()
-        several = Multiprocess(config(f"{__name__}:one_of_several", settings, log), [listener])
+        several = Supervisor(config(f"{__name__}:one_of_several", settings, log), [listener])
         with ExitStack() as stack:
             os.environ[ADMISSION] = path = f"{folder}/admission"
             queue = queue_of(settings.solves, settings.waiting, bool(settings.require_keys))
