@@ -1,4 +1,4 @@
-"""What a program in a file asks for: the least peak or cost, below what a quick plan needs."""
+"""The question that a program in a file poses: the least peak or cost, below what a quick plan needs."""
 
 from __future__ import annotations
 
