@@ -1,8 +1,8 @@
 """Whole answers beside all plans of small problems, by their kind: `python -m lab.whole_answers KIND [3000 [SEED]]`.
 
-Kinds are `pools` (several pools with prices of shared bytes), `at_peak` (the least cost at the least peak), `others`
-(plans that differ, with banks), `forged` (lists of such plans that `verify` must not pass without a word) and
-`what_if` (single changes to problems with views).
+Kinds are `pools` (several pools with prices of shared bytes), `costs` (the least cost in one to three pools), `at_peak`
+(the least cost at the least peak), `others` (plans that differ, with banks), `forged` (lists of such plans that
+`verify` must not pass without a word) and `what_if` (single changes to problems with views).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.support import whole_answers
 Drawn = Callable[[int], list[str] | None]
 KINDS: Mapping[str, Drawn] = {
     "pools": whole_answers.faults_of_pools,
+    "costs": whole_answers.faults_of_costs,
     "at_peak": whole_answers.faults_at_peak,
     "others": whole_answers.faults_of_others,
     "what_if": whole_answers.faults_of_what_if,

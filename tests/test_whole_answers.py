@@ -25,7 +25,7 @@ TWO = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end"
 
 @pytest.mark.slow
 @pytest.mark.drawn
-@pytest.mark.parametrize("kind", ["pools", "at_peak", "others", "what_if"])
+@pytest.mark.parametrize("kind", ["pools", "costs", "at_peak", "others", "what_if"])
 def test_nothing_that_an_answer_says_is_false(kind: str) -> None:
     faults = getattr(whole_answers, f"faults_of_{kind}", None) or whole_answers.faults_at_peak
     found = {seed: faults(seed) for seed in seeds(20)}

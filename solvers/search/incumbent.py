@@ -215,8 +215,8 @@ class Search:
 
 def least_sum(instance: Instance, bound: Bound) -> int:
     """Return the units that no assignment's peaks, summed over the pools, are below."""
-    # Of several pools the ends in the bound are those of plans that are as good in what comes before, but for buffers
-    # that have no choice: no plan then has other contents of a pool.
+    # The ends in the bound are those of plans that are as good in what comes before, be it a cost or a later pool, but
+    # for buffers that have no choice: no plan then has other contents of a pool.
     is_sum = instance.objective != "cost" and bool((instance.allowed.sum(axis=0) <= 1).all())
-    ends = bound.score[-len(instance.pools) :] if is_sum or len(instance.pools) == 1 else ()
+    ends = bound.score[-len(instance.pools) :] if is_sum else ()
     return max(int(bound.total), int(sum(ends)))

@@ -108,13 +108,12 @@ def found(
     costs, least_costs = (() if cost is None else (cost,)), bound.score[: -len(used)]
     is_best = reaches(instance, (*costs, *peaks), (*least_costs, *least_peaks))
     total = least_sum(instance, bound) * instance.unit
-    if is_best and not instance.is_cost_alone and len(used) == 1:
-        total = sum(used)
     least_cost = None if cost is None else float(min(cost, *least_costs))
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
     goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
-    # A pool's bound holds only where all later ones, which come first here, are at theirs.
+    # A pool's bound holds only where the cost, and all later pools, which come first here, are at theirs.
     n_bounded = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
+    n_bounded = n_bounded if costs <= least_costs else 0
     bounds = (None,) * (len(peaks) - n_bounded) + least_peaks[:n_bounded][::-1]
     witness = bound.witness
     proved_by = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers) if is_best else ()

@@ -1,17 +1,20 @@
-"""Small problems from a seed in several pools, whose costs count: prices of pools, of shared bytes and of banks."""
+"""Small problems from a seed in some pools, whose costs count: prices of pools, of shared bytes and of banks."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from memplan.planner.model.problem import Problem
 
 
-def several_pools(seed: int, objective: object = "peak", most: int = 5) -> Problem:
-    """Return a problem of two to `most` buffers in two or three pools; each rule with a chance of 3 in 10."""
+def several_pools(
+    seed: int, objective: object = "peak", most: int = 5, pool_counts: Sequence[int] = (2, 2, 3)
+) -> Problem:
+    """Return a problem of two to `most` buffers in at most three pools; each rule with a chance of 3 in 10."""
     rng = random.Random(seed)
-    names = ["fast", "mid", "slow"][: rng.choice((2, 2, 3))]
+    names = ["fast", "mid", "slow"][: rng.choice(pool_counts)]
     has = {rule for rule in ("alignment", "sizes", "costs", "banks", "choice", "conflicts") if rng.random() < 0.3}
     count = rng.randint(2, most)
     rows = [_row(rng, k, has, names) for k in range(count)]

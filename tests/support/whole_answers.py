@@ -30,6 +30,13 @@ def faults_of_pools(seed: int) -> Faults:
     return _faults(problem, plan, _least(problem, plan))
 
 
+def faults_of_costs(seed: int) -> Faults:
+    """What is false of the least cost in one to three pools, of which a third is not looked for to the end."""
+    problem = several_pools(seed, "cost", pool_counts=(1, 1, 2, 3))
+    plan = memplan.solve(problem, time_limit_s=2, accept="fit" if seed % 3 == 0 else None)
+    return _faults(problem, plan, oracle.best_score(problem))
+
+
 def faults_at_peak(seed: int) -> Faults:
     """What is false of the least cost at the least peak, found in a short time."""
     problem = several_pools(seed, ["peak", "cost"])
@@ -83,11 +90,17 @@ def _false_bounds(problem: Problem, plan: Plan) -> Faults:
         best = min((cost for cost, _ in _fitting(priced, limits, has_prices=True)), default=None)
         if best is not None and plan.cost_lower_bound > best + 1e-9:
             found.append(f"cost_lower_bound {plan.cost_lower_bound}, where a plan costs {best}")
-    if plan.cost is None or problem.objective == PEAK_THEN_COST:
-        for q, use in enumerate(plan.pools):
-            best_end = min((ends[q] for _, ends in _fitting(problem, [*sizes[: q + 1], *uses[q + 1 :]])), default=None)
-            if use.lower_bound is not None and best_end is not None and use.lower_bound > best_end:
-                found.append(f"pools[{q}].lower_bound {use.lower_bound}, where a plan uses {best_end}")
+    for q, use in enumerate(plan.pools):
+        limits = [*sizes[: q + 1], *uses[q + 1 :]]
+        is_after_cost = plan.cost is not None and problem.objective != PEAK_THEN_COST
+        if is_after_cost and not (plan.profile == "balanced" and q + 1 == len(sizes)):
+            fitting = _fitting(priced, limits, has_prices=True)
+            ends_there = (ends[q] for cost, ends in fitting if cost <= (plan.cost or 0) + 1e-9)
+        else:
+            ends_there = (ends[q] for _, ends in _fitting(problem, limits))
+        best_end = min(ends_there, default=None)
+        if use.lower_bound is not None and best_end is not None and use.lower_bound > best_end:
+            found.append(f"pools[{q}].lower_bound {use.lower_bound}, where a plan uses {best_end}")
     return found
 
 

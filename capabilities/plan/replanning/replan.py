@@ -270,10 +270,6 @@ class _Replan:
             places = self.best.pool[exact.source], column(self.best.offset[exact.source] // exact.unit)
             cost = total_cost(exact, self._pool_numbers(places[0]), places[1])
         plan = to_plan.found(self.problem, compile_problem(self.problem), self.base_bound, self.best, self.by, cost)
-        if cost is not None and self.base.plan.cost is not None and cost > self.base.plan.cost:
-            # The base's bounds of ends are of plans that cost no more than it.
-            pools = tuple(use.model_copy(update={"lower_bound": None}) for use in plan.pools)
-            plan = plan.model_copy(update={"pools": pools, "lower_bound": None})
         moved = self.old.moved(self.best)
         kept = KeptPlaces(
             eps=float(self.eps),

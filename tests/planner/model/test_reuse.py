@@ -59,6 +59,13 @@ def test_a_plan_lists_what_it_pays_and_the_order_that_it_needs() -> None:
     assert plan.reused[0].then == plan.reused[0].buffers[1]
 
 
+def test_the_bound_of_the_peak_is_one_of_all_plans_whatever_they_cost() -> None:
+    roomy = problem(reuse=[{"pairs": [["a", "b"]], "cost": 3}], pools=[{"name": "ub"}])
+    cheapest, least = memplan.solve(roomy), memplan.solve(roomy.model_copy(update={"objective": "peak"}))
+    assert (cheapest.status, cheapest.cost, cheapest.peak) == ("optimal", 0, 128)
+    assert (least.status, least.peak, cheapest.lower_bound) == ("optimal", 96, 96)
+
+
 @pytest.mark.parametrize(
     ("reuse", "cost"),
     [
