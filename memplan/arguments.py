@@ -9,13 +9,14 @@ import functools
 import inspect
 import types
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.errors.did_you_mean import did_you_mean, meant_number, unknown_option
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,6 +43,7 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
     kinds: dict[str, tuple[type, ...]] = {}
 
     @functools.wraps(function)
+    @_named_by_fields()
     def call(*given: Any, **named: Any) -> Any:
         if not kinds:
             hints = _hints_of_parameters(function)
@@ -88,6 +90,20 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
         lines = "\n".join(f"    {name}: {about.description}" for name, about in fields.items())
         call.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, by name or in options={model.__name__}(...):\n\n{lines}"
     return call  # type: ignore[return-value]  # of the same signature
+
+
+@contextmanager
+def _named_by_fields() -> Iterator[None]:
+    """Name options by their fields in the sentences of what is raised: `--budget 256KiB` is `budgets=256KiB`."""
+    try:
+        yield
+    except InputError as error:
+        # Imported here: most calls raise nothing.
+        from memplan.capabilities.flag_names import in_fields
+
+        error.sentences = tuple(map(in_fields, error.sentences))
+        error.args = ("\n".join(error.sentences),)
+        raise
 
 
 def _of_this_process(control: Any) -> Any:

@@ -11,8 +11,8 @@ from enum import Enum
 from typing import Any
 
 from memplan.api.cli.flags import flags_of
-from memplan.api.flag_names import dashed
 from memplan.capabilities.capability import Capability
+from memplan.capabilities.flag_names import dashed
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 

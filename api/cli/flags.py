@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from memplan.api.flag_names import SPELLED, dashed, spelled
+from memplan.capabilities.flag_names import SPELLED, dashed, spelled
 from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown

@@ -12,8 +12,8 @@ from typing import Any
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import argument, flag, in_texts
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
-from memplan.api.flag_names import dashed, spelled
 from memplan.capabilities.capability import Capability
+from memplan.capabilities.flag_names import dashed, spelled
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
 from memplan.planner.errors import FileError, InputError, OptionError, ProblemError

@@ -20,12 +20,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from memplan.api.flag_names import in_fields
 from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.capabilities import FORMER_NAMES
+from memplan.capabilities.flag_names import in_fields
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, sentences, shown

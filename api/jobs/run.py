@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from memplan.api.flag_names import in_fields
 from memplan.api.jobs.answering import do_job
 from memplan.api.logs import log_fault
 from memplan.api.refusals import NotInTimeError, UnavailableError
@@ -19,6 +18,7 @@ from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_FAILURES
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task
+from memplan.capabilities.flag_names import in_fields
 from memplan.planner.errors import MAX_SHOWN, InputError, MemplanError
 from memplan.solvers.search.control import NEVER
 

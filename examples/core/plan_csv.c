@@ -13,7 +13,7 @@ enum { LOWER, START, UPPER, END, SIZE, ALIGNMENT, OFFSET, ID, BUFFER, NAMES };
 
 int main(int count, char **words) {
   char line[1024], *rest;
-  int columns[16], used = 0;
+  int columns[16], used = 0, has_size = 0;
   memplan_problem problem = MEMPLAN_PROBLEM_INIT;
   memplan_buffer *rows = NULL;
   FILE *file = count > 1 ? fopen(words[1], "r") : NULL;
@@ -21,7 +21,9 @@ int main(int count, char **words) {
   for (char *word = strtok(line, ",\r\n"); word != NULL && used < 16; word = strtok(NULL, ",\r\n"), ++used) {
     for (columns[used] = 0; columns[used] < NAMES && strcmp(word, names[columns[used]]) != 0;) ++columns[used];
     if (columns[used] == NAMES) return printf("%s: the column \"%s\" is not known\n", words[1], word), 2;
+    has_size |= columns[used] == SIZE;
   }
+  if (!has_size) return printf("%s: must have a column \"size\"\n", words[1]), 2;
   while (fgets(line, sizeof line, file) != NULL && strlen(line) > 1) {
     memplan_buffer row = MEMPLAN_BUFFER_INIT;
     int64_t *const fields[] = {&row.begin, &row.begin, &row.end, &row.end, &row.size, &row.alignment, &row.pin};
@@ -29,6 +31,10 @@ int main(int count, char **words) {
     for (int k = 0; k < used; ++k, rest += strcspn(rest, ","), rest += *rest == ',') {
       char *stop = rest;
       const int64_t value = columns[k] < ID ? strtoll(rest, &stop, 10) : 0;
+      const int length = (int)strcspn(rest, ",\r\n");
+      if (columns[k] < ID && stop != rest + length)
+        return printf("%s: row %zu: %s must be an integer, got \"%.*s\"\n", words[1], problem.count,
+                      names[columns[k]], length, rest), 2;
       if (stop != rest) *fields[columns[k]] = value + (columns[k] == END); /* an empty field says nothing */
     }
     rows = realloc(rows, (problem.count + 1) * sizeof *rows);
@@ -37,7 +43,8 @@ int main(int count, char **words) {
   }
   fclose(file);
   problem.buffers = rows;
-  if (count > 2) problem.capacity = strtoll(words[2], NULL, 10);
+  if (count > 2) problem.capacity = strtoll(words[2], &rest, 10);
+  if (count > 2 && *rest != '\0') return printf("CAPACITY: must be bytes, got \"%s\"\n", words[2]), 2;
   int64_t *offsets = calloc(problem.count + 1, sizeof *offsets);
   memplan_result result = memplan_plan(&problem, NULL, offsets);
   printf("%s: %" PRId64 " bytes, at least %" PRId64 "\n", memplan_status_text(result.status), result.peak, result.bound);

@@ -193,6 +193,8 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "less_than_equal": _got("must be at most {le}"),
     "literal_error": _choice,
     "enum": _got("must be {expected}"),
+    "json_invalid": _got("must be JSON: {error}"),
+    "json_type": _got("must be a text of JSON"),
     "rule": lambda error: str(error["msg"]),
 }
 

@@ -121,6 +121,14 @@ class Value(WireValue):
             except ValidationError as error:
                 return cls._refused(error, lambda obj: super(Value, cls).model_validate(obj, **options), obj)
 
+        @classmethod
+        def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Value:
+            """Return the value that a text of JSON stands for; raises InputError."""
+            try:
+                return super().model_validate_json(json_data, **options)
+            except ValidationError as error:
+                return cls._refused(error, cls.model_validate, json_data)
+
     @classmethod
     def _refused(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
         """Validate once more with Python's integers where numpy's were in the way. Raises InputError."""

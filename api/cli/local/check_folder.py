@@ -21,9 +21,9 @@ from memplan.api.cli.streams import (
     wants_table,
     write,
 )
-from memplan.api.flag_names import spelled
 from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines, unread
+from memplan.capabilities.flag_names import spelled
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.sizes import UNLIMITED, named_size
 from memplan.planner.errors import FormatError, OptionError, shown

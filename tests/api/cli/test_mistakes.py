@@ -79,7 +79,8 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
     (memplan.order_operations, ["net.onnx"], {}, "read it by memplan.read_graph(path)"),
     (memplan.plan, [TWO], {"time_limt_s": 2}, "'time_limt_s' (did you mean time_limit_s?)"),
     (memplan.plan, [TWO], {"timeout": 2}, "'timeout' (did you mean time_limit_s?)"),
-    (memplan.check, [TWO], {}, "check: needs a budget or a baseline"),
+    (memplan.check, [TWO], {}, "check: needs a budget or a baseline: budgets=256KiB"),
+    (Problem.model_validate_json, ["buffers: 3"], {}, "must be JSON: expected value at line 1 column 1, got "),
     (memplan.plan, [TWO, memplan.PlanOptions()], {}, "(did you mean options=PlanOptions(...)?)"),
     (
         memplan.plan,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memplan.api.flag_names import in_fields
+from memplan.capabilities.flag_names import in_fields
 
 
 @pytest.mark.parametrize(
