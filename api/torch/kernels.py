@@ -131,9 +131,10 @@ def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
     except Exception:  # noqa: BLE001  kernels refuse zeros and sizes in their own ways
         return None
     events = sorted(run.profiler.kineto_results.events(), key=lambda event: event.start_ns())
-    most = max(accumulate((event.nbytes() for event in events if event.name() == "[memory]"), initial=0))
+    most: int = max(accumulate((event.nbytes() for event in events if event.name() == "[memory]"), initial=0))
     made = {each.untyped_storage()._cdata: each for each in tree_flatten(results)[0] if isinstance(each, torch.Tensor)}
-    return max(0, most - sum(each.untyped_storage().nbytes() for each in made.values()))
+    outputs: int = sum(each.untyped_storage().nbytes() for each in made.values())
+    return max(0, most - outputs)
 
 
 def _zeros(value: Any) -> Any:

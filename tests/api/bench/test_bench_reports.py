@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ def row(solver: str, instance: str, seed: int = 1, **facts: object) -> Result:
     return Result.model_validate({"instance": instance, "solver": solver, "seed": seed, "time_limit_s": 10.0, **given})
 
 
-PROVED = {"status": "optimal", "found_by": "greedy:size", "proved_by": "exact"}
+PROVED: dict[str, Any] = {"status": "optimal", "found_by": "greedy:size", "proved_by": "exact"}
 ROWS = [
     row("ours", "a", peak=100, wall_time_s=1.0, peak_rss_bytes=50_000_000, **PROVED),
     row("ours", "a", 2, peak=100, wall_time_s=3.0, peak_rss_bytes=70_000_000, **PROVED),

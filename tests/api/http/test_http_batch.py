@@ -29,6 +29,7 @@ def server() -> Iterator[Running]:
 def ask(server: Running, *lines: object, **query: str) -> list[dict[str, Any]]:
     """Send lines (texts as they are) and return the lines of the answer, in the order of what was sent."""
     body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    soon(lambda: server.service.streams.count == 0)  # a stream counts until all of it has been sent
     answer = server.client.post("/v1/batch", content=body, headers=NDJSON, params=query)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-ndjson")
     return sorted(map(json.loads, answer.text.splitlines()), key=lambda line: int(line["index"]))
@@ -50,6 +51,7 @@ def test_plans_have_the_fields_that_are_wanted(server: Running) -> None:
     results = ask(server, one(1), {"problem": one(2), "options": {"format": "triples"}}, fields="peak,status")
     assert results[0]["plan"] == {"status": "optimal", "peak": 1}
     assert results[1]["error"]["status"] == 422
+    soon(lambda: server.service.streams.count == 0)
     refused = server.client.post("/v1/batch", json={"submissions": []}, params={"fields": "-peaks"})
     assert (refused.status_code, "did you mean peak?" in refused.text) == (422, True)
     refused = server.client.post("/v1/plan", json=one(1), params={"format": "triples", "fields": "peak"})

@@ -107,7 +107,7 @@ def test_a_capacity_is_held_or_it_is_said_that_it_is_not(name: str) -> None:
 def test_the_scratch_of_convolutions_is_counted() -> None:
     model, image = torch.nn.Conv2d(256, 256, 3, padding=1), torch.ones(1, 256, 4, 4)
     model(image).sum().backward()
-    there = 2 * sum(value.nbytes for value in model.parameters()) + image.nbytes
+    there: int = 2 * sum(value.nbytes for value in model.parameters()) + image.nbytes
 
     def peak_within(capacity: int) -> int:
         torch._dynamo.reset()
