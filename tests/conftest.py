@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import functools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,20 @@ def pytest_sessionstart() -> None:
         core.build(package)
     finally:
         os.close(folder)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _only_one_highs_is_loaded() -> Iterator[None]:
+    """Find the module that loads a HiGHS into the process of the tests, as OR-Tools' own cannot be loaded beside it."""
+    before = _other_highs()
+    yield
+    assert _other_highs() == before, "an engine is for a process of its own: see tests/support/engine_batch.py"
+
+
+def _other_highs() -> set[str]:
+    maps = Path("/proc/self/maps")
+    rows = maps.read_text().splitlines() if maps.exists() else []
+    return {row[row.index("/") :] for row in rows if "/libhighs" in row and "/ortools/" not in row}
 
 
 _ROOT = Path(__file__).parents[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 
 import numpy as np
 
@@ -229,6 +230,11 @@ class _Replan:
         """Find the fewest moves by CP-SAT; of large instances, neighbourhoods of what moved."""
         if not is_installed("ortools"):
             self.not_tried = f"the search for the fewest {missing('ortools')}"
+            return
+        try:
+            import_module("ortools.sat.python.cp_model")
+        except ImportError as error:  # highspy is in this process, and has brought another version of HiGHS
+            self.not_tried = f"the search for the fewest needs ortools, which cannot be loaded beside highspy: {error}"
             return
         limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.left_s
         if len(self._instance) <= MOST_BUFFERS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from math import floor
 from typing import Any
@@ -22,6 +24,7 @@ from memplan.solvers.search.control import Control
 from tests.support import public_problems
 from tests.support.changed_problems import changed, fewest_moves, rows_of
 from tests.support.depth import DEPTH
+from tests.support.processes import ROOT
 from tests.support.small_problems import small_problems
 
 FEW = {"id": "a", "size": 4, "start": 0, "end": 4}
@@ -302,3 +305,17 @@ def test_a_new_buffer_beside_two_that_may_share_warns_of_no_number() -> None:
     assert verify(problem, plan) == ()
     assert plan.kept is not None
     assert plan.kept.proved
+
+
+@pytest.mark.slow
+def test_where_another_highs_is_loaded_the_engine_is_not_tried() -> None:
+    pytest.importorskip("ortools")
+    program = (
+        "import highspy\n"
+        "from memplan.capabilities.plan.replanning.replan import replan\n"
+        "from tests.capabilities.plan.replanning.test_replan import FEW, OLD, of\n"
+        "tight = of(FEW, FEW | {'id': 'b', 'size': 5}, FEW | {'id': 'c'})\n"
+        "print(replan(tight, OLD, time_limit_s=2).kept.not_tried)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "cannot be loaded beside highspy" in done.stdout
