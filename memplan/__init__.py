@@ -76,7 +76,8 @@ def __getattr__(name: str) -> object:
         near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
     if name == "solve":  # what packages of this kind call it
-        return __getattr__("plan")
+        globals()[name] = plan = globals().get("plan") or __getattr__("plan")
+        return plan
     if value is None:
         value = getattr(import_module(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):

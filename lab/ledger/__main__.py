@@ -89,7 +89,7 @@ def main() -> int:
         if options.record:
             for row in pool.map(recorded, chosen):
                 print(row.name, row.work, row.answer, flush=True)
-                if row.answer.status != "unknown":
+                if row.answer.status != "failed":
                     old = rows.get(row.name, row)
                     rows[row.name] = replace(row, gate=old.gate, falls=old.falls)
                     keep(rows)

@@ -41,13 +41,13 @@ def is_here(command: str) -> bool:
 def ask(command: str, work: int, without: str = "") -> Answer:
     """Run a command of memplan, with so much work, perhaps without one of the searches.
 
-    The status is `unknown` where it failed, or a clock had a say in its answer, which is printed.
+    The status is `failed` where the command did, or a clock had a say in its answer, which is printed.
     """
     begun, suits = sum(os.times()[:4]), stages._suits  # the one place where a search is chosen
     with patch.object(stages, "_suits", lambda row, instance: row.name != without and suits(row, instance)):
         fields = _answered(command, work)
     values, bound = _values(command.split()[0], fields) if fields else ([], None)
-    status = fields.get("status", "feasible") if fields else "unknown"
+    status = fields.get("status", "feasible") if fields else "failed"
     if "--accept fit" in command and values:
         status, values, bound = "fits", [], None
     proof = fields.get("proof")  # of a schedule it is a word

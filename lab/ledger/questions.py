@@ -14,6 +14,8 @@ _MOST_S = {
     "reuse/dsa-solver-lift": 2,
     "peak": 4,
     "fit": 4,
+    "order/graphs-layered_layered1000w30": 10,
+    "order/graphs-layered_layered200w20": 10,
     "order": 2,
     "pools": 0.4,
     "symbols": 20,

@@ -46,7 +46,8 @@ class PartSearch:
         self._given = starts[0]
         self._graph, self._control = graph, control
         self.order: list[int] = []
-        self.peak = 2**63 - 1
+        self.peak = self._narrowed = 2**63 - 1
+        self._wide: list[int] = []
         for order in starts:
             self._offer(order)
         self.bound = max(part.start, part.end)
@@ -186,10 +187,14 @@ class PartSearch:
                 pass
 
     def _narrow(self, floor: int) -> None:
-        """Search windows of the best order where most is alive."""
+        """Search windows of the best order where most is alive, or anew of the first one, with other branches first."""
+        is_better = self.peak < self._narrowed
+        self._wide = self._wide or self.order
+        start, seed = (self.order, 0) if is_better else (self._wide, self._round - 1)
         if self._goes_on(floor):
-            for order in narrowed(self._graph, self.part, self.order, max(self.bound, floor), self._control):
+            for order in narrowed(self._graph, self.part, start, max(self.bound, floor), self._control, seed):
                 self._offer(order)
+            self._narrowed = self.peak
 
 
 def _tree_way(part: OrderPart) -> Way | None:

@@ -15,18 +15,23 @@ from memplan.solvers.search.control import Control
 
 _LENGTHS = (16, 32, 64, 128, 256)
 _WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
-_NODES = 1200
+_NODES = 2400
 """The states that a search of a window may enter."""
 _WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
 """Work units for making a window, see `WORK_PER_S`; also for looking at an order of so many macros."""
 
 
-def narrowed(graph: MacroGraph, part: OrderPart, order: list[int], low: int, control: Control) -> Iterator[list[int]]:
-    """Yield better and better orders of a part's numbers, down to a peak of `low`, as long as windows are found."""
+def narrowed(
+    graph: MacroGraph, part: OrderPart, order: list[int], low: int, control: Control, seed: int
+) -> Iterator[list[int]]:
+    """Yield better and better orders of a part's numbers, down to a peak of `low`, as long as windows are found.
+
+    With a `seed` above 0, similar branches of a window come in the order of chance.
+    """
     peak = part.peak(order)
     step = max(1, (peak - low) // 8)
     while peak > low and not control.is_over:
-        profile = _WindowedOrder(graph, part, order, control)
+        profile = _WindowedOrder(graph, part, order, control, seed)
         control.spend(_WORK_PER_MACRO * len(order))
         if profile.lower(max(low, peak - step)):
             order, peak = profile.order, max(low, peak - step)
@@ -41,9 +46,9 @@ def narrowed(graph: MacroGraph, part: OrderPart, order: list[int], low: int, con
 class _WindowedOrder:
     """An order whose windows are exchanged; `_live` and `_peak` are the bytes before and during each of its macros."""
 
-    def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control) -> None:
+    def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control, seed: int) -> None:
         self.order = list(order)
-        self._graph, self._part, self._control = graph, part, control
+        self._graph, self._part, self._control, self._seed = graph, part, control, seed
         self._number = {v: k for k, v in enumerate(part.members)}
         self._rank = [0] * len(order)
         for k, v in enumerate(order):
@@ -87,7 +92,7 @@ class _WindowedOrder:
     def _search(self, window: OrderPart, budget: int) -> list[int] | None:
         """Search a window for an order within a budget."""
         for way in _WAYS:
-            outcome = descend(window, way, budget, _NODES, self._control.raised)
+            outcome = descend(window, way, budget, _NODES, self._control.raised, self._seed)
             self._control.spend(outcome.work)
             # A proof that nothing is within the budget ends the window as well.
             if outcome.order is not None or outcome.above is not None:
