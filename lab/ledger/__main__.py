@@ -71,7 +71,7 @@ def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
 def keep(rows: dict[str, Row]) -> None:
     """Write the rows, and the documents that have tables of them."""
     write_rows(rows.values())
-    for path, _, text in documents(rows):
+    for path, _, text in documents(read_rows()):
         (ROOT / path).write_text(text)
 
 
