@@ -2,7 +2,7 @@
 // Answers as tables: terms with their values, lists of rows, names of buffers that select them, and plans that open.
 
 import { h, table } from "./dom.js";
-import { countText, nameText, sentenceText, sizeText } from "./text.js";
+import { counted, countText, nameText, sentenceText, sizeText } from "./text.js";
 
 /**
  * @typedef {{select: (id: any) => void, open: (problem: any, plan: any, title: string) => void, problem: any, drawn: Set<string>}} Actions
@@ -26,6 +26,10 @@ const SENTENCES = new Set(["message", "sentence", "why", "reason"]);
 /** The elements of an answer. @param {any} value @param {Actions} actions @param {string} [title] @param {number} [depth] @returns {Node[]} */
 export function tablesOf(value, actions, title = "", depth = 0) {
   if (depth > 3 || value === null || typeof value !== "object") return [];
+  if ("decided_by" in value) return peakOf(value, actions);
+  if ("irreducible" in value) return [h("p", { class: "said" }, sentenceText(value.message)), h("p", {}, cellOf("buffers", value.buffers, actions))];
+  if ("most_changes" in value) return [h("p", { class: "said" }, repairsText(value)), ...rowsOf(value.repairs, actions, "repairs"),
+    ...tablesOf(value.of_operations, actions, "other orders", depth + 1)];
   const isTimed = "latency" in value; // then its bound is one of time
   const head = title ? [h(depth > 1 ? "h4" : "h3", {}, wordsOf(title))] : [];
   const entries = Object.entries(value).filter(([key, one]) => !LEFT_OUT.has(key) && !actions.drawn.has(key) && one !== null
@@ -59,6 +63,9 @@ function isTable(value) {
 function rowsOf(rows, actions, title) {
   const objects = rows.filter((row) => row !== null && typeof row === "object" && !Array.isArray(row));
   if (!objects.length) return [];
+  if ("decided_by" in objects[0]) return objects.flatMap((row) => peakOf(row, actions));
+  if (title === "repairs" && "changes" in objects[0]) return rowsOf(objects.map(({ changes, cost_bytes: cost, peak_after: peak, problem, plan }) =>
+    ({ change: changes.map(repairText).join(" and "), bytes_moved: cost, peak, problem, plan })), actions, "ways to make it fit");
   const names = [...new Set(objects.flatMap((row) => Object.keys(row)))].filter((name) => !LEFT_OUT.has(name) && !(title === "plans" && name === "placements")
     && objects.some((row) => row[name] !== null && row[name] !== undefined && !(Array.isArray(row[name]) && !row[name].length)));
   const planned = (/** @type {any} */ row, plan = row.plan ?? (title === "plans" ? row : null)) =>
@@ -71,6 +78,30 @@ function rowsOf(rows, actions, title) {
   return [h("h4", {}, `${head[0].toUpperCase()}${head.slice(1)}: ${countText(rows.length)}`),
     table([...names.map(wordsOf), ...(hasPlans ? ["plan"] : [])], objects.slice(0, ROWS).map(cells)),
     ...(objects.length > ROWS ? [h("p", { class: "quiet" }, `and ${countText(objects.length - ROWS)} more`)] : [])];
+}
+
+/** What decides the peak of a pool, in words, and what it would be without each of its buffers. @param {any} peak @param {Actions} actions @returns {Node[]} */
+function peakOf({ name, sentence, live, without }, actions) {
+  const rows = (without ?? []).map((/** @type {any} */ [id, left]) =>
+    [cellOf("id", id, actions), sizeText(Number(left)), sizeText(Number(live) - Number(left))]);
+  return [h("p", { class: "said" }, h("b", {}, nameText(name, 40)), `: ${sentenceText(String(sentence))}`),
+    ...(rows.length ? [table(["without", "alive at most", "less"], rows)] : [])];
+}
+
+/** How good repairs are, as the command says it. @param {any} found @returns {string} */
+export function repairsText({ repairs, fewest, proved, most_changes: most }) {
+  if (!repairs.length) return `None of at most ${counted(most, "change")} ${proved ? "is enough." : "was found to be enough."}`;
+  return `It fits with ${counted(fewest, "change")}${proved ? ": no fewer would do." : "; perhaps with fewer."}`;
+}
+
+/** A change of a repair, as the command says it. @param {any} change @returns {string} */
+export function repairText({ kind, buffers, pool, steps, value }) {
+  const [name, other] = buffers.map((/** @type {any} */ id) => nameText(id, 40));
+  return /** @type {Record<string, string>} */ ({
+    "in-place": `make ${other} in place of ${name}`, pool: `move ${name} to ${pool === null || pool === undefined ? "another memory" : nameText(pool, 40)}`,
+    spill: `keep ${name} elsewhere between its first and its last step`, unpin: `unpin ${name}`, alignment: `align ${name} to ${value}`,
+    "earlier-end": `end ${name} ${counted(steps ?? 0, "step")} earlier`, "later-start": `start ${name} ${counted(steps ?? 0, "step")} later`,
+  })[kind] ?? wordsOf(kind);
 }
 
 /** @param {string} name */

@@ -1,6 +1,8 @@
 // @ts-check
 // Colours of buffers: a class (0 to 255) for each by what is asked, and the inks of the classes.
 
+import { aliveAt } from "./live_bytes.js";
+
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {{of: Uint8Array, legend: {name: string, ink: number}[], inks: Uint8Array}} Colouring */
 
@@ -9,6 +11,8 @@ const DISTINCT = [0x56b4e9, 0xe69f00, 0x009e73, 0xcc79a7, 0x0072b2, 0xd55e00, 0x
 /** From few to many: light steps of one scale from blue over green to yellow, evenly bright (after cividis). */
 const SCALE = [0x1f4a7f, 0x3a5f8a, 0x53748f, 0x6b8792, 0x839a92, 0x9cad8e, 0xb6bf85, 0xd1cf77, 0xeddd62, 0xffe945];
 const REST = 0x8c8c8c;
+/** The parts into which sizes from one power of two to the next are told apart. */
+const STEPS = 8;
 const MOVED = { "not moved": 0xc3cad1, moved: 0xf0c9a4, "new here": 0x0072b2, "makes the peak grow": 0xd55e00 };
 
 /** What buffers can be coloured by, in the order of the menu. */
@@ -37,24 +41,32 @@ export function inkOn([red, green, blue]) {
   return (0.21 * red ** 2 + 0.72 * green ** 2 + 0.07 * blue ** 2) / 255 ** 2 > 0.21 ? "#101010" : "#ffffff";
 }
 
-/** @param {PlanModel} plan */
+/** Classes of sizes, each of about the same area of bytes and time: or most of a picture may have one colour. @param {PlanModel} plan */
 function bySize(plan) {
-  const of = new Uint8Array(plan.count);
-  let least = Infinity;
-  let most = 0;
-  for (const size of plan.size) {
-    if (size > 0) least = Math.min(least, size);
-    most = Math.max(most, size);
+  const { start, end, buffer } = plan.taken;
+  const area = new Float64Array(64 * STEPS);
+  const most = new Float64Array(64 * STEPS);
+  const step = (/** @type {number} */ i) => Math.floor(STEPS * Math.log2(Math.max(1, plan.size[i])));
+  for (let row = 0; row < buffer.length; row++) {
+    const i = buffer[row];
+    area[step(i)] += plan.size[i] * (end[row] - start[row]);
+    most[step(i)] = Math.max(most[step(i)], plan.size[i]);
   }
-  const low = Math.log2(Math.max(1, least === Infinity ? 1 : least));
-  const width = Math.max(1e-9, Math.log2(Math.max(2, most)) - low);
-  for (let i = 0; i < of.length; i++) {
-    const part = (Math.log2(Math.max(1, plan.size[i])) - low) / width;
-    of[i] = Math.max(0, Math.min(SCALE.length - 1, Math.round(part * (SCALE.length - 1))));
-  }
-  const names = SCALE.map((_, k) => String(Math.round(2 ** (low + (width * k) / (SCALE.length - 1)))));
-  if (new Set(names).size > 2) return named(of, names, SCALE);
-  return named(of.fill(0), [names[0]], SCALE.slice(4));
+  const whole = area.reduce((sum, part) => sum + part, 0);
+  const classOf = new Uint8Array(area.length);
+  /** @type {number[]} */ const largest = [];
+  let sum = 0;
+  let last = -1;
+  area.forEach((part, k) => {
+    if (!part) return;
+    const at = Math.floor((SCALE.length * (sum + part / 2)) / whole);
+    if (at > last) [last] = [at, largest.push(0)];
+    classOf[k] = largest.length - 1;
+    largest[largest.length - 1] = most[k];
+    sum += part;
+  });
+  const inks = largest.map((_, k) => SCALE[largest.length < 2 ? 4 : Math.round((k * (SCALE.length - 1)) / (largest.length - 1))]);
+  return named(Uint8Array.from(plan.size, (_, i) => classOf[step(i)]), largest.map(String), inks.length ? inks : SCALE);
 }
 
 /** @param {PlanModel} plan */
@@ -79,16 +91,20 @@ function elementTypes(types) {
   return { of: Array.from(types.of, (k) => numbers[k]), names: names.map((name) => name || "not told") };
 }
 
-/** @param {PlanModel} plan @param {{of: ArrayLike<number>, names: string[]}} column */
-function byName(plan, column) {
-  const count = new Map();
-  for (let i = 0; i < plan.count; i++) count.set(column.of[i], (count.get(column.of[i]) ?? 0) + 1);
-  const frequent = [...count.keys()].sort((a, b) => count.get(b) - count.get(a)).slice(0, DISTINCT.length);
-  const classOf = new Map(frequent.map((name, k) => [name, k]));
-  const of = Uint8Array.from({ length: plan.count }, (_, i) => classOf.get(column.of[i]) ?? frequent.length);
-  const names = frequent.map((name) => column.names[name]);
-  const rest = count.size > frequent.length ? ["others"] : [];
-  return named(of, [...names, ...rest], [...DISTINCT.slice(0, names.length), REST]);
+/**
+ * A colour for each name; where there are too many, for those with the most bytes at the fullest time, then in all.
+ * @param {PlanModel} plan @param {{of: ArrayLike<number>, names: string[]}} column
+ */
+function byName(plan, { of: kinds, names }) {
+  const [peak, all] = [new Float64Array(names.length), new Float64Array(names.length)];
+  for (const i of aliveAt(plan, -1, plan.fullest(-1).time)) peak[kinds[i]] += plan.size[i];
+  for (let i = 0; i < plan.count; i++) all[kinds[i]] += plan.size[i];
+  const bySize = [...names.keys()].sort((a, b) => peak[b] - peak[a] || all[b] - all[a] || a - b);
+  const large = names.length > DISTINCT.length ? bySize.slice(0, DISTINCT.length) : [...names.keys()];
+  const classOf = new Uint8Array(names.length).fill(large.length);
+  large.forEach((name, k) => { classOf[name] = k; });
+  const rest = names.length > large.length ? ["others"] : [];
+  return named(Uint8Array.from(kinds, (kind) => classOf[kind]), [...large.map((name) => names[name]), ...rest], [...DISTINCT.slice(0, large.length), REST]);
 }
 
 /** @param {Uint8Array} of @param {string[]} names @param {number[]} rgb @returns {Colouring} */

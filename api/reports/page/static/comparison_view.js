@@ -18,8 +18,9 @@ const KINDS = {
 /**
  * Open the view of two plans in an element.
  * @param {HTMLElement} element @param {any} view  of the kind `comparison` @param {(name: string) => string} style
+ * @param {any} [keep]  a button that plans again with the old places
  */
-export function openComparison(element, view, style) {
+export function openComparison(element, view, style, keep) {
   const stage = h("div", { class: "view" });
   const side = h("section", { class: "causes", "aria-label": "What changed" });
   const aside = h("aside", { class: "side", hidden: true, tabindex: "0", "aria-label": "details of both" });
@@ -43,21 +44,18 @@ export function openComparison(element, view, style) {
     found.panel.element.prepend(side);
     return found;
   };
-  const buttons = [["before", `before: ${nameText(view.before.title, 30)}`], ["after", `after: ${nameText(view.after.title, 30)}`], ["both", "side by side"]]
+  const buttons = [["before", `before: ${nameText(view.before.title, 60)}`], ["after", `after: ${nameText(view.after.title, 60)}`], ["both", "side by side"]]
     .map(([which, text]) =>
     h("button", { "data-which": which, onclick: () => (shown = open(which)) }, text));
   fill(element,
     h("div", { class: "bar", role: "group", "aria-label": "Which plan is drawn" }, ...buttons, h("span", { class: "facts" }, ...summary(view.facts)),
-      h("span", { class: "quiet" }, "dashed: where a buffer lay; arrows lead from old places to new ones")),
+      h("span", { class: "quiet" }, "dashed: where a buffer lay; arrows lead from old places to new ones"), keep instanceof HTMLElement && keep),
     h("div", { class: "body" }, stage, aside));
   let shown = open("after");
   const select = (/** @type {string | number} */ id) => {
     shown ??= open("after");
     const i = shown?.plan.indexOf(id) ?? -1;
-    if (!shown || i < 0) return;
-    shown.select(i);
-    const box = shown.picture.boxOf([i]);
-    if (box) shown.picture.camera.fit(box, 0.6);
+    if (i >= 0) shown?.select(i);
   };
   fill(side, ...growths(view.facts, select), ...changes(view.facts, select));
   return shown;
@@ -124,9 +122,10 @@ function movesOf(here, there, facts) {
     if (j < 0) moved[i] = 2;
     else if (!here.isAlias(i) && here.pool[i] >= 0 && there.pool[j] >= 0 && here.size[i] > 0) {
       const pool = pools.get(there.pools[there.pool[j]].name) ?? -1;
-      if (pool === here.pool[i] && there.offset[j] === here.offset[i]) continue;
-      moved[i] = 1;
-      if (pool >= 0) ghosts.push({ i, pool, offset: there.offset[j], size: there.size[j], times: [there.birth(j) + shift, there.death(j) + shift] });
+      const stays = pool === here.pool[i] && there.offset[j] === here.offset[i];
+      moved[i] = Number(!stays);
+      if (pool < 0 || (stays && there.size[j] === here.size[i])) continue;
+      ghosts.push({ i, pool, offset: there.offset[j], size: there.size[j], times: [there.birth(j) + shift, there.death(j) + shift] });
     }
   }
   const causes = Object.values(facts.growth ?? {}).flatMap((grown) => grown.causes.filter((/** @type {any} */ { bytes }) => bytes > 0));
@@ -150,7 +149,7 @@ function drawGhost(overlay, plan, { i, pool, offset, size, times }, leadsHere) {
   c.setLineDash([4, 3]);
   c.strokeRect(x0 + 0.5, top + 0.5, x1 - x0 - 1, bottom - top - 1);
   c.setLineDash([]);
-  if (x1 - x0 < 14) return;
+  if (x1 - x0 < 14 || (pool === plan.pool[i] && offset === plan.offset[i])) return;
   const x = (x0 + x1) / 2;
   const far = (top + bottom) / 2;
   const near = overlay.py(plan.pool[i], plan.offset[i] + plan.size[i] / 2);

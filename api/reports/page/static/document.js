@@ -11,7 +11,32 @@ const OPENING = '<script type="application/octet-stream" id="document">';
 export async function unpack(text) {
   const direct = /** @type {any} */ (Uint8Array).fromBase64;
   const bytes = direct ? direct.call(Uint8Array, text.trim()) : Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-  return parsed(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
+  const found = parsed(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
+  found.views.forEach(opened);
+  return found;
+}
+
+/** Make rows of the columns of a view, and of the views inside it, as `packed_rows.py` made columns of them. @param {any} view */
+export function opened(view) {
+  if (view?.problem?.buffers?.columns) view.problem.buffers = rowsOf(view.problem.buffers);
+  if (view?.plan?.placements?.columns) view.plan.placements = rowsOf(view.plan.placements, view.problem.buffers);
+  for (const one of [view?.before, view?.after, view?.view, ...(view?.points ?? []).map((/** @type {any} */ point) => point.view)]) if (one) opened(one);
+}
+
+/** @param {{count: number, columns: Record<string, {one?: any, values?: any[], steps?: number[]}>}} packed @param {any[]} [buffers]  whose ids the rows have */
+function rowsOf({ count, columns }, buffers) {
+  const filled = Object.entries(columns).map(([name, { one, values, steps }]) => {
+    let sum = 0;
+    return { name, one, values: steps ? steps.map((step) => (sum += step)) : values };
+  });
+  return Array.from({ length: count }, (_, k) => {
+    const row = /** @type {any} */ (buffers ? { id: buffers[k].id } : {});
+    for (const { name, one, values } of filled) {
+      const value = values ? values[k] : one;
+      if (value !== null) row[name] = value;
+    }
+    return row;
+  });
 }
 
 /** Bytes as base64, in parts. @param {ArrayBuffer} data */

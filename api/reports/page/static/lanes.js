@@ -19,7 +19,9 @@ export class Lanes {
   constructor(plan) {
     this.plan = plan;
     this.demand = demandOf(plan);
-    const bytes = plan.pools.map((_, q) => laneBytes(plan, q, this.demand));
+    /** What has a lane each: the pools, or one that stands for all. */
+    this.pools = this.demand?.sum ? [this.demand.sum] : plan.pools;
+    const bytes = this.pools.map((_, q) => laneBytes(plan, this.pools, q, this.demand));
     const whole = Math.max(1, bytes.reduce((sum, most) => sum + most, 0));
     const shares = bytes.map((most) => Math.max(LEAST_SHARE, most / whole));
     const sum = shares.reduce((total, share) => total + share, 0);
@@ -74,10 +76,10 @@ export class Lanes {
 
 /**
  * The bytes that a lane shows: all that is used, bounded and asked for, and the capacity where that is near.
- * @param {PlanModel} plan @param {number} q @param {import("./demand.js").Demand | null} demand
+ * @param {PlanModel} plan @param {import("./plan_model.js").Pool[]} pools @param {number} q @param {import("./demand.js").Demand | null} demand
  */
-function laneBytes(plan, q, demand) {
-  const pool = plan.pools[q];
+function laneBytes(plan, pools, q, demand) {
+  const pool = pools[q];
   let most = Math.max(1, plan.top(q), pool.lower_bound ?? 0);
   if (demand?.pool === q) most = Math.max(most, demand.most);
   for (const [offset, size] of pool.reserved ?? []) if (offset <= most) most = Math.max(most, offset + size);

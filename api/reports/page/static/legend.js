@@ -9,12 +9,13 @@ import { nameText, sizeText } from "./text.js";
  * What a picture's colours and outlines mean, each with its colour where that is one.
  * @param {import("./picture.js").Picture} picture @returns {{text: string, ink?: string}[]}
  */
-export function legendTexts({ legend, look, plan, demand, shared }) {
+export function legendTexts({ legend, look, plan, demand, lanes, shared }) {
   const says = (/** @type {boolean} */ isSo, /** @type {string} */ text) => (isSo ? [{ text }] : []);
   return [...(legend ?? []).slice(0, 12).map(({ name, ink }) =>
-    ({ text: look.by === "size" ? sizeText(Number(name)) : String(name), ink: `#${ink.toString(16).padStart(6, "0")}` })),
-    ...says(demand !== null, "blue-grey: bytes that are needed"),
-    ...["red: above the capacity", "dashed: cannot all be placed"].flatMap((text) => says(Boolean(demand?.core.length), text)),
+    ({ text: look.by === "size" ? `up to ${sizeText(Number(name))}` : String(name), ink: `#${ink.toString(16).padStart(6, "0")}` })),
+    ...says(demand !== null && lanes.all.length === 1, "blue-grey: bytes that are needed"),
+    ...says(demand !== null && lanes.all.length === 1 && demand.most > (lanes.pools[0].size ?? Infinity), "red: above the capacity"),
+    ...says(Boolean(demand?.core.length), "dashed: cannot all be placed"),
     ...says(look.time !== null && plan.pool.some((q) => q >= 0), "strip at the left: what lies where at this time"),
     ...says(Boolean(plan.prefix), `names begin with ${nameText(plan.prefix ?? "", 40)}`),
     ...says(look.peak.length > 0, "purple outline: decides the peak"),

@@ -1,16 +1,71 @@
 // @ts-check
-// Levers beside the peak: what a service says that another size, alignment, capacity or order would be worth.
+// Levers beside the peak: what another size, alignment, capacity or order is worth, from the plan on show on.
 
 import { fill, h, table } from "./dom.js";
 import { readAbout } from "./sizes.js";
 import { nameText, percentText, sizeText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
+/**
+ * `here` is the peak of the plan on show with the lever, null where that is no plan then; no plan is below `least`; `more` is what a service is
+ * asked, and `point` its answer: null where none is needed.
+ * @typedef {{text: string, more: any, here: number | null, least: number, start: any, point?: any, wrong?: string}} Lever
+ */
 
 const ALIGNMENTS = [1, 16, 64];
 const EACH_S = 3;
 /** The buffers that are changed one after the other where none is selected. */
 const TRIED = 8;
+
+/** The peak of the plan where a buffer has another size; 0: it is dropped. @param {PlanModel} plan @param {number} i @param {number} size */
+export function changedPeak(plan, i, size) {
+  const tops = plan.pools.map((_, q) => plan.top(q, i));
+  if (size > 0) tops[plan.pool[i]] = Math.max(tops[plan.pool[i]], plan.offset[i] + size);
+  return tops.reduce((sum, top) => sum + top, 0);
+}
+
+/**
+ * The most bytes alive at a time where a buffer (-1: none) has another size: no plan has a lower peak. 0 where that is not known.
+ * @param {PlanModel} plan @param {number} i @param {number} size
+ */
+export function leastPeak(plan, i, size) {
+  if (plan.isShared) return 0;
+  const { time, bytes } = plan.load(-1);
+  return bytes.reduce((most, alive, k) => Math.max(most, alive - (i >= 0 && plan.isAlive(i, time[k]) ? plan.size[i] - size : 0)), 0);
+}
+
+/** The plan on show as a start of searches, without a buffer. @param {PlanModel} plan @param {number} [dropped] */
+function startOf(plan, dropped = -1) {
+  const placed = plan.ids.map((id, i) => ({ id, pool: plan.pools[plan.pool[i]]?.name, offset: plan.offsetOf(i) }));
+  return { status: "feasible", placements: placed.filter((_, i) => i !== dropped && plan.pool[i] >= 0) };
+}
+
+/** A buffer of another size, or dropped. @param {PlanModel} plan @param {number} i @param {boolean} isDropped @returns {Lever} */
+function changed(plan, i, isDropped) {
+  const size = isDropped ? 0 : Math.floor(plan.size[i] / 2);
+  return { text: `${isDropped ? "drop" : "halve"} ${nameText(plan.ids[i], 30)}`, here: changedPeak(plan, i, size), least: leastPeak(plan, i, size),
+    more: { changes: [[{ buffer: plan.ids[i], ...(isDropped ? {} : { fields: { size } }) }]] }, start: startOf(plan, isDropped ? i : -1) };
+}
+
+/** All buffers at multiples of so many bytes. @param {PlanModel} plan @param {number} step @returns {Lever} */
+function aligned(plan, step) {
+  const isSo = plan.ids.every((_, i) => plan.isAlias(i) || plan.rows[i].relative
+    || (plan.offset[i] + (plan.pools[plan.pool[i]]?.base_address ?? 0)) % step === 0);
+  return { text: `alignment ${step}`, more: { options: { alignments: [step] } }, here: isSo ? plan.peak : null, least: leastPeak(plan, -1, 0),
+    start: startOf(plan) };
+}
+
+/** The peak that is known of a lever, and how good that is; null where there is none. @param {Lever} lever @param {boolean} isOnly  one pool */
+export function outcome({ here, least, point, wrong }, isOnly) {
+  const asked = point?.peak === null || point?.peak === undefined ? Infinity : Number(point.peak);
+  const peak = Math.min(asked, here ?? Infinity);
+  if (peak === Infinity) return { peak: null, proof: wrong ?? (point === undefined ? "planning …" : point?.status === "infeasible" ? "does not fit, claimed"
+    : "no plan found in time") };
+  if (peak <= least) return { peak, proof: "least: bytes alive" };
+  if (point === undefined) return { peak, proof: wrong ?? "this plan; planning …" };
+  // That a search found no less is its claim: with several pools, of more than this sum.
+  return { peak, proof: isOnly && point?.status === "optimal" && asked <= peak ? "least, claimed" : "found" };
+}
 
 /**
  * The levers for a buffer, or for each of the largest that decide the peak (-1).
@@ -22,51 +77,60 @@ export function leversOf(plan, selected, actions) {
   if (!sweep || !tried.length) return null;
   const answer = h("div", { class: "answer", "aria-live": "polite" });
   const before = plan.peak;
-  const run = (/** @type {string} */ word, /** @type {any} */ more) => async () => {
-    fill(answer, h("p", { class: "quiet" }, `${word}: planning …`));
-    const { points } = await sweep({ ...more, options: { each_s: EACH_S, time_limit_s: EACH_S * 4, ...more.options } }).catch((error) => {
-      fill(answer, h("p", { class: "alarm" }, nameText(error.message, 300)));
-      return { points: null };
-    });
-    const peak = (/** @type {any} */ point) => Number(point.peak ?? Infinity);
-    const sorted = more.changes ? [...points ?? []].sort((a, b) => peak(a) - peak(b)) : points;
-    if (points) fill(answer, table(["change", "peak", "", ""], sorted.map((/** @type {any} */ point) => rowOf(point, before, more, word, open))));
+  let asked = 0;
+  const draw = (/** @type {Lever[]} */ levers) => {
+    const rows = levers.map((lever) => ({ lever, ...outcome(lever, plan.pools.length === 1) }));
+    if (levers[0]?.more.changes) rows.sort((a, b) => (a.peak ?? Infinity) - (b.peak ?? Infinity));
+    fill(answer, table(["change", "peak", "", ""], rows.map(({ lever, peak, proof }) => [lever.text, peak === null ? "" : sizeText(peak),
+      `${peak === null ? "" : `${changeText(peak, before)} `}(${proof})`, open && peak !== null
+        ? h("button", { type: "button", onclick: () => open({ ...lever.more, said: lever.text }) }, "open") : ""])));
   };
-  const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {any} */ more) =>
-    h("button", { type: "button", title, onclick: run(text, more) }, text);
+  const run = (/** @type {() => Lever[]} */ made) => async () => {
+    const mine = (asked += 1);
+    const levers = made();
+    for (const lever of levers) if (lever.here !== null && lever.here <= lever.least) lever.point = null;
+    draw(levers);
+    for (const lever of levers.filter(({ point }) => point === undefined)) {
+      const { options, ...more } = lever.more;
+      const found = await sweep({ ...more, start: lever.start, options: { each_s: EACH_S, time_limit_s: EACH_S, ...options } }).catch((error) => {
+        lever.wrong = nameText(error.message, 200);
+      });
+      lever.point = found?.points[0] ?? (lever.wrong ? undefined : null);
+      if (mine !== asked || !answer.isConnected) return;
+      draw(levers);
+    }
+  };
+  const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => Lever[]} */ made) =>
+    h("button", { type: "button", title, onclick: run(made) }, text);
   const field = /** @type {HTMLInputElement} */ (h("input", { type: "text", size: "9", placeholder: sizeText(before / 2),
     "aria-label": "capacity to plan with" }));
   const [i] = tried;
-  // What views lie in cannot be halved without them.
+  // What views lie in can be neither halved nor dropped without them.
   const viewed = new Set(plan.root.filter((root, k) => root !== k));
-  const halved = tried.filter((one) => !viewed.has(one)).map((one) => ({ buffer: plan.ids[one], fields: { size: Math.floor(plan.size[one] / 2) } }));
+  const alone = tried.filter((one) => !viewed.has(one));
   const each = tried.length > 1 ? " each" : "";
-  const pool = plan.pools[Math.max(0, plan.pool[i])].name;
+  const q = Math.max(0, plan.pool[i]);
+  const pool = plan.pools[q].name;
   return h("div", { class: "levers" }, h("h2", {}, "What would change the peak?"),
     h("p", { class: "quiet" }, each ? `of the ${tried.length} largest buffers that decide it, or of one that is selected`
       : `of ${plan.name(i, 60)}, which has ${sizeText(plan.size[i])}`),
-    h("p", {}, halved.length > 0 && button(`halve${each}`, "plan with half of its bytes", { changes: [halved] }), " ",
-      button(`drop${each}`, "plan without it", { changes: [tried.map((one) => ({ buffer: plan.ids[one] }))] }), " ",
-      button("alignment", `plan with alignments of ${ALIGNMENTS.join(", ")} bytes at least`, { options: { alignments: ALIGNMENTS } }), " ",
+    h("p", {}, ...(alone.length ? [button(`halve${each}`, "plan with half of its bytes", () => alone.map((one) => changed(plan, one, false))), " ",
+      button(`drop${each}`, "plan without it", () => alone.map((one) => changed(plan, one, true))), " "] : []),
+      button("alignment", `plan with alignments of ${ALIGNMENTS.join(", ")} bytes at least`, () => ALIGNMENTS.map((step) => aligned(plan, step))), " ",
       ask && h("button", { type: "button", title: "another order of operations", onclick: () => ask("order") }, "order …")),
     h("form", { onsubmit: (/** @type {Event} */ event) => {
       event.preventDefault();
       try {
-        run(`capacity ${field.value}`, { sizes: { [pool]: [Number(readAbout(field.value, "capacity"))] } })();
+        const size = Number(readAbout(field.value, "capacity"));
+        run(() => [{ text: `capacity ${field.value}`, more: { sizes: { [pool]: [size] } }, here: plan.top(q) <= size ? before : null,
+          least: leastPeak(plan, -1, 0), start: startOf(plan) }])();
       } catch (error) {
         fill(answer, h("p", { class: "alarm" }, nameText(/** @type {Error} */ (error).message, 200)));
       }
     } }, field, " ", h("button", { type: "submit" }, `capacity of ${nameText(pool, 20)}`)), answer);
 }
 
-/** @param {any} point @param {number} before @param {any} more @param {string} word @param {((more: any) => void) | undefined} open */
-function rowOf(point, before, more, word, open) {
-  const [one] = point.changes ?? [];
-  const said = point.alignment ? `alignment ${point.alignment}` : one ? `${word.split(" ")[0]} ${nameText(one.buffer, 30)}` : word;
-  if (point.peak === null) return [said, point.status === "infeasible" ? "does not fit" : "no plan found in time", "", ""];
-  const peak = Number(point.peak);
-  const change = peak === before ? "the same" : `${peak < before ? "−" : "+"}${sizeText(Math.abs(peak - before))}, ${percentText((peak - before) / before)}`;
-  const proof = point.status === "optimal" ? "least" : "found";
-  return [said, sizeText(peak), `${change} (${proof})`, open
-    ? h("button", { type: "button", onclick: () => open({ ...more, changes: one ? [[one]] : [], alignment: point.alignment, said }) }, "open") : ""];
+/** How a peak differs from the one on show. @param {number} peak @param {number} before */
+function changeText(peak, before) {
+  return peak === before ? "the same" : `${peak < before ? "−" : "+"}${sizeText(Math.abs(peak - before))}, ${percentText((peak - before) / before)}`;
 }

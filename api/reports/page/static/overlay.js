@@ -9,13 +9,16 @@ import { countText, nameText, sizeText } from "./text.js";
 
 /** @typedef {import("./lanes.js").Lane} Lane */
 
+/** The buffers that decide a peak whose names are always drawn. */
+const NAMED = 8;
+
 /** All that is drawn over a picture. */
 export class Overlay extends Pencil {
   /** Reserved ranges, banks, and the names of pools with their lines. */
   pools() {
     const { plan, lanes, theme } = this;
     for (const lane of lanes.all) {
-      const pool = plan.pools[lane.pool];
+      const pool = lanes.pools[lane.pool];
       const [high, low] = this.band(lane.pool);
       this.title(lane.pool, (x, y, width) => this.take(x, y, width, 17));
       this.level(lane, 0, theme.soft, []);
@@ -25,7 +28,7 @@ export class Overlay extends Pencil {
         if (bottom > top) this.hatch(GUTTER.left, top, this.width, bottom - top);
       }
       if (pool.bank_size) this.banks(lane, pool);
-      const bound = known(plan.verdict.pools[lane.pool]?.bound);
+      const bound = lanes.demand?.sum ? undefined : known(plan.verdict.pools[lane.pool]?.bound);
       const isHigh = pool.size !== undefined && bound !== undefined && bound <= pool.size;
       this.level(lane, pool.size, theme.capacity, [], "capacity", isHigh ? [-15] : [-15, 2]);
       this.level(lane, bound, theme.bound, [6, 4], "bound", isHigh ? [2] : [2, -15]);
@@ -59,8 +62,8 @@ export class Overlay extends Pencil {
    */
   title(pool, tell) {
     const [high, low] = this.band(pool);
-    if ((this.lanes.all.length < 2 && this.plan.pools[0].name === "default") || low - high < 20) return;
-    const text = nameText(this.plan.pools[pool].name, 40);
+    if ((this.lanes.all.length < 2 && this.lanes.pools[0].name === "default") || low - high < 20) return;
+    const text = nameText(this.lanes.pools[pool].name, 60);
     this.c.font = `600 ${FONT}`;
     tell(GUTTER.left + 4, high + 3, this.c.measureText(text).width + 10, text);
     this.c.font = FONT;
@@ -120,7 +123,7 @@ export class Overlay extends Pencil {
   /** What a problem that does not fit asks for, in red where it is above the capacity, and its core, piled up. @param {import("./demand.js").Demand} asked */
   demand({ pool, core }) {
     const { c, plan, lanes, theme } = this;
-    const size = plan.pools[pool].size ?? Infinity;
+    const size = lanes.pools[pool].size ?? Infinity;
     const { left, right } = this.picture.camera.times;
     const { time, bytes } = plan.load(-1);
     const bar = (/** @type {number} */ x, /** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ colour) => {
@@ -201,13 +204,24 @@ export class Overlay extends Pencil {
     });
   }
 
-  /** Names within rectangles. @param {number[]} rows  of `taken` */
+  /** Names within rectangles, first those that decide the peak; where these are too small for one, beside them. @param {number[]} rows  of `taken` */
   labels(rows) {
-    for (const row of rows) {
-      const i = this.plan.taken.buffer[row];
+    const { size, taken: { buffer, head } } = this.plan;
+    const decides = new Set([...this.picture.look.peak].sort((a, b) => size[b] - size[a]).slice(0, NAMED));
+    const named = new Set();
+    const first = (/** @type {number} */ row) => Number(decides.has(buffer[row]));
+    for (const row of [...rows].sort((a, b) => first(b) - first(a))) {
       const box = this.rowBox(row);
-      if (box) this.label(box, i, inkOn(this.picture.ink(i)));
+      if (box && this.label(box, buffer[row], inkOn(this.picture.ink(buffer[row])))) named.add(buffer[row]);
     }
+    for (const i of decides) {
+      const box = !named.has(i) && head[i] >= 0 && this.rowBox(head[i]);
+      if (!box) continue;
+      const width = this.c.measureText(this.plan.label(i)).width + 10;
+      const x = Math.max(GUTTER.left, Math.min(box.x + (box.width - width) / 2, GUTTER.left + this.width - width));
+      if (this.label({ x, y: box.y + (box.height - 14) / 2, width, height: 14 }, i, this.theme.ink, true)) named.add(i);
+    }
+    this.picture.named = named;
   }
 
   /** A pin at the lower left of a buffer whose offset the problem gives. @param {number} i */

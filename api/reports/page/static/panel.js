@@ -13,7 +13,7 @@ import { bytesText, counted, countText, exactly, nameText, percentText, sizeText
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /**
  * What the panel does in its view; `sweep` asks a service for other plans, where there is one.
- * @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void, ask?: (kind: string) => void,
+ * @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void, ask?: (kind: string, options?: any) => void,
  *   sweep?: (more: any) => Promise<any>, open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} Actions
  */
 
@@ -50,6 +50,7 @@ export class Panel {
     const { facts, verdict } = this.plan;
     const isBad = verdict.badge === "not valid";
     const found = isBad ? null : facts.explanation;
+    const excess = verdict.excess;
     fill(this.selected,
       isBad && h("h2", {}, "What is wrong with the plan"),
       isBad && h("ul", {}, ...verdict.violations.slice(0, LISTED).map(({ rule, message, first, second }) =>
@@ -58,10 +59,11 @@ export class Panel {
       verdict.count > LISTED && h("li", {}, `and ${countText(verdict.count - LISTED)} more`)),
       found && h("h2", {}, facts.status !== "infeasible" ? "Explanation" : verdict.best?.isProved ? "Why nothing fits"
         : "Why nothing fits, as the plan claims"),
-      found && h("p", { class: "alarm" }, nameText(found.message, 2000)),
-      found?.buffers && this.list(found.buffers.slice(0, LISTED).map((/** @type {any} */ id) => this.plan.indexOf(id))),
+      found && h("p", { class: "alarm" }, nameText(verdict.reason, 2000)),
+      excess ? this.list(aliveAt(this.plan, -1, excess.time))
+        : found?.buffers && this.list(found.buffers.map((/** @type {any} */ id) => this.plan.indexOf(id))),
       facts.status === "infeasible" && !isBad && (this.actions.ask
-        ? h("button", { type: "button", onclick: () => this.actions.ask?.("explain") }, "What would make it fit?")
+        ? h("button", { type: "button", onclick: () => this.actions.ask?.("explain", { repairs: 3, with_plans: true }) }, "What would make it fit?")
         : h("p", { class: "quiet" }, "What would make it fit: memplan explain --repairs 3, with this problem.")),
       !found && !isBad && h("p", { class: "quiet" }, "Point at a buffer for its facts; click it to see why it is where it is. ? lists all keys."),
       verdict.claims.size > 0 && h("details", {}, h("summary", {}, "What was checked of the plan's claims"),
@@ -202,7 +204,7 @@ export class Panel {
     const list = rows.flatMap(([term, value, note]) => (value === undefined || value === null ? []
       : [h("dt", {}, term), h("dd", {}, bytesText(exactly(value)) + note)]));
     if (found?.gap !== null && found?.gap !== undefined) list.push(h("dt", { title: "how far the peak is above the bound" }, "gap"),
-      h("dd", {}, percentText(found.gap)));
+      h("dd", {}, `${percentText(found.gap)}${found.provedBy === null ? " (claimed)" : ""}`));
     return list;
   }
 

@@ -141,35 +141,35 @@ export class Pencil {
   }
 
   /**
-   * A name within a box, upright in a tall one, its middle left out where it is too long, and its size under it.
+   * A name within a box, upright in a tall one, its middle left out where it is too long, and its size under it; true where it has one.
    * @param {{x: number, y: number, width: number, height: number}} box @param {number} i @param {string} colour @param {boolean} [isGrounded]  on paper
    */
   label(box, i, colour, isGrounded = false) {
     const { c, plan } = this;
     const name = plan.label(i);
-    const isUpright = box.height > box.width && name.length * LETTER > box.width - 8;
+    // Measured, not reckoned by its letters: or a box between two widths has a name neither way.
+    const whole = c.measureText(name).width;
+    const isUpright = box.height > box.width && whole > box.width - 8;
     const [along, across] = isUpright ? [box.height - 8, box.width] : [box.width - 8, box.height];
-    let text = nameText(name, Math.floor(along / LETTER));
-    const width = c.measureText(text).width;
-    if (width > along) text = nameText(name, Math.floor((text.length * along) / width) - 1);
-    if (text.length < 3 && text !== name) return;
+    const text = whole <= along ? name : nameText(name, Math.floor((name.length * along) / whole) - 1);
+    if (across < 12 || (text.length < 3 && text !== name)) return false;
     const size = sizeText(plan.size[i]);
     const isSized = across >= 30 && size.length * LETTER <= along;
-    c.save();
-    c.textAlign = "center";
-    c.textBaseline = "middle";
-    c.fillStyle = colour;
-    c.translate(box.x + box.width / 2, box.y + box.height / 2);
-    if (isUpright) c.rotate(-Math.PI / 2);
     const wide = c.measureText(text).width;
     const high = isSized ? 30 : 14;
     const [w, l] = isUpright ? [high, wide] : [wide, high];
-    if (!this.take(box.x + (box.width - w) / 2, box.y + (box.height - l) / 2, w, l)) return c.restore();
+    if (!this.take(box.x + (box.width - w) / 2, box.y + (box.height - l) / 2, w, l)) return false;
+    c.save();
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    c.translate(box.x + box.width / 2, box.y + box.height / 2);
+    if (isUpright) c.rotate(-Math.PI / 2);
     if (isGrounded) this.ground(-wide / 2 - 3, isSized ? -15 : -8, wide + 6, isSized ? 30 : 16);
     c.fillStyle = colour;
     c.fillText(text, 0, isSized ? -7 : 0);
     if (isSized) c.fillText(size, 0, 7);
     c.restore();
+    return true;
   }
 
   /**

@@ -39,7 +39,7 @@ export class Picture {
     this.plan = plan;
     this.style = style;
     this.lanes = new Lanes(plan);
-    this.drawn = plan.pools.map((_, q) => this.lanes.rectangles(q));
+    this.drawn = this.lanes.all.map(({ pool }) => this.lanes.rectangles(pool));
     /** @type {number[]} */ this.aliases = [];
     for (let i = 0; i < plan.count && this.aliases.length < 2000; i++) if (plan.isAlias(i)) this.aliases.push(i);
     /** @type {Look} */
@@ -54,6 +54,7 @@ export class Picture {
     this.shared = plan.isShared ? sharing(plan) : [];
     this.camera = new Camera(this.lanes.all, () => this.moved());
     this.demand = this.lanes.demand;
+    /** The buffers whose names are drawn. */ this.named = new Set();
     /** @type {number | null} */ this.cutAt = null;
     /** @type {number[]} */ this.alive = [];
     this.isStale = true;

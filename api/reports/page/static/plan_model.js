@@ -16,6 +16,7 @@ import { Verdict } from "./verdict.js";
  * @property {number} [base_address]
  * @property {number} [bank_size]
  * @property {number} [alignment]
+ * @property {number} [cost]
  * @property {[number, number][]} [reserved]
  * @property {{size?: any, used?: any, lower_bound?: any}} exact  the same, where numbers are too coarse
  */
@@ -29,8 +30,6 @@ import { Verdict } from "./verdict.js";
  */
 
 const MAX = 2n ** 63n;
-/** The names of more buffers are not parted into groups. */
-const GROUPED = 50_000;
 
 /** The fields of a problem and of its buffers that a table of buffers has in columns of its own. */
 const IN_COLUMNS = { problem: ["buffers", "interval"],
@@ -221,10 +220,14 @@ export class PlanModel {
   get groups() {
     if (this._groups !== undefined) return this._groups;
     this.prefix ??= sharedPrefix(this.ids);
-    const of = this.count > GROUPED ? [] : this.ids.map((id) => /^[^/.:]+(?=[/.:])/.exec(String(id).slice(this.prefix?.length))?.[0] ?? "");
-    const names = [...new Set(of)];
-    const at = new Map(names.map((name, k) => [name, k]));
-    this._groups = names.length > 1 ? { of: of.map((name) => at.get(name) ?? 0), names: names.map((name) => name || "others") } : null;
+    const { length } = this.prefix;
+    const parts = this.ids.map((id) => {
+      const name = String(id);
+      const end = name.slice(length).search(/[/.:]/);
+      return end > 0 ? name.slice(length, length + end) : "others";
+    });
+    const groups = column(parts);
+    this._groups = groups && groups.names.length > 1 ? groups : null;
     return this._groups;
   }
 
@@ -285,11 +288,11 @@ export class PlanModel {
     return this.pools.reduce((sum, _, q) => sum + this.top(q), 0);
   }
 
-  /** The highest end offset of a pool's buffers. @param {number} pool */
-  top(pool) {
+  /** The highest end offset of a pool's buffers, one of them left out. @param {number} pool @param {number} [without] */
+  top(pool, without = -1) {
     let top = 0;
     for (let i = 0; i < this.count; i++) {
-      if (this.pool[i] === pool && this.size[i] > 0) top = Math.max(top, this.offset[i] + this.size[i]);
+      if (this.pool[i] === pool && this.size[i] > 0 && i !== without) top = Math.max(top, this.offset[i] + this.size[i]);
     }
     return top;
   }

@@ -26,7 +26,7 @@ const PEAK_MARKED = 2000;
 const MANY = 200;
 /**
  * `verdict` asks for what is found of a plan, where a view has none yet.
- * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string) => void, sweep?: (more: any) => Promise<any>,
+ * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string, options?: any) => void, sweep?: (more: any) => Promise<any>,
  *   open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} PlanOptions
  */
 
@@ -126,12 +126,14 @@ export class PlanView {
     const { best } = verdict;
     const { peak } = facts;
     const least = isValid && facts.cost && facts.cost_lower_bound !== undefined ? facts.cost_lower_bound : null;
-    const above = least ? `, at most ${percentText(facts.cost / least - 1)} above the least` : "";
+    const isClaim = verdict.isClaimed("cost_lower_bound");
+    const above = least && !isClaim ? `, at most ${percentText(facts.cost / least - 1)} above the least` : "";
     /** @type {[string, string | null, string?][]} */
     const told = [["peak", isValid && peak !== undefined ? bytesText(exactly(peak)) : plan.peak > 0 ? bytesText(plan.peak) : null,
       "the highest address that is used, all pools added"],
-      ["cost", isValid && facts.cost ? countText(facts.cost) : null, "what moving bytes costs, by the prices of the pools"],
-      ["every plan costs at least", least === null ? null : `${countText(least)}${verdict.isClaimed("cost_lower_bound") ? " (claimed)" : ""}${above}`],
+      ["cost", isValid && facts.cost ? countText(facts.cost) : null, new Set(plan.pools.map(({ cost = 0 }) => cost)).size > 1
+        ? "what moving bytes costs, by the prices of the pools" : "the bytes moved to and from the pools after the first"],
+      ["every plan costs at least", least === null ? null : `${countText(least)}${isClaim ? " (claimed)" : ""}${above}`],
       ["buffers", countText(plan.count)]];
     fill(/** @type {HTMLElement} */ (this.head),
       h("button", { type: "button", class: `badge ${isBad ? "wrong" : isValid ? "right" : ""}`, title: "what is wrong with the plan, if anything",
@@ -139,11 +141,11 @@ export class PlanView {
       best && h("span", { class: `badge best ${best.isProved ? "right" : ""}`, title: verdict.checked.join("\n") }, best.text),
       ...told.filter(([, value]) => value).map(([term, value, tip]) => h("span", { title: tip }, `${term} `, h("b", {}, value))));
     fill(/** @type {HTMLElement} */ (this.said),
-      facts.explanation && !isBad && h("p", { class: "alarm" }, nameText(facts.explanation.message, 400)),
+      verdict.reason && !isBad && h("p", { class: "alarm" }, nameText(verdict.reason, 400)),
       isBad && h("p", { class: "alarm" }, nameText((verdict.violations.find(({ rule }) => rule === "overlap") ?? verdict.violations[0])?.message ?? "", 400)),
       !plan.isPlanned && !this.panel.actions.verdict && h("p", {}, "This problem has no plan yet: memplan plan FILE -o PLAN.json makes one, which can "
         + "be dropped here; the page of memplan serve plans it by itself."),
-      badge === "nothing placed" && facts.status === "infeasible" && !facts.explanation
+      badge === "nothing placed" && facts.status === "infeasible" && !verdict.reason
         && h("p", { class: "alarm" }, "The plan claims that nothing fits, and does not say why: plan it again to know."),
       ...verdict.pools.map((pool, q) => pool && h("p", {}, plan.pools.length > 1 && h("b", {}, `${nameText(plan.pools[q].name, 40)}: `),
         nameText(pool.sentence, 600))));

@@ -45,7 +45,8 @@ export function sumsOf(plan, buffers, select) {
       h("p", {}, ...[...inside].sort((a, b) => plan.size[b] - plan.size[a]).slice(0, BUFFERS).flatMap((i) =>
         [h("button", { type: "button", class: "link", onclick: () => select(i) }, nameText(plan.label(i), 40)), ` ${sizeText(plan.size[i])} `])));
     const rest = sums.slice(LISTED);
-    return h("details", { class: "by" }, h("summary", {}, `By ${kind}: ${sums.slice(0, 3).map(({ name, bytes }) => `${nameText(name, 24)} ${sizeText(bytes)}`)
+    const head = `By ${kind}${plan.isShared ? " (shared bytes for each)" : ""}`;
+    return h("details", { class: "by" }, h("summary", {}, `${head}: ${sums.slice(0, 3).map(({ name, bytes }) => `${nameText(name, 24)} ${sizeText(bytes)}`)
       .join(", ")}${sums.length > 3 ? ", …" : ""}`),
       ...sums.slice(0, LISTED).map(details),
       rest.length > 0 && h("p", { class: "quiet" }, `${counted(rest.length, "other")}: ${sizeText(rest.reduce((sum, { bytes }) => sum + bytes, 0))}`));

@@ -9,7 +9,10 @@ export function sizeText(bytes) {
   let unit = 0;
   while (unit < UNITS.length - 1 && 2048 * size >= 2047 * 1024 ** (unit + 1)) unit += 1;
   const value = size / 1024 ** unit;
-  return `${bytes < 0 ? "−" : ""}${value < 1000 ? Number(value.toPrecision(4)) : countText(Math.round(value))} ${UNITS[unit]}`;
+  const scale = 10 ** Math.max(0, 3 - Math.floor(Math.log10(value || 1)));
+  // The command rounds halves to even; so must this, or a peak has two sizes.
+  const half = (value * scale) % 2 === 0.5 ? (value * scale - 0.5) / scale : null;
+  return `${bytes < 0 ? "−" : ""}${value < 1000 ? half ?? Number(value.toPrecision(4)) : countText(half ?? Math.round(value))} ${UNITS[unit]}`;
 }
 
 /**

@@ -1,7 +1,8 @@
 // @ts-check
 // What memplan found of a plan (`memplan verify`), as it is shown: nothing is concluded here.
 
-import { counted, exactly } from "./text.js";
+import { excessOf } from "./demand.js";
+import { bytesText, exactly, counted } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {"valid" | "not valid" | "not checked" | "nothing placed" | "checking"} Badge */
@@ -72,11 +73,24 @@ export class Verdict {
     if (this.badge === "not checked") return status && status !== "unknown" ? { text: `claims to be ${status}`, isProved: false } : null;
     const live = this.pools.every((pool) => pool?.provedBy === "live-set" && pool.bound === pool.used) && this.pools.length ? "live-set" : null;
     const by = this.claims.get("status") ?? live;
+    if (!by && this.excess) return { text: "proved: by the bytes alive", isProved: true };
     if (status === "infeasible") return by ? { text: `proved: checked by ${BY[by]}`, isProved: true }
       : { text: "claimed by the solver, not proved here", isProved: false };
     if (by) return { text: `least: checked by ${BY[by]}`, isProved: true };
     if (status === "optimal") return { text: "least: claimed by the solver", isProved: false };
     return status === "feasible" ? { text: "not known to be the least", isProved: false } : null;
+  }
+
+  /** The bytes that several pools together lack, where nothing fits for that. */
+  get excess() {
+    return this.plan.facts.status === "infeasible" && this.plan.pools.length > 1 ? excessOf(this.plan) : null;
+  }
+
+  /** Why nothing fits: the bytes that all pools together lack, or what the plan says. @returns {string | undefined} */
+  get reason() {
+    const { excess, plan } = this;
+    return excess ? `${bytesText(excess.bytes)} are alive at time ${plan.timeText(excess.time)}, and all pools together have `
+      + `${bytesText(excess.capacity)}: ${bytesText(excess.bytes - excess.capacity)} are too much.` : plan.facts.explanation?.message;
   }
 
   /** The sentences of `memplan verify` on what was checked, and what was not. @returns {string[]} */

@@ -32,7 +32,12 @@ def between(text: str, opening: str, end: str) -> str:
 
 def script(text: str) -> str:
     """Return what the page runs, which lies packed in it."""
-    return zlib.decompress(base64.b64decode(between(text, 'id="script">', "</script>"))).decode()
+    return packed(text)[1]
+
+
+def packed(text: str) -> list[str]:
+    """Return the styles of a page and its script."""
+    return zlib.decompress(base64.b64decode(between(text, 'id="script">', "</script>"))).decode().split("\0")
 
 
 def source(text: str) -> str:
@@ -44,8 +49,8 @@ def test_the_policy_names_the_script_and_the_style_that_are_there() -> None:
     text = page()
     found = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
     assert found is not None
-    loader, style = between(text, '<script type="module">', "</script>"), between(text, "<style>", "</style>")
-    assert f"script-src {source(loader)} {source(script(text))}; style-src {source(style)};" in found[1]
+    loader, (style, own) = between(text, '<script type="module">', "</script>"), packed(text)
+    assert f"script-src {source(loader)} {source(own)}; style-src {source(style)};" in found[1]
     assert found[1].startswith("default-src 'none'; ")
 
 

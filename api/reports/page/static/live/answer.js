@@ -24,6 +24,10 @@ const CHARTS = {
   sweep: { x: "size", y: "peak", name: ["size", "peak"], label: sizesText },
 };
 
+/** The parts of answers that a picture shows, or that stand in words above it. @type {Record<string, string[]>} */
+const DRAWN = { cascade: ["points"], sweep: ["points"],
+  order: ["points", "recomputed", "status", "peak", "lower_bound", "gap", "given_peak", "saved_bytes", "moves", "placed_peak", "placed_status"] };
+
 /** The problem and the plan that an answer holds, or that it is about. @param {Entry} entry @returns {{problem: any, plan: any}} */
 export function plannedIn({ answer, request, plan: known }) {
   const value = answer?.value ?? {};
@@ -56,11 +60,12 @@ export function openAnswer(element, entry, style, session) {
   const open = (/** @type {any} */ problem, /** @type {any} */ plan, /** @type {string} */ title) => {
     shown = openPlan(stage, { title, problem, plan, isPending: true }, style, session.actions(problem));
   };
+  const inWords = answer.value.planned || kind !== "order" ? DRAWN[kind ?? ""] ?? [] : ["points", "recomputed"];
   fill(element,
     h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)),
       ...filesIn(answer.value, entry.request?.options?.to).map(({ suffix, data }) => keep(suffix, data))),
     h("div", { class: "outcome", tabindex: "0", role: "region", "aria-label": "the answer" },
-      ...tablesOf(answer.value, { select, open, problem: entry.request?.problem, drawn: new Set(CHARTS[kind ?? ""] ? ["points", "recomputed"] : []) }),
+      ...tablesOf(answer.value, { select, open, problem: entry.request?.problem, drawn: new Set(inWords) }),
       folded("As the command writes it", () => h("pre", { class: "lines", tabindex: "0" }, answer.lines || "(no lines)")),
       folded("JSON", () => h("pre", { tabindex: "0" }, written(answer.value).slice(0, 200_000)))), stage);
   const found = drawn(stage, entry, style, session);

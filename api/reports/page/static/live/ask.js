@@ -60,18 +60,23 @@ function Form({ question, jobs, session, again }) {
   const isOfPlan = question.inputs.some(({ isRequired, models }) => isRequired && models.some((name) => PLANS.includes(name)));
   const sorted = isOfPlan ? [...entries.filter(hasPlan), ...entries.filter((entry) => !hasPlan(entry))] : entries;
   const sources = question.inputs.map((input, k) => sourcesOf(input, k === 0, { entries: sorted, files, jobs, session }, again));
-  const isExample = sources[0]?.[0]?.kind === "text" && question.inputs[0].example !== undefined;
+  // What a file is about is asked for; an example would answer about something else.
+  const open = again.input === undefined ? -1 : question.inputs.findIndex((input, k) =>
+    input.isRequired && input.name !== again.input && sources[k][0].kind === "text");
+  const isExample = open < 0 && sources[0]?.[0]?.kind === "text" && question.inputs[0].example !== undefined;
   const [chosen, setChosen] = useState(() => question.inputs.map((input, k) => /** @type {Chosen} */ ({
-    at: isExample && input.example !== undefined ? Math.max(0, sources[k].findIndex((source) => source.kind === "text")) : 0,
+    at: Math.max(0, k === open || (isExample && input.example !== undefined)
+      ? sources[k].findIndex((source) => source.kind === (k === open ? "file" : "text")) : 0),
     text: exampleText(input, isExample ? null : sorted[0]?.problem, sorted[0]?.plan), file: null })));
   const [options, setOptions] = useState(() => Object.fromEntries(question.options.map(({ name, schema, value }) =>
     [name, again.options?.[name] ?? (name in DRAWN && schema.enum === undefined ? DRAWN[name] : value)])));
-  const [wrong, setWrong] = useState(again.wrong ?? "");
+  const [wrong, setWrong] = useState(again.wrong ?? (open < 0 ? ""
+    : `${question.inputs[open].name}: which one is ${nameText(again.says ?? "this", 60)} for? Choose its file.`));
   const first = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
-    const lacks = /^\w+/.exec(again.wrong ?? "")?.[0];
+    const lacks = /^\w+/.exec(wrong)?.[0];
     const field = first.current?.querySelector(lacks ? `[data-option="${lacks}"] input, [data-input="${lacks}"] select` : ".primary");
-    if (field instanceof HTMLElement) field.focus();
+    if (field instanceof HTMLElement) field.focus({ preventScroll: true });
   }, []);
   const change = (/** @type {number} */ k, /** @type {Partial<Chosen>} */ part) =>
     setChosen((known) => known.map((one, at) => (at === k ? { ...one, ...part } : one)));
@@ -98,7 +103,7 @@ function Form({ question, jobs, session, again }) {
     }
   };
   return html`<form class="asked" ref=${first} onSubmit=${(/** @type {Event} */ event) => { event.preventDefault(); send(); }}>
-    <h3>${question.name}</h3><p class="help">${question.help}</p>
+    <h3>${question.name}</h3>${paragraphs(question.help).map((text) => html`<p class="help">${coded(text)}</p>`)}
     ${question.inputs.map((input, k) => html`<div class="field" data-input=${input.name}>
       <label><span>${input.name}</span><select onChange=${(/** @type {any} */ event) => change(k, { at: Number(event.target.value) })}>
         ${sources[k].map(({ says }, at) => html`<option value=${at} selected=${at === chosen[k].at}>${nameText(says, 60)}</option>`)}</select></label>
@@ -127,7 +132,17 @@ function OptionField({ option: { name, schema, says, value: usual }, value, chan
       : html`<input type="text" value=${value === usual ? "" : textOf(value)} placeholder=${textOf(usual)} spellcheck=${false}
         onInput=${(/** @type {any} */ event) => change(event.target.value)} />`;
   return html`<label class="field" data-option=${name}><span>${name.replace(/_s$/, ", seconds").replaceAll("_",
-    " ")}</span>${field}<small>${says}</small></label>`;
+    " ")}</span>${field}<small>${coded(says)}</small></label>`;
+}
+
+/** The paragraphs of a text, each without the ends of its lines. @param {string} text */
+export function paragraphs(text) {
+  return text.split(/\n\s*\n/).map((part) => part.replace(/\s*\n\s*/g, " ").trim()).filter(Boolean);
+}
+
+/** A text with what stands between backticks as code. @param {string} text */
+function coded(text) {
+  return text.split(/`+/).map((part, k) => (k % 2 ? html`<code>${part}</code>` : part));
 }
 
 /** What an entry has for an input; undefined for nothing. @param {Input} input @param {import("./state.js").Entry} entry */
@@ -174,7 +189,8 @@ function sourcesOf(input, isFirst, { entries, files, jobs, session }, again) {
     }
   }
   const ofFiles = input.takesBytes || input.models.includes("OperationGraph")
-    ? files.map((file) => ({ says: file.name, kind: /** @type {"value"} */ ("value"), get: () => fileValue(input, file, session) })) : [];
+    ? files.filter((file) => file !== again.file || input.name === again.input).map((file) =>
+      ({ says: file.name, kind: /** @type {"value"} */ ("value"), get: () => fileValue(input, file, session) })) : [];
   found.splice(input.takesBytes ? 0 : found.length, 0, ...ofFiles);
   const isOptional = !input.isRequired && !isFirst;
   const text = { says: input.example === undefined ? "written here" : "an example, written here", kind: /** @type {"text"} */ ("text") };

@@ -181,9 +181,14 @@ async function draw(element, state, session, drawn) {
   const isOld = () => shown(session.state)?.plan !== entry.plan || session.state.at !== state.at || session.state.isComparing !== state.isComparing;
   if (state.isComparing) {
     await session.guarded(async () => {
-      fill(element, h("p", { class: "welcome quiet" }, "comparing …"));
-      const view = await session.comparison(state);
-      if (view && !isOld()) drawn.current = openComparison(element, view, style);
+      const keep = h("button", { type: "button", onclick: () => session.keepPlaces() }, "Plan with the old addresses kept");
+      const [text, began] = [h("p", { class: "quiet" }), Date.now()];
+      const tick = () => fill(text, `comparing … ${Math.round((Date.now() - began) / 1000)} s`);
+      const timer = setInterval(tick, 1000);
+      tick();
+      fill(element, h("div", { class: "welcome" }, text, keep));
+      const view = await session.comparison(state).finally(() => clearInterval(timer));
+      if (view && !isOld()) drawn.current = openComparison(element, view, style, keep);
     });
   } else if (entry.kind) drawn.current = openAnswer(element, entry, style, session);
   else if (!entry.problem) fill(element, h("p", { class: "welcome quiet" }, "reading …"));

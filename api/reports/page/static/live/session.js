@@ -5,6 +5,7 @@ import { PlanModel } from "../plan_model.js";
 import { addressed } from "../link.js";
 import { readAbout } from "../sizes.js";
 import { nameText, sizeText } from "../text.js";
+import { changedBy } from "./changed.js";
 import { askKey } from "./key.js";
 import { opened } from "./files.js";
 import { plannedIn } from "./answer.js";
@@ -84,7 +85,7 @@ export class Session {
     return this.guarded(async () => {
       this.happened({ kind: "note", note: `reading ${files.map((file) => nameText(file.name, 40)).join(", ")} …` });
       this.files = [...files, ...this.files].slice(0, FILES);
-      const found = [];
+      /** @type {any[]} */ const found = [];
       for (const file of files) {
         found.push(await opened(file, this.service, await this.questions()).catch((error) => {
           // Sizes that a model leaves open are asked for, with those that were proposed.
@@ -104,7 +105,7 @@ export class Session {
       }
       this.happened({ kind: "note", note: found.flatMap((one) => one.notes).join("; ") });
       const other = found.find((one) => one.asks);
-      if (other) this.ask({ ...other.asks, value: other.value, says: other.name });
+      if (other) this.ask({ ...other.asks, value: other.value, says: other.name, file: files[found.indexOf(other)] });
       else if (shown(this.state)?.given && !shown(this.state)?.plan) await this.planned();
     });
   }
@@ -165,12 +166,21 @@ export class Session {
     await this.submitted({ problem: problem.name ? problem : { ...problem, name: entry.name }, options: { time_limit_s: seconds } }, problem);
   }
 
-  /** Submit a job of a plan for the problem on show. @param {any} request @param {any} problem */
-  async submitted(request, problem) {
+  /** Plan what is on show with as few moves as can be from what it is compared with. */
+  keepPlaces() {
+    return this.guarded(async () => {
+      const [old, now] = [before(this.state), /** @type {import("./state.js").Entry} */ (shown(this.state))];
+      if (old) await this.submitted({ problem: { ...now.problem, name: `${now.name}, old addresses kept` }, keep: old.plan,
+        options: { time_limit_s: COMPARE_S / 4 } }, now.problem, this.state.entries.indexOf(old));
+    });
+  }
+
+  /** Submit a job of a plan for the problem on show. @param {any} request @param {any} problem @param {number} [than]  the entry to compare it with */
+  async submitted(request, problem, than) {
     this.leave();
     this.happened({ kind: "sending" });
     const job = await this.service.submit("plan", request);
-    this.happened({ kind: "sent", job: job.id, problem });
+    this.happened({ kind: "sent", job: job.id, problem, than });
     this.remember();
     this.follow(job);
   }
@@ -195,6 +205,8 @@ export class Session {
         throw error;
       });
       const about = job.name ?? name;
+      // The list of jobs calls it as its heading does.
+      if (!job.name) await this.service.rename(job.id, about.slice(0, 200)).catch(() => null);
       const { plan = null, names = null, read = null } = entry?.problem && request.problem?.buffers === entry.problem.buffers ? entry : {};
       this.happened({ kind: "opened", entry: { name: `${kind} of ${about}`, about, kind, request, plan, job: job.id, names, read } });
       this.remember();
@@ -207,7 +219,7 @@ export class Session {
    * @param {any} problem @param {any} [names] @returns {import("../plan_view.js").PlanOptions}
    */
   actions(problem, names = null) {
-    return { ask: (kind) => this.ask({ kind }), sweep: (more) => this.service.post("/v1/sweep", { problem, ...more }),
+    return { ask: (kind, options) => this.ask({ kind, options }), sweep: (more) => this.service.post("/v1/sweep", { problem, ...more }),
       open: (more) => this.lever(problem, names, more), verdict: (...plan) => this.verdict(...plan) };
   }
 
@@ -217,11 +229,11 @@ export class Session {
     return { problem: changed, plan: await this.service.post("/v1/plan", { problem: changed, options: { time_limit_s: 2 } }) };
   }
 
-  /** Plan a problem as a lever has changed it. @param {any} given @param {any} names @param {any} more  what the sweep was asked, with its alignment */
-  lever(given, names, { changes, sizes, alignment, said }) {
+  /** Plan a problem as a lever has changed it. @param {any} given @param {any} names @param {any} more  what the sweep was asked */
+  lever(given, names, { changes, sizes, options, said }) {
     const { name = "plan", read = null } = shown(this.state) ?? {};
     const some = (changes ?? []).map((/** @type {any[]} */ [one]) => one);
-    const problem = changedBy(given, { sizes, alignment, changes: some });
+    const problem = changedBy(given, { sizes, alignment: options?.alignments[0], changes: some });
     this.show({ name: `${name}, ${said}`, problem: { ...problem, name: undefined },
       names: some.some((/** @type {any} */ one) => !one.fields) ? null : names, read });
     this.start();
@@ -361,18 +373,6 @@ export class Session {
         ({ ...frame, inspection: frame.plan ? await this.verdict(entry.problem, frame.plan) : null }))) };
     return [await this.judgedView(entry.problem, entry.plan, entry.name, entry.names), ...(film ? [film] : [])];
   }
-}
-
-/** A problem with other sizes of pools, alignments and buffers. @param {any} problem @param {{sizes?: any, alignment?: number, changes: any[]}} by */
-function changedBy(problem, { sizes = {}, alignment, changes }) {
-  const buffers = problem.buffers.flatMap((/** @type {any} */ row) => {
-    const change = changes.find(({ buffer }) => buffer === row.id);
-    if (change) return change.fields ? [{ ...row, ...change.fields }] : [];
-    return [alignment ? { ...row, alignment: Math.max(alignment, row.alignment ?? 1) } : row];
-  });
-  const pools = (problem.pools?.length ? problem.pools : [{ name: "default" }]).map((/** @type {any} */ pool) =>
-    ({ ...pool, ...(pool.name in sizes ? { size: [sizes[pool.name]].flat()[0] } : {}) }));
-  return { ...problem, buffers, pools };
 }
 
 /** The seconds from the submission of a job to its end. @param {any} job */

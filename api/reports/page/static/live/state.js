@@ -7,12 +7,15 @@
  * Something that was opened. `given` is the problem as its file has it, `problem` the one that the plan is for: with the
  * capacity that was wanted. What another question than `plan` was asked has its `kind`, the name of what it is `about`,
  * the `request` and the `answer`. `read` is the job that read the file, which knows the `names` of operations; `frames`
- * are how peak and bound closed in.
+ * are how peak and bound closed in; `than` is the position of the entry that it is compared with, where not the last one.
  * @typedef {{name: string, about?: string, given: any, problem: any, plan: any, names: any, job: string | null, read: string | null,
- *   kind: string | null, request: any, answer: Answer | null, frames: Frame[], graph?: any}} Entry
+ *   kind: string | null, request: any, answer: Answer | null, frames: Frame[], graph?: any, than?: number}} Entry
  */
 /** @typedef {"idle" | "sending" | "waiting" | "searching" | "lost" | "stopping"} Phase */
-/** @typedef {{kind?: string, options?: any, wrong?: string, input?: string, value?: any, says?: string, isAlone?: boolean}} Again  what a form begins with */
+/**
+ * What a form begins with; `value` is what an input has, which was read from a `file`.
+ * @typedef {{kind?: string, options?: any, wrong?: string, input?: string, value?: any, says?: string, file?: File, isAlone?: boolean}} Again
+ */
 /**
  * @typedef {Object} State
  * @property {Entry[]} entries  all that was shown since the page was opened, the first first
@@ -28,7 +31,7 @@
  */
 /**
  * @typedef {{kind: "opened", entry: Partial<Entry> & {name: string}}
- *   | {kind: "went", at: number} | {kind: "compared"} | {kind: "sending"} | {kind: "sent", job: string, problem: any}
+ *   | {kind: "went", at: number} | {kind: "compared"} | {kind: "sending"} | {kind: "sent", job: string, problem: any, than?: number}
  *   | {kind: "following", began: number, limit: number} | {kind: "phase", phase: Phase} | {kind: "better", frame: Frame}
  *   | {kind: "planned", plan: any} | {kind: "answered", part: Partial<Entry>} | {kind: "ended", note: string, errors: string[]}
  *   | {kind: "left"} | {kind: "note", note: string} | {kind: "failed", errors: string[]} | {kind: "dismissed"}
@@ -50,7 +53,8 @@ export function shown(state) {
 
 /** The entry that the one on show is compared with: the last before it that has a plan. @param {State} state @returns {Entry | null} */
 export function before(state) {
-  return state.entries.slice(0, Math.max(0, state.at)).reverse().find(hasPlan) ?? null;
+  const than = state.entries[shown(state)?.than ?? -1] ?? null;
+  return hasPlan(than) ? than : state.entries.slice(0, Math.max(0, state.at)).reverse().find(hasPlan) ?? null;
 }
 
 /** @param {Entry | null} entry */
@@ -89,7 +93,7 @@ export function next(state, event) {
     case "compared": return { ...state, isComparing: true };
     case "sending": return { ...state, phase: "sending", errors: [], note: "" };
     case "sent": {
-      const part = { job: event.job, problem: event.problem, frames: [] };
+      const part = { job: event.job, problem: event.problem, than: event.than, frames: [] };
       // What has a plan stays as it is, to be compared with the one that comes.
       const isNew = hasPlan(entry) && entry?.job !== event.job;
       const entries = isNew ? [...state.entries, { .../** @type {Entry} */ (entry), ...part, plan: null }] : changed(part);

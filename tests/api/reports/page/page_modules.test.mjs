@@ -1,0 +1,76 @@
+// What the page's modules compute, without a browser: `node --test`, with numbers that Python counted in EXPECTED.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+const PAGE = "../../../../api/reports/page/static/";
+const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { readSize }, { sizeText }] = await Promise.all(
+  ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "sizes", "text"].map((name) => import(`${PAGE}${name}.js`)));
+const expected = JSON.parse(readFileSync(process.env.EXPECTED, "utf8"));
+
+const buffer = (id, size, start, end, more = {}) => ({ id, size, start, end, ...more });
+const planned = (buffers, offsets, pools = [{ name: "sram" }]) => new PlanModel({ title: "", problem: { buffers, pools },
+  plan: { status: "feasible", placements: buffers.map(({ id }, k) => ({ id, pool: pools[0].name, offset: offsets[k] })) } });
+const unplanned = (buffers, pools) => new PlanModel({ title: "", problem: { buffers, pools },
+  plan: { status: "infeasible", placements: [], explanation: { message: "pool a lacks bytes", pool: "a", buffers: buffers.map(({ id }) => id) } } });
+
+test("sizes are written as the command writes them, halves to even", () => {
+  for (const [bytes, text] of expected.sizes) assert.equal(sizeText(bytes), text);
+});
+
+test("sizes are read as the command reads them", () => {
+  for (const [text, bytes] of expected.read) {
+    if (bytes === null) assert.throws(() => readSize(text), /^Error: size: must be/);
+    else assert.equal(String(readSize(text)), bytes);
+  }
+});
+
+test("rows that were packed as columns are the same rows", () => {
+  opened(expected.packed);
+  assert.deepEqual(expected.packed, expected.rows);
+});
+
+test("a halved or dropped buffer leaves a plan that is never above the one on show", () => {
+  const plan = planned([buffer("a", 64, 0, 2), buffer("b", 32, 1, 3), buffer("c", 16, 2, 4)], [0, 64, 0]);
+  assert.deepEqual([plan.peak, levers.changedPeak(plan, 0, 32), levers.changedPeak(plan, 1, 16), levers.changedPeak(plan, 1, 0)], [96, 96, 80, 64]);
+  assert.deepEqual([levers.leastPeak(plan, -1, 0), levers.leastPeak(plan, 0, 32), levers.leastPeak(plan, 0, 0)], [96, 64, 48]);
+});
+
+test("levers say what is proved, what is claimed, and never more than the plan on show has", () => {
+  const lever = { text: "", more: {}, start: null, here: 96, least: 64 };
+  const proof = (point, isOnly = true) => levers.outcome({ ...lever, point }, isOnly);
+  assert.deepEqual(proof(undefined), { peak: 96, proof: "this plan; planning …" });
+  assert.deepEqual(proof({ peak: 128, status: "optimal" }), { peak: 96, proof: "found" });
+  assert.deepEqual(proof({ peak: 80, status: "optimal" }), { peak: 80, proof: "least, claimed" });
+  assert.deepEqual(proof({ peak: 80, status: "optimal" }, false), { peak: 80, proof: "found" });
+  assert.deepEqual(proof({ peak: 64, status: "feasible" }), { peak: 64, proof: "least: bytes alive" });
+  assert.deepEqual(levers.outcome({ ...lever, here: null, point: { peak: null, status: "infeasible" } }, true), { peak: null, proof: "does not fit, claimed" });
+});
+
+test("pools that together are too small are drawn as one, with what they lack", () => {
+  const buffers = [buffer("a", 64, 0, 2), buffer("b", 32, 1, 3)];
+  const small = unplanned(buffers, [{ name: "a", size: 40 }, { name: "b", size: 40 }]);
+  assert.deepEqual(excessOf(small), { time: 1, bytes: 96, capacity: 80 });
+  assert.deepEqual([demandOf(small).sum.name, demandOf(small).sum.size, demandOf(small).core], ["a + b", 80, []]);
+  assert.equal(small.verdict.best.isProved, false); // nobody checked the plan
+  const large = unplanned(buffers, [{ name: "a", size: 50 }, { name: "b", size: 50 }]);
+  assert.deepEqual([excessOf(large), demandOf(large).sum, demandOf(large).core.length], [null, null, 2]);
+  assert.equal(excessOf(unplanned(buffers, [{ name: "a", size: 4 }, { name: "b" }])), null);
+});
+
+test("layers have colours by their bytes at the peak, and sizes by their areas", () => {
+  const buffers = Array.from({ length: 40 }, (_, k) => buffer(`net/l${k >> 1}/${k % 2}`, k === 39 ? 4096 : 16, k, k + 2));
+  const plan = planned(buffers, buffers.map((_, k) => (k % 2) * 4096));
+  const { legend, of } = colouring(plan, "group", null);
+  assert.deepEqual([legend[0].name, legend.length, of[39]], ["l19", 9, 0]);
+  const sizes = colouring(plan, "size", null);
+  assert.deepEqual(sizes.legend.map(({ name }) => name), ["16", "4096"]);
+  assert.notEqual(sizes.of[0], sizes.of[39]);
+});
+
+test("changes of a repair are said in words", () => {
+  assert.equal(repairText({ kind: "in-place", buffers: ["a", "b"] }), "make b in place of a");
+  assert.equal(repairText({ kind: "pool", buffers: ["a"], pool: null }), "move a to another memory");
+  assert.equal(repairText({ kind: "earlier-end", buffers: ["a"], steps: 2 }), "end a 2 steps earlier");
+});
