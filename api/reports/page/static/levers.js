@@ -62,9 +62,10 @@ export function outcome({ here, least, point, wrong }, isOnly) {
   if (peak === Infinity) return { peak: null, proof: wrong ?? (point === undefined ? "planning …" : point?.status === "infeasible" ? "does not fit, claimed"
     : "no plan found in time") };
   if (peak <= least) return { peak, proof: "least: bytes alive" };
-  if (point === undefined) return { peak, proof: wrong ?? "this plan; planning …" };
   // That a search found no less is its claim: with several pools, of more than this sum.
-  return { peak, proof: isOnly && point?.status === "optimal" && asked <= peak ? "least, claimed" : "found" };
+  if (isOnly && point?.status === "optimal" && asked <= peak) return { peak, proof: "least, claimed" };
+  const below = least > 0 ? `; no plan is below ${sizeText(least)}` : "";
+  return { peak, proof: `${point === undefined ? wrong ?? "this plan, planning …" : "found"}${below}` };
 }
 
 /**
@@ -80,7 +81,7 @@ export function leversOf(plan, selected, actions) {
   let asked = 0;
   const draw = (/** @type {Lever[]} */ levers) => {
     const rows = levers.map((lever) => ({ lever, ...outcome(lever, plan.pools.length === 1) }));
-    if (levers[0]?.more.changes) rows.sort((a, b) => (a.peak ?? Infinity) - (b.peak ?? Infinity));
+    if (levers[0]?.more.changes) rows.sort((a, b) => (a.peak ?? Infinity) - (b.peak ?? Infinity) || a.lever.least - b.lever.least);
     fill(answer, table(["change", "peak", "", ""], rows.map(({ lever, peak, proof }) => [lever.text, peak === null ? "" : sizeText(peak),
       `${peak === null ? "" : `${changeText(peak, before)} `}(${proof})`, open && peak !== null
         ? h("button", { type: "button", onclick: () => open({ ...lever.more, said: lever.text }) }, "open") : ""])));
@@ -92,7 +93,7 @@ export function leversOf(plan, selected, actions) {
     draw(levers);
     for (const lever of levers.filter(({ point }) => point === undefined)) {
       const { options, ...more } = lever.more;
-      const found = await sweep({ ...more, start: lever.start, options: { each_s: EACH_S, time_limit_s: EACH_S, ...options } }).catch((error) => {
+      const found = await sweep({ ...more, start: lever.start, options: { each_s: EACH_S, time_limit_s: EACH_S * 4, ...options } }).catch((error) => {
         lever.wrong = nameText(error.message, 200);
       });
       lever.point = found?.points[0] ?? (lever.wrong ? undefined : null);

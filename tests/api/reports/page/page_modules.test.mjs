@@ -40,10 +40,10 @@ test("a halved or dropped buffer leaves a plan that is never above the one on sh
 test("levers say what is proved, what is claimed, and never more than the plan on show has", () => {
   const lever = { text: "", more: {}, start: null, here: 96, least: 64 };
   const proof = (point, isOnly = true) => levers.outcome({ ...lever, point }, isOnly);
-  assert.deepEqual(proof(undefined), { peak: 96, proof: "this plan; planning …" });
-  assert.deepEqual(proof({ peak: 128, status: "optimal" }), { peak: 96, proof: "found" });
+  assert.deepEqual(proof(undefined), { peak: 96, proof: "this plan, planning …; no plan is below 64 B" });
+  assert.deepEqual(proof({ peak: 128, status: "optimal" }), { peak: 96, proof: "found; no plan is below 64 B" });
   assert.deepEqual(proof({ peak: 80, status: "optimal" }), { peak: 80, proof: "least, claimed" });
-  assert.deepEqual(proof({ peak: 80, status: "optimal" }, false), { peak: 80, proof: "found" });
+  assert.deepEqual(proof({ peak: 80, status: "optimal" }, false), { peak: 80, proof: "found; no plan is below 64 B" });
   assert.deepEqual(proof({ peak: 64, status: "feasible" }), { peak: 64, proof: "least: bytes alive" });
   assert.deepEqual(levers.outcome({ ...lever, here: null, point: { peak: null, status: "infeasible" } }, true), { peak: null, proof: "does not fit, claimed" });
 });
