@@ -19,7 +19,7 @@ def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
     if not answer.curves:
         call.said.append(f"{path}: not written, as no symbol has several values")
         return None
-    return shapes_page(call.title(), answer.curves)
+    return shapes_page(call.title(), answer)
 
 
 def _prepare_source(call: Invocation) -> None:

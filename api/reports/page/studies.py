@@ -12,7 +12,7 @@ from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.regions.regions import held_name, whole_name
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.schedule.answer import ScheduleAnswer
-from memplan.capabilities.shapes.shapes import Curve
+from memplan.capabilities.shapes.shapes import ShapesAnswer
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
@@ -82,10 +82,12 @@ def sweep_page(title: str, pool: str, points: Sequence[tuple[int, Problem, Plan]
     return chart_page(title, ChartAxis(f"size of {pool}"), y_axis, found)
 
 
-def shapes_page(title: str, curves: Sequence[Curve]) -> bytes:
-    """Return the page of a plan for all values: its peak and the bound over each symbol."""
-    views = [{"kind": "curve", "title": curve.symbol, **curve.model_dump(mode="json")} for curve in curves]
-    return file_page(title, *views)
+def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
+    """Return the page of a plan for all values: its peak and the bound over each symbol, and the plan at any values."""
+    parts = {"symbols", "alignment", "ids", "lifetimes", "sizes", "size_of", "programs", "bound"}
+    known = answer.model_dump(mode="json", include=parts) if answer.programs and not answer.views else None
+    curves = [curve.model_dump(mode="json") for curve in answer.curves]
+    return file_page(title, *({"kind": "curve", "title": one["symbol"], **one, "all": known} for one in curves))
 
 
 def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:

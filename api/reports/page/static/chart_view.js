@@ -5,20 +5,46 @@ import { cells, fill, h, table } from "./dom.js";
 import { openPlan } from "./plan_view.js";
 import { cutIn, openStripes } from "./stripes_view.js";
 import { axes, niceScale, svg, valueText } from "./svg.js";
-import { nameText } from "./text.js";
+import { plannedAt, valuesIn } from "./symbolic.js";
+import { bytesText, nameText } from "./text.js";
 
 const HEIGHT = 220;
 /** The least height where no point opens anything below. */
 const ALONE = 300;
 const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
 
-/** Open the curve of a peak over one symbol, with the bound. @param {HTMLElement} element @param {any} curve @param {(name: string) => string} style */
-export function openCurve(element, { symbol, at, values, peak, bound }, style) {
+/**
+ * Open the curve of a peak over one symbol, with the bound; with the answer of `shapes` (`all`) also its formula, a field for values, and
+ * the plan of each point.
+ * @param {HTMLElement} element @param {any} curve @param {(name: string) => string} style @param {import("./plan_view.js").PlanOptions} [options]
+ */
+export function openCurve(element, { symbol, at, values, peak, bound, all }, style, options = {}) {
   const others = Object.entries(at).map(([name, value]) => `${name}=${value}`).join(", ");
-  return openChart(element, { title: `peak over ${symbol}`, x: { name: others ? `${symbol} (${others})` : symbol, unit: "number" },
-    y: { name: "peak", unit: "bytes" },
-    points: values.map((/** @type {number} */ x, /** @type {number} */ k) => ({ x, y: Number(peak[k]), bound: Number(bound[k]), label: `${symbol}=${x}`,
-      status: peak[k] === bound[k] ? "optimal" : "feasible", view: null })) }, style);
+  const texts = values.map((/** @type {number} */ x) => [`${symbol}=${x}`, others].filter(Boolean).join(", "));
+  const points = values.map((/** @type {number} */ x, /** @type {number} */ k) => ({ x, y: Number(peak[k]), bound: Number(bound[k]), label: texts[k],
+    status: peak[k] === bound[k] ? "optimal" : "feasible", view: null }));
+  const view = { title: `peak over ${symbol}`, x: { name: others ? `${symbol} (${others})` : symbol, unit: "number" }, y: { name: "peak", unit: "bytes" },
+    points, isPlanned: Boolean(all) };
+  if (!all) return openChart(element, view, style);
+  const made = (/** @type {string} */ text) => ({ ...plannedAt(all, valuesIn(text, all.symbols)), title: text, isPending: Boolean(options.verdict) });
+  const formulas = all.programs.map((/** @type {any} */ one) => one.peak ?? ["a maximum of too many sums"]);
+  const said = h("span", { role: "status" });
+  const field = /** @type {HTMLInputElement} */ (h("input", { type: "text", size: "18", placeholder: texts[0], "aria-label": "values of all symbols" }));
+  const inner = h("div", { class: "view" });
+  const ask = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    try {
+      const found = made(field.value);
+      fill(said, `peak ${bytesText(found.peak)}; no plan is below ${bytesText(found.bound)}`);
+      chart.show(found);
+    } catch (error) {
+      fill(said, h("span", { class: "alarm" }, nameText(/** @type {Error} */ (error).message, 200)));
+    }
+  };
+  fill(element, h("form", { class: "bar", onsubmit: ask }, h("label", {}, "values", field), h("button", {}, "plan"), said,
+    h("code", { class: "quiet" }, `peak: ${nameText(formulas.map((/** @type {string[]} */ sums) => sums.join(", or ")).join("; at best "), 300)}`)), inner);
+  const chart = openChart(inner, view, style, { verdict: options.verdict, fetched: async (k) => made(texts[k]) });
+  return chart;
 }
 
 /**
@@ -64,7 +90,12 @@ export function openChart(element, view, style, { verdict, fetched } = {}) {
   const first = view.opens === "free" ? freePoint(view.points)
     : view.points.findLastIndex((/** @type {any} */ point) => point.view || (fetched && point.y !== null));
   if (first >= 0) choose(first);
-  return { choose };
+  const show = (/** @type {any} */ one) => {
+    chosen = -1;
+    fill(tabs, h("strong", {}, nameText(one.title, 80)));
+    openPlan(stage, one, style, { verdict });
+  };
+  return { choose, show };
 }
 
 /** True for a chart whose points open no plans. @param {any} view */

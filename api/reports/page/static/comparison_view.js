@@ -49,7 +49,7 @@ export function openComparison(element, view, style, keep) {
     h("button", { "data-which": which, onclick: () => (shown = open(which)) }, text));
   fill(element,
     h("div", { class: "bar", role: "group", "aria-label": "Which plan is drawn" }, ...buttons, h("span", { class: "facts" }, ...summary(view.facts)),
-      h("span", { class: "quiet" }, "dashed: where a buffer lay; arrows lead from old places to new ones"), keep instanceof HTMLElement && keep),
+      keep instanceof HTMLElement && keep, h("span", { class: "quiet", title: "arrows lead from old places to new ones" }, "dashed: where a buffer lay")),
     h("div", { class: "body" }, stage, aside));
   let shown = open("after");
   const select = (/** @type {string | number} */ id) => {

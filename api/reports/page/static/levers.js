@@ -43,7 +43,7 @@ function startOf(plan, dropped = -1) {
 /** A buffer of another size, or dropped. @param {PlanModel} plan @param {number} i @param {boolean} isDropped @returns {Lever} */
 function changed(plan, i, isDropped) {
   const size = isDropped ? 0 : Math.floor(plan.size[i] / 2);
-  return { text: `${isDropped ? "drop" : "halve"} ${nameText(plan.ids[i], 30)}`, here: changedPeak(plan, i, size), least: leastPeak(plan, i, size),
+  return { text: `${isDropped ? "drop" : "halve"} ${nameText(plan.label(i), 30)}`, here: changedPeak(plan, i, size), least: leastPeak(plan, i, size),
     more: { changes: [[{ buffer: plan.ids[i], ...(isDropped ? {} : { fields: { size } }) }]] }, start: startOf(plan, isDropped ? i : -1) };
 }
 

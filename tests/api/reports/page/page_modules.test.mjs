@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const PAGE = "../../../../api/reports/page/static/";
-const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { readSize }, { sizeText }] = await Promise.all(
-  ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "sizes", "text"].map((name) => import(`${PAGE}${name}.js`)));
+const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { readSize }, symbolic, { sizeText }] = await Promise.all(
+  ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "sizes", "symbolic", "text"].map((name) => import(`${PAGE}${name}.js`)));
 const expected = JSON.parse(readFileSync(process.env.EXPECTED, "utf8"));
 
 const buffer = (id, size, start, end, more = {}) => ({ id, size, start, end, ...more });
@@ -73,4 +73,14 @@ test("changes of a repair are said in words", () => {
   assert.equal(repairText({ kind: "in-place", buffers: ["a", "b"] }), "make b in place of a");
   assert.equal(repairText({ kind: "pool", buffers: ["a"], pool: null }), "move a to another memory");
   assert.equal(repairText({ kind: "earlier-end", buffers: ["a"], steps: 2 }), "end a 2 steps earlier");
+});
+
+test("the plan at values of symbols is that of Python", () => {
+  const { answer, at, problem, peak, bound } = expected.shapes;
+  const found = symbolic.plannedAt(answer, symbolic.valuesIn(at, answer.symbols));
+  assert.deepEqual([Number(found.peak), Number(found.bound), found.problem.buffers.map(({ size }) => size)], [peak, bound, problem]);
+  assert.ok(found.plan.placements.every(({ offset }, k) => offset + found.problem.buffers[k].size <= peak));
+  assert.throws(() => symbolic.valuesIn("b=7", answer.symbols), /^Error: n: must be 2 to 2048, got ""/);
+  assert.throws(() => symbolic.valuesIn("b=7, n=3, m=1", answer.symbols), /^Error: values: must be of b, n, got m/);
+  assert.equal(symbolic.valueAt("2*(n - 9)//4 - -1", { n: 4n }), -2n);
 });

@@ -7,13 +7,16 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memplan import Buffer, Pool, Problem, solve
+from memplan import Buffer, Pool, Problem, shapes, solve
 from memplan.api.reports.page.packed_rows import packed_view
 from memplan.api.reports.page.plan_view import plan_view
+from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.capabilities.sizes import parse_size, size_text
+from memplan.planner.symbols.problem import SymbolicProblem
 
 UNITS = Path(__file__).with_name("page_modules.test.mjs")
 TEXTS = ["4096", "1MiB", "1.5 KiB", "64kB", "64K", "0x10000", " 2 GB ", "9223372036854775807", "9223372036854775808"]
@@ -26,6 +29,21 @@ def read(text: str) -> str | None:
         return str(parse_size(text))
     except ValueError:
         return None
+
+
+def shapes_at(b: int, n: int) -> dict[str, Any]:
+    """Return an answer for all values, and at some of them the sizes, the peak and the bound, by the expressions."""
+    answer = shapes(SymbolicProblem.model_validate(EXAMPLE))
+    (peak,), (bound,), found = answer.programs[0].peak or (), answer.bound, answer.model_dump(mode="json")
+    at = {"b": b, "n": n}
+    size = [int(eval(text, {}, at)) for text in answer.sizes]
+    return {
+        "answer": found,
+        "at": f"b={b}, n={n}",
+        "problem": [size[k] for k in answer.size_of],
+        "peak": eval(peak, {}, at),
+        "bound": eval(bound, {}, at),
+    }
 
 
 def test_the_modules_compute_what_they_say(tmp_path: Path) -> None:
@@ -45,6 +63,7 @@ def test_the_modules_compute_what_they_say(tmp_path: Path) -> None:
         "read": [[text, read(text)] for text in TEXTS],
         "packed": packed_view(charted),
         "rows": charted,
+        "shapes": shapes_at(7, 300),
     }
     (tmp_path / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
     assert "columns" in json.dumps(expected["packed"])

@@ -115,6 +115,14 @@ def test_the_peak_for_all_values_is_a_curve_over_each_symbol(browser: Any, tmp_p
         shown.page.click(".tabs >> text=n")
         assert shown.page.locator("circle.point.optimal").count() == 64
         assert "n (b=64)" in shown.page.inner_text(".chart")
+        assert "peak: 3072*b*n + 64*((48*b*n*n + 63)//64)" in shown.page.inner_text("form.bar")
+        shown.page.locator("circle.point").nth(3).press("Enter")
+        shown.page.locator(".picture canvas").first.wait_for()
+        shown.page.fill("form.bar input", "b=7, n=300")
+        shown.page.press("form.bar input", "Enter")
+        peak = 3072 * 7 * 300 + 48 * 7 * 300 * 300 + 64 * ((38 * 300 + 63) // 64)
+        assert f"peak {peak:,} B" in shown.page.inner_text("form.bar [role=status]")
+        assert f"{peak:,} B" in shown.page.inner_text("main .facts")
         assert (shown.errors, shown.policy_breaks) == ([], [])
 
 

@@ -25,7 +25,8 @@ const CHARTS = {
 };
 
 /** The parts of answers that a picture shows, or that stand in words above it. @type {Record<string, string[]>} */
-const DRAWN = { cascade: ["points"], sweep: ["points"],
+const DRAWN = { cascade: ["points"], sweep: ["points"], orders: ["points", "recomputed"], shapes: ["bound"],
+  repairs: ["status", "stop_reason", "explanation"],
   order: ["points", "recomputed", "status", "peak", "lower_bound", "gap", "given_peak", "saved_bytes", "moves", "placed_peak", "placed_status"] };
 
 /** The problem and the plan that an answer holds, or that it is about. @param {Entry} entry @returns {{problem: any, plan: any}} */
@@ -60,7 +61,8 @@ export function openAnswer(element, entry, style, session) {
   const open = (/** @type {any} */ problem, /** @type {any} */ plan, /** @type {string} */ title) => {
     shown = openPlan(stage, { title, problem, plan, isPending: true }, style, session.actions(problem));
   };
-  const inWords = answer.value.planned || kind !== "order" ? DRAWN[kind ?? ""] ?? [] : ["points", "recomputed"];
+  const inWords = DRAWN[kind === "order" && !answer.value.planned ? "orders" : kind === "explain" && answer.value.repairs && plannedIn(entry).plan ? "repairs"
+    : kind ?? ""] ?? [];
   fill(element,
     h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)),
       ...filesIn(answer.value, entry.request?.options?.to).map(({ suffix, data }) => keep(suffix, data))),
@@ -109,8 +111,10 @@ function drawn(stage, entry, style, session) {
   }
   if (value?.curves?.length || value?.limits?.stairs?.length) {
     const inner = h("div", { class: "view" });
+    const all = value.programs?.length && !value.views ? value : null;
+    const judged = { verdict: (/** @type {any[]} */ ...plan) => session.verdict(plan[0], plan[1]) };
     const open = value.limits?.stairs?.length ? [["stairs", () => openStairs(inner, value.limits, style)]]
-      : value.curves.map((/** @type {any} */ curve) => [curve.symbol, () => openCurve(inner, curve, style)]);
+      : value.curves.map((/** @type {any} */ curve) => [curve.symbol, () => openCurve(inner, { ...curve, all }, style, judged)]);
     const tabs = open.map((/** @type {any} */ [text, draw]) => h("button", { onclick: (/** @type {any} */ event) => {
       for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab === event.currentTarget));
       draw();
