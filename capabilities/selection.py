@@ -64,7 +64,22 @@ def _names_of(model: type[BaseModel]) -> Iterable[str]:
 def select_fields(answer: BaseModel, fields: Iterable[str] = ()) -> dict[str, Any]:
     """Return some fields of an answer as JSON has them: those that are named, or all but those named with a minus.
 
-    Raises OptionError for names that the answer has not.
+    Parameters
+    ----------
+    answer : BaseModel
+        An answer of memplan.
+    fields : iterable of str
+        Names of its fields, such as "peak" or "-placements".
+
+    Returns
+    -------
+    dict
+        The fields by their names in JSON.
+
+    Raises
+    ------
+    OptionError
+        Where the answer has no such field.
     """
     chosen = Selection.of(type(answer), [fields] if isinstance(fields, str) else fields)
     content = answer.model_dump(mode="json", by_alias=True)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.errors.did_you_mean import did_you_mean, meant_number, unknown_option
@@ -27,6 +27,12 @@ _NAMED = 2
 """The arguments by name that an example of a call has."""
 _READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
 """The readers of what is given as a path where a value is wanted."""
+_INPUT = "A value, the path of its file, or objects of JSON as a dict."
+_ARGUMENTS = {
+    _OPTIONS: "All options in one value; those given by name count before its fields.",
+    _CONTROL: "Ends the call early, bounds its time, and hears of its progress.",
+}
+"""What docstrings say of the arguments of questions that are not options."""
 _WARNED = "never-alive"
 """The rule whose findings are warnings: in Python, fields are easily forgotten."""
 
@@ -87,8 +93,7 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
 
     call.__signature__ = _shown_signature(signature, fields)  # type: ignore[attr-defined]
     if fields and model is not None:
-        lines = "\n".join(f"    {name}: {about.description}" for name, about in fields.items())
-        call.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, by name or in options={model.__name__}(...):\n\n{lines}"
+        call.__doc__ = _sections(function, inspect.signature(call), fields)
     return call  # type: ignore[return-value]  # of the same signature
 
 
@@ -169,6 +174,37 @@ def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) ->
     ]
     many = [each for each in signature.parameters.values() if each.kind in _MANY]
     return signature.replace(parameters=sorted([*rows, *many], key=lambda each: each.kind))
+
+
+def _sections(function: Callable[..., Any], signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
+    """Return the docstring of a question with NumPy's sections: its inputs and options, its answer, its errors."""
+    rows = []
+    for name, each in signature.parameters.items():
+        about = fields.get(name) if each.kind is each.KEYWORD_ONLY else None
+        kind = each.annotation if about is None else _kind_text(about.annotation)
+        default = "" if each.default is each.empty else f", default {each.default!r}"
+        text = _ARGUMENTS.get(name, _INPUT) if about is None else about.description
+        rows.append(f"{name} : {kind}{default}\n    {text}")
+    sections = {
+        "Parameters": rows,
+        "Returns": [f"{signature.return_annotation}\n    The answer, verified by code that did not make it."],
+        "Raises": ["InputError\n    Where an argument breaks a rule: `sentences` name it, the rule and the value."],
+    }
+    written = (f"{title}\n{'-' * len(title)}\n" + "\n".join(entries) for title, entries in sections.items())
+    return "\n\n".join([inspect.getdoc(function) or "", *written])
+
+
+def _kind_text(kind: Any) -> str:
+    """Write the type of an option without what checks it."""
+    if get_origin(kind) is Annotated:
+        return _kind_text(get_args(kind)[0])
+    if get_origin(kind) in (Union, types.UnionType):
+        return " | ".join(dict.fromkeys(map(_kind_text, get_args(kind))))
+    if get_origin(kind) is Literal:
+        return f"{{{', '.join(map(repr, get_args(kind)))}}}"
+    if members := [_kind_text(each) for each in get_args(kind)]:
+        return f"{get_origin(kind).__name__}[{', '.join(members)}]"
+    return "..." if kind is Ellipsis else "None" if kind is type(None) else getattr(kind, "__name__", str(kind))
 
 
 def _hints_of_parameters(function: Callable[..., Any]) -> dict[str, Any]:

@@ -32,9 +32,28 @@ _OF_FILE = re.compile(r"(`memplan[^`]*) FILE\b")
 def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None, **options: Any) -> Problem:
     """Read a problem: JSON, CSV, operations, or the model or dump of another system, told apart by what is in them.
 
-    `capacity` is `Problem.with_capacity`: bytes of the only pool, or of each by its name. The other options are those
-    of `ReadOptions`: `inclusive` for tables, and how a model is read, such as `dims={"batch": 1}`.
-    Raises FileError where there is no such file, FormatError and ProblemError where it is no problem, and OptionError.
+    Parameters
+    ----------
+    source : bytes, str or PathLike
+        The bytes of a file, or its path: a str is always a path.
+    capacity : int or mapping of str to int, optional
+        The size in bytes of the only pool, or of each by its name, as `Problem.with_capacity` takes it.
+    **options
+        The fields of `ReadOptions`: `inclusive` for tables, and how a model is read, such as `dims={"batch": 1}`.
+
+    Returns
+    -------
+    Problem
+        Sizes and offsets are bytes, and lifetimes half-open.
+
+    Raises
+    ------
+    FileError
+        Where there is no such file.
+    FormatError, ProblemError
+        Where it is no problem, or breaks a rule.
+    OptionError
+        Where an option is wrong.
     """
     data, name = contents(source)
     with named(name):
@@ -45,8 +64,26 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
 def read_graph(source: Source, **options: Any) -> OperationGraph:
     """Read a graph of operations: JSON, or the operations of a model or of a program whose order is tentative.
 
-    The options are those of `ModelOptions`, for models only. Raises FileError where there is no such file, FormatError
-    and OperationsError where it is no graph, and OptionError.
+    Parameters
+    ----------
+    source : bytes, str or PathLike
+        The bytes of a file, or its path: a str is always a path.
+    **options
+        The fields of `ModelOptions`, for models only.
+
+    Returns
+    -------
+    OperationGraph
+        Tensors by their bytes, and operations in the given order.
+
+    Raises
+    ------
+    FileError
+        Where there is no such file.
+    FormatError, OperationsError
+        Where it is no graph, or breaks a rule.
+    OptionError
+        Where an option is wrong.
     """
     data, name = contents(source)
     with named(name):
@@ -60,7 +97,24 @@ def _reader(options: Mapping[str, Any]) -> Reader:
 def read_plan(source: Source, problem: Problem) -> Plan:
     """Read a plan for the problem, JSON or CSV; `verify` tells whether it is valid.
 
-    Raises FileError where there is no such file, FormatError and PlanError where it is no plan.
+    Parameters
+    ----------
+    source : bytes, str or PathLike
+        The bytes of a file, or its path: a str is always a path.
+    problem : Problem
+        What the plan is of.
+
+    Returns
+    -------
+    Plan
+        Offsets are bytes from the start of a pool.
+
+    Raises
+    ------
+    FileError
+        Where there is no such file.
+    FormatError, PlanError
+        Where it is no plan, or breaks a rule.
     """
     data, name = contents(source)
     with named(name):
@@ -75,8 +129,26 @@ def write_problem(
 ) -> bytes:
     """Return a problem as a file's bytes; with a path, write the file as well, whole or not at all.
 
-    `format` is "json" or "csv"; without one, the path's ending says it, and JSON is written where there is none. Raises
-    FormatError where the format cannot say all of the problem, OptionError for an unknown format, and FileError.
+    Parameters
+    ----------
+    problem : Problem
+        What is written.
+    path : str or PathLike, optional
+        Where the file is written, too, whole or not at all.
+    format : {"json", "csv"}, optional
+        By default what the path's ending says, and JSON where there is no path.
+
+    Returns
+    -------
+    bytes
+        The content of the file.
+
+    Raises
+    ------
+    FormatError
+        Where the format cannot say all of the problem.
+    OptionError, FileError
+        Where the format is unknown, or the file cannot be written.
     """
     return save(path, formats.FORMATS[_format(path, format)].write_problem(problem))
 
@@ -90,8 +162,28 @@ def write_plan(
 ) -> bytes:
     """Return a plan of the problem as a file's bytes; with a path, write the file as well, whole or not at all.
 
-    `format` is "json" or "csv"; without one, the path's ending says it, and JSON is written where there is none. Raises
-    OptionError for an unknown format, FormatError and FileError.
+    Parameters
+    ----------
+    plan : Plan
+        What is written.
+    problem : Problem
+        What the plan is of.
+    path : str or PathLike, optional
+        Where the file is written, too, whole or not at all.
+    format : {"json", "csv"}, optional
+        By default what the path's ending says, and JSON where there is no path.
+
+    Returns
+    -------
+    bytes
+        The content of the file.
+
+    Raises
+    ------
+    FormatError
+        Where the format cannot say all of the plan.
+    OptionError, FileError
+        Where the format is unknown, or the file cannot be written.
     """
     return save(path, formats.FORMATS[_format(path, format)].write_plan(plan, problem))
 

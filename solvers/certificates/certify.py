@@ -163,6 +163,20 @@ def infeasible_core(
     """Return the ids of few buffers that alone do not fit the pools, or None where no proof of that was found.
 
     They are those that the last lemma names, or a set that is too long; the others may be taken out of the problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem for which there is no plan.
+    time_limit_s : float
+        The seconds until the answer.
+    cancelled : threading.Event, optional
+        Ends the search for a proof when it is set.
+
+    Returns
+    -------
+    tuple of int or str, or None
+        Ids of buffers.
     """
     found = certify(problem, Plan(status="infeasible"), time_limit_s=time_limit_s, cancelled=cancelled)
     return found.buffers if found.kind != "none" else None

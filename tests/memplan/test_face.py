@@ -82,7 +82,9 @@ def test_help_names_each_option_with_its_default_and_nothing_of_what_runs_inside
     text, signature = str(inspect.getdoc(getattr(memplan, name))), inspect.signature(getattr(memplan, name))
     assert not {"Deadline", "array", "Event", "object at"} & set(re.findall(r"\w+(?: at)?", str(signature)))
     fields = {} if name == "solve" else CAPABILITIES[name].options.model_fields
-    assert all(f"    {field}: {about.description}" in text for field, about in fields.items())
+    assert all(f"    {about.description}" in text.partition(f"\n{field} : ")[2] for field, about in fields.items())
+    assert not {"FieldInfo", "Validator", "Annotated"} & set(re.findall(r"\w+", text))
+    assert [f"{title}\n{'-' * len(title)}" in text for title in ("Parameters", "Returns", "Raises")] == [True] * 3
     assert fields.keys() <= signature.parameters.keys()
 
 

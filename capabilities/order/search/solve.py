@@ -43,10 +43,31 @@ def order_operations(
 ) -> OrderAnswer:
     """Find an order of operations with the least peak, and prove it if that can be done in time; nothing is planned.
 
-    Regions are ordered first, inside, for half of the time at most.
-    The result is never worse than the given order, breadth first and depth first. A `deterministic`
-    search counts work instead of time, and gives one result everywhere. `cancelled` ends the search when it is set.
-    Raises OptionError for a time limit below 0, InvalidPlanError for an order that the check rejects.
+    Regions are ordered first, inside, for half of the time at most. The result is never worse than the given order,
+    breadth first and depth first.
+
+    Parameters
+    ----------
+    graph : OperationGraph
+        Tensors by their bytes, and operations.
+    time_limit_s : float
+        The seconds until the answer.
+    deterministic : bool
+        Count work instead of time, for one result everywhere.
+    cancelled : threading.Event, optional
+        Ends the search when it is set.
+
+    Returns
+    -------
+    OrderAnswer
+        The order by positions in the graph, its peak and the bound in bytes.
+
+    Raises
+    ------
+    OptionError
+        Where the time limit is below 0.
+    InvalidPlanError
+        Where the check rejects the order.
     """
     if not 0 <= time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
