@@ -180,6 +180,6 @@ def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict
     if is_same and len(proved.used) == len(truth):
         found["status"] = "certificate"
         # The least of all plans is what is used of the last pool, where no cost comes before it.
-        if proved.kind in ("used", "balanced") and (plan.lower_bound or 0) <= proved.used[-1]:
+        if proved.kind in ("used", "balanced") and (plan.lower_bound or 0) <= truth[-1]:
             found["lower_bound"] = "certificate"
     return found
