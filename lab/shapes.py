@@ -1,5 +1,8 @@
 """Plans for all values of symbols: `python -m lab.shapes random COUNT [SEED]`, `limits COUNT [SEED]`, or `FILE ...`.
 
+Or `models [NAME ...]`: networks and training steps of torch with free dimensions, each in 20 s; an answer that says
+optimal, and that `checkers/all_values.py` does not decide, must say that this was not checked.
+
 Drawn problems: no overlap at every value where there are at most 4,000, else at corners and 100 others; the peak within
 what is proved.
 Limits: so many questions of one symbol, and stairs of two, against every value tried.
@@ -13,10 +16,11 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lab.support.cases import run_cases
+from lab.symbolic_certificates import said_of
 from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.limits import SymbolLimits, bound_at
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
@@ -83,6 +87,21 @@ def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return sorted((a, b) for a, b in pairs if across[a] == b and along[b] == a)
 
 
+def faults_of_models(names: Sequence[str]) -> Iterator[str]:
+    """Print a line for each model; yield those whose answer claims more than was decided, without a word."""
+    # Imported here: it needs torch.
+    from lab.support.symbolic_models import ASKED, symbolic_model
+
+    for name in names or ASKED:
+        problem = symbolic_model(name)
+        found = shapes(problem, options=ShapesOptions(time_limit_s=20))
+        print(f"{name}: {len(found.ids)} buffers, {found.status}, {found.proof.ratio} by {found.proof.by or 'nothing'}")
+        print(f"    {len(found.programs)} orders; unchecked: {found.unchecked}", flush=True)
+        answer = json.loads(found.model_dump_json(exclude={"curves", "tensors"}))
+        if found.unchecked is None and said_of(answer, problem.model_dump(mode="json")) != "proved":
+            yield f"{name}: says that all was checked"
+
+
 def row(path: Path, limit_s: float) -> str:
     """Return the line of a file."""
     problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
@@ -104,6 +123,10 @@ def row(path: Path, limit_s: float) -> str:
 
 def main(arguments: list[str]) -> int:
     """Run what the arguments say."""
+    if arguments[:1] == ["models"]:
+        found = [*faults_of_models(arguments[1:])]
+        print(*found, f"{len(found)} faults", sep="\n")
+        return 1 if found else 0
     checks = {"random": faults_of_plans, "limits": faults_of_limits}
     if arguments and arguments[0] in checks:
         return run_cases("shapes", checks[arguments[0]], arguments[1:])

@@ -17,7 +17,7 @@ from os import PathLike
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from memplan.planner.errors import InputError, OptionError, shown
-from memplan.planner.errors.did_you_mean import did_you_mean, meant_number, unknown_option
+from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean, meant_number, unknown_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -63,7 +63,7 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
             bound = signature.bind(*given, **named)
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            hint = did_you_mean(wrong, [*signature.parameters, *fields])
+            hint = _of_problem(wrong, signature) or did_you_mean(wrong, [*signature.parameters, *fields])
             if not hint and wrong and fields:
                 hint = unknown_option(wrong, fields).removeprefix("is not a known field")
             hint = hint or f": {_call(function, is_full=not wrong)}"
@@ -95,6 +95,14 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
     if fields and model is not None:
         call.__doc__ = _sections(function, inspect.signature(call), fields)
     return call  # type: ignore[return-value]  # of the same signature
+
+
+def _of_problem(name: str, signature: inspect.Signature) -> str:
+    """Say of an argument that is no option that it is one of the problem's own facts; empty where it is none."""
+    if "problem" not in signature.parameters or name not in (*KNOWN_FIELDS[""], "capacity"):
+        return ""
+    way = "problem.with_capacity(...)" if name == "capacity" else f"Problem(..., {name}=...)"
+    return f", which the problem says: {way}"
 
 
 @contextmanager

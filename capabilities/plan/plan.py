@@ -56,7 +56,7 @@ class PlanOptions(SearchOptions, SolveOptions):
     @classmethod
     def _refuse_heaps(cls, value: object) -> object:
         if isinstance(value, str) and value.startswith(_HEAPS):
-            raise refuse(f"must not be heaps, which are an option of their own: heaps {value.removeprefix(_HEAPS)}")
+            raise refuse(f"must not be heaps, which are an option of their own, as heaps=128MiB, got {shown(value)}")
         return value
 
     @property

@@ -113,6 +113,8 @@ _EXAMPLES = {
     "name": 'a name, as "sram"',
     "base_address": "the address of its first byte, 536870912 for 0x20000000",
     "cost": "of a byte of traffic, as 4.0; left out, 0",
+    "relative.offset": "bytes from the start of the other one, as 64",
+    "reuse.cost": "of each of its pairs that shares bytes, as 1",
     "to": "the id of another one",
     "lifetimes": "a list of pairs, as [[0, 3]]",
     **dict.fromkeys(("conflicts", "may_share"), 'a list of pairs of ids, as [["a", "b"]]'),
@@ -123,7 +125,7 @@ _EXAMPLES = {
     **dict.fromkeys(("in", "out"), "a list of the positions of tensors, as [0]"),
     "alias_of": "the id of the one that it lies in; left out, it has a place of its own",
 }
-"""What the fields of rows are to be given."""
+"""What the fields of rows are to be given; where one name has two meanings, behind what the field is of."""
 _SIZE = re.compile(r"([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)", re.ASCII)
 _OTHER_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}", re.ASCII)
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
@@ -175,7 +177,8 @@ def unknown_option(word: str, options: Collection[str]) -> str:
 
 def meant_value(location: Sequence[str | int], said: str) -> str:
     """Say what the field of a row is to be given, where nothing that is said of its value shows that."""
-    field = next((step for step in reversed(location) if isinstance(step, str)), "")
+    *of, field = ["", *(step for step in location if isinstance(step, str))]
+    field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in _EXAMPLES else field
     if field not in _EXAMPLES or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
         return ""
     return f" ({_EXAMPLES[field].partition('; left out')[0] if said == 'is required' else _EXAMPLES[field]})"

@@ -30,6 +30,7 @@ _WAYS = [
     (r"must be an object", 'write {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}]}'),
     (r"^[^:]*: must not be empty$", "is it cut short, or still to be written? Make or fetch it again"),
     (r"must be a non-empty", 'write a name, as "conv1", or a number'),
+    (r"(^|: )(model|program)\..*must not be empty", "is it cut short? Make or fetch it again"),
     (r"must not be empty", "name one, or leave it out"),
     (r"is a directory$", "name a file in it"),
     (r"no such directory", "make it first, or write elsewhere"),

@@ -166,6 +166,8 @@ def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
 def _meant_column(name: str, names: Sequence[str], layout: Layout) -> str:
     """Say of a heading of another kind which columns there may be, and what it most likely means."""
     where, required = f"first line, column {_shown(name)}", ",".join(layout.required)
+    if name.startswith("#"):
+        return f"{where}: must name a column, as tables have no comments (leave them out): {required}"
     if name.lstrip("-").isdecimal() or len(name) == 1:
         return f"{where}: must name a column, as the first line does: {required}"
     if other := next((mark for mark in ";\t|" if mark in name), None):

@@ -133,7 +133,7 @@ constexpr const char *kStatusTexts[] = {
 };
 constexpr const char *kRuleTexts[] = {
     "fine",
-    "a pointer is NULL",
+    "a pointer must not be NULL where its count is not 0",
     "too many buffers or rows",
     "sizes, alignments, no_cross, distances, prices and the highest place must add up to at most 2^60",
     "the capacity must not be negative",
@@ -153,7 +153,7 @@ constexpr const char *kRuleTexts[] = {
     "a price must be of two buffers, and not negative",
     "prices must add up to less than 2^33 of their largest common divisor",
     "prices must be without several memories, joins and no_cross",
-    "an option is wrong",
+    "work and seconds must not be negative, and an allocator has both its functions",
     "the offset is negative",
     "the address is not a multiple of the alignment",
     "the offset is not the pin",

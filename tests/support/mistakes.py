@@ -82,6 +82,22 @@ NEW = [
         (text(A, A), PLAN_J, "buffers[1].id", '"a" again', "must be unique", "a name of its own"),
         (row(shape=[1, 2]), PLAN_J, "buffers[0].shape", "shape", "not a known field", "size, in bytes"),
         (row(size="0x40"), PLAN_J, "buffers[0].size", '"0x40"', "must be an integer", "did you mean 64?"),
+        (
+            text(A, {**B, "relative": {"to": "a", "offset": "1"}}),
+            PLAN_J,
+            "buffers[1].relative.offset",
+            '"1"',
+            "must be an integer",
+            "did you mean 1",
+        ),
+        (
+            text(A, B, reuse=[{"pairs": [["a", "b"]], "cost": -1}]),
+            PLAN_J,
+            "reuse[0].cost",
+            "got -1",
+            "must be at least 1",
+            "of each of its pairs that shares bytes, as 1",
+        ),
     ),
     *_of(
         "documents",
@@ -140,6 +156,7 @@ NEW = [
             "id,lower,upper,size",
         ),
         ("a,0,3,64\nb,2,5,32\n", PLAN_C, "first line", "'a'", "must name a column", "id,lower,upper,size"),
+        ("# mine\n" + table("a,0,3,4"), PLAN_C, "first line", "# mine", "must name a column", "(leave them out)"),
         (table("a,0,3,0x40"), PLAN_C, "line 2, column 'size'", "'0x40'", "must be an integer", "did you mean 64?"),
         (
             table('a,0,3,"1,024"'),

@@ -81,6 +81,8 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
     (memplan.plan, [TWO], {"timeout": 2}, "'timeout' (did you mean time_limit_s?)"),
     (memplan.check, [TWO], {}, "check: needs a budget or a baseline: budgets=256KiB"),
     (Problem.model_validate_json, ["buffers: 3"], {}, "must be JSON: expected value at line 1 column 1, got "),
+    (memplan.plan, [TWO], {"pools": []}, "'pools', which the problem says: Problem(..., pools=...)"),
+    (memplan.plan, [TWO], {"capacity": 3}, "'capacity', which the problem says: problem.with_capacity(...)"),
     (memplan.plan, [TWO, memplan.PlanOptions()], {}, "(did you mean options=PlanOptions(...)?)"),
     (
         memplan.plan,

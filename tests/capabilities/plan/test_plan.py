@@ -35,7 +35,7 @@ def test_a_solve_is_a_plan_with_options_by_name(problem: Problem) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"profile": "heaps:128MiB"}, "profile: must not be heaps, which are an option of their own: heaps 128MiB"),
+        ({"profile": "heaps:128MiB"}, "profile: must not be heaps, which are an option of their own, as heaps=128"),
         ({"plans": "5@2"}, "plans: must be a number, beside the option distance: plans 5, distance 2"),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lab.shapes import faults_of_limits
+from lab.symbolic_certificates import said_of
 from memplan.api.cli.main import main
 from memplan.capabilities.shapes.limits import ShapesLimits
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
@@ -144,3 +145,13 @@ def test_a_wrong_question_for_limits_is_named(options: dict[str, Any], sentence:
     with pytest.raises(OptionError) as error:
         limits_within(problem_of(), **options)
     assert str(error.value) == sentence
+
+
+def test_a_training_step_with_free_sizes_is_optimal_by_a_certificate_that_is_decided() -> None:
+    content = (Path(__file__).parents[2] / "models" / "graph_step.json").read_bytes()  # of lab.shapes: "graph step"
+    problem = SymbolicProblem.model_validate_json(content)
+    found = shapes(problem, options=ShapesOptions(time_limit_s=20))
+    assert (len(found.symbols), found.status, found.unchecked) == (2, "optimal", None)
+    answer = found.model_dump(mode="json")
+    assert said_of(answer, problem.model_dump(mode="json")) == "proved"
+    assert said_of(answer | {"programs": answer["programs"][:1]}, problem.model_dump(mode="json")) == "refused"

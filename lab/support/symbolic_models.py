@@ -1,0 +1,45 @@
+"""Programs of torch whose dimensions are free, as `torch.export` writes them: networks, and training steps."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import torch
+from torch.export.experimental import _export_forward_backward
+
+from memplan.planner.symbols.problem import SymbolicProblem
+from memplan.planner.symbols.space import SymbolRange
+from memplan.systems.symbolic import read_symbolic
+from memplan.systems.torch import archive
+from tests.support.torch_zoo import MODELS, Network
+
+STEPS = "untied encoder translator vit resnet18 mobilenet_v2 unet densenet graph autoencoder"
+NETWORKS = "gpt2 llama experts encoder translator resnet18 mobilenet_v3 densenet shufflenet unet"
+ASKED = (*(f"{name} step" for name in STEPS.split()), *NETWORKS.split())
+"""What is drawn: of some models a training step, of others the network, as far as torch leaves its dimensions free."""
+MOST = 1024
+"""The most that a free dimension may be."""
+
+
+def symbolic_model(name: str) -> SymbolicProblem:
+    """Return the problem of a network, or of a training step, whose batch, and length or image size, are free."""
+    inner, inputs = MODELS[name.removesuffix(" step")]()
+    is_step = name.endswith(" step")
+
+    def run(own: Any, *given: Any) -> Any:
+        made = own.inner(*given)
+        return made.square().mean() if is_step else made
+
+    free = tuple({k: torch.export.Dim.AUTO for k in range(each.dim()) if k not in _fixed(each)} for each in inputs)
+    program = torch.export.export(Network(run, inner=inner), inputs, dynamic_shapes=(free,))
+    data = io.BytesIO()
+    torch.export.save(_export_forward_backward(program) if is_step else program, data)
+    named = archive.symbols(data.getvalue()).items()
+    ranges = {each: SymbolRange(min=row.min, max=min(row.max or MOST, MOST)) for each, row in named}
+    return read_symbolic(data.getvalue(), f"{name}.pt2", ranges)
+
+
+def _fixed(given: Any) -> tuple[int, ...]:
+    """Return the dimension of channels: the second of images, the last of rows of numbers."""
+    return () if not given.is_floating_point() else (1,) if given.dim() == 4 else (given.dim() - 1,)
