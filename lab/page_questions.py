@@ -30,6 +30,7 @@ _SETTLED = """() => document.querySelector(".badge")?.textContent === "valid: ch
 _LEVERS = (
     "[...document.querySelectorAll('.levers tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
 )
+_ANSWERED = "() => !/planning/.test(document.querySelector('.levers tbody')?.textContent ?? 'planning')"
 _UNITS = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30}
 _SHORT = 2e-3
 """The share that four digits of a size may be off."""
@@ -125,16 +126,22 @@ def answers(shown: Tab, server: Running, name: str) -> Iterator[tuple[str, int, 
 
     def levers(button: str) -> list[list[str]]:
         page.click(f".levers button:has-text('{button}')")
-        page.wait_for_selector(".levers tbody tr", timeout=60_000)
+        page.wait_for_function(_ANSWERED, timeout=120_000)
         rows: list[list[str]] = page.evaluate(_LEVERS)
         return rows
 
     def least(changed: str) -> int:
-        half = {changed: next(int(row["size"]) // 2 for key, row in own.rows.items() if str(key) == changed)}
+        # A row names a buffer without what all names begin with.
+        name = min((str(key) for key in own.rows if str(key).endswith(changed)), key=len)
+        half = {name: next(int(row["size"]) // 2 for key, row in own.rows.items() if str(key) == name)}
         return sum(own.live(pool, **half) for pool in own.pools)
 
     halved = levers("halve")
-    right = [bytes_of(row[1]) >= least(row[0].removeprefix("halve ")) * (1 - _SHORT) for row in halved]
+    now = sum(map(own.peak, own.pools)) * (1 + _SHORT)
+    right = [
+        now >= bytes_of(row[1]) >= least(row[0].removeprefix("halve ").rpartition("…")[2]) * (1 - _SHORT)
+        for row in halved
+    ]
     order = [bytes_of(row[1]) for row in halved]
     yield "which one, halved, lowers it most?", 1, bool(right) and all(right) and order == sorted(order), str(halved[0])
     sizes = [bytes_of(row[1]) for row in levers("alignment")]

@@ -31,6 +31,9 @@ import { Verdict } from "./verdict.js";
 
 const MAX = 2n ** 63n;
 
+/** What parts names: `/`, `.` and `:`. */
+const PARTS = new Set([47, 46, 58]);
+
 /** The fields of a problem and of its buffers that a table of buffers has in columns of its own. */
 const IN_COLUMNS = { problem: ["buffers", "interval"],
   buffer: ["id", "size", "start", "end", "lifetimes", "alignment", "alias_of", "alias_offset"] };
@@ -223,8 +226,9 @@ export class PlanModel {
     const { length } = this.prefix;
     const parts = this.ids.map((id) => {
       const name = String(id);
-      const end = name.slice(length).search(/[/.:]/);
-      return end > 0 ? name.slice(length, length + end) : "others";
+      let end = length;
+      while (end < name.length && !PARTS.has(name.charCodeAt(end))) end += 1;
+      return end > length && end < name.length ? name.slice(length, end) : "others";
     });
     const groups = column(parts);
     this._groups = groups && groups.names.length > 1 ? groups : null;

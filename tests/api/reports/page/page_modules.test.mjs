@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const PAGE = "../../../../api/reports/page/static/";
-const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { readSize }, symbolic, { sizeText }] = await Promise.all(
-  ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "sizes", "symbolic", "text"].map((name) => import(`${PAGE}${name}.js`)));
+const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { readSize }, symbolic, { sizeText }, { paragraphs }] = await Promise.all(
+  ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));
 const expected = JSON.parse(readFileSync(process.env.EXPECTED, "utf8"));
 
 const buffer = (id, size, start, end, more = {}) => ({ id, size, start, end, ...more });
@@ -83,4 +83,8 @@ test("the plan at values of symbols is that of Python", () => {
   assert.throws(() => symbolic.valuesIn("b=7", answer.symbols), /^Error: n: must be 2 to 2048, got ""/);
   assert.throws(() => symbolic.valuesIn("b=7, n=3, m=1", answer.symbols), /^Error: values: must be of b, n, got m/);
   assert.equal(symbolic.valueAt("2*(n - 9)//4 - -1", { n: 4n }), -2n);
+});
+
+test("the lines of a help are one sentence, its paragraphs are apart", () => {
+  assert.deepEqual(paragraphs("Plan each\n    combination.\n\nNone is\nworse.\n"), ["Plan each combination.", "None is worse."]);
 });

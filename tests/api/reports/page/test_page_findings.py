@@ -137,6 +137,7 @@ def asked(size: str) -> str:
 
 BADGES = text(".badge")
 SAID = text(".sentences")
+MARKUP = "document.querySelector('main .facts').innerHTML"
 CASES = [
     Case("a claim of a search is not green", FREE, forged, BADGES, lambda s: "least: claimed by the solver" in s),
     Case("nor is it taken for an answer", FREE, forged, asked("5100"), lambda s: "not checked" in s and "No:" not in s),
@@ -184,6 +185,14 @@ CASES = [
         text(".facts"),
         lambda s: "cost 872every plan costs at least 172 (claimed)" in s and "above the least" not in s,
     ),
+    Case(
+        "its prices are those of the pools",
+        PRICED,
+        lambda problem: dear(problem),
+        MARKUP,
+        lambda s: "by the prices" in s,
+    ),
+    Case("or its bytes", POOLS, solve, MARKUP, lambda s: "moved to and from the pools after the first" in s),
     Case("a pool's alignment pads", PADDED, solve, "memplan.view.plan.padding(0)", lambda padding: padding == 6),
     Case(
         "paid pairs are listed",
