@@ -2,6 +2,7 @@
 // A schedule: what lies where in the fast memory in each step, how long steps take, and how busy the link is.
 
 import { cells, fill, h, table } from "./dom.js";
+import { LETTER } from "./pencil.js";
 import { svg } from "./svg.js";
 import { counted, countText, nameText, sizeText } from "./text.js";
 
@@ -30,7 +31,8 @@ export function openSchedule(element, { answer, title }) {
         draw();
       } }, one ? "steps as wide as they take" : "steps of one width")),
       ...known.map((kind) => h("span", { class: "kind" }, /** @type {any} */ (svg("svg", { width: 12, height: 12 },
-        svg("rect", { width: 12, height: 12, class: kind }))), `${kind}: ${KINDS[/** @type {"roll"} */ (kind)]}`))),
+        svg("rect", { width: 12, height: 12, class: kind }))), `${kind}: ${KINDS[/** @type {"roll"} */ (kind)]}`)),
+      answer.link_busy?.some((/** @type {number} */ share) => share > 0.999) && h("span", { class: "kind" }, "red: the step waits for the link")),
       /** @type {any} */ (drawn(answer, Math.max(280, (body.clientWidth || 800) - 28), byTime)),
       answer.slots.length > DRAWN && h("p", { class: "quiet" }, `The largest ${countText(DRAWN)} of ${countText(answer.slots.length)} slots are drawn.`),
       stepsOf(answer));
@@ -59,6 +61,9 @@ function drawn(answer, width, byTime) {
     root.append(svg("rect", { x: x(start), y: y(offset + size), width: Math.max(0.5, x(end) - x(start) - (x(1) - x(0) > 4 ? 1 : 0)),
       height: Math.max(0.5, (MEMORY * size) / Math.max(1, answer.capacity)), class: `slot ${kind}` },
       svg("title", {}, `${kind} of tensor ${tensor}: ${sizeText(size)} at ${countText(offset)}, step ${start}${end > start + 1 ? ` to ${end - 1}` : ""}`)));
+    const text = [`tensor ${tensor}`, String(tensor)].find((one) => one.length * LETTER + 6 < x(end) - x(start));
+    if (text && (MEMORY * size) / answer.capacity >= LETTER * 2) root.append(svg("text",
+      { x: (x(start) + x(end)) / 2, y: y(offset + size / 2) + 4, "text-anchor": "middle", class: "name" }, text));
   }
   const mark = (/** @type {number} */ top, /** @type {string} */ text) => root.append(svg("text", { x: LEFT - 6, y: top, "text-anchor": "end" }, text));
   mark(y(answer.capacity) + 10, sizeText(answer.capacity));

@@ -245,6 +245,10 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: A
         shown.page.locator(".schedule .slot").first.wait_for()
         assert shown.page.locator(".schedule .slot").count() == len(found["slots"])
         assert shown.page.locator(".schedule tbody tr").count() == len(found["subgraphs"])
+        names = shown.page.locator(".schedule text.name").all_text_contents()
+        assert names
+        assert {*names} <= {f"tensor {slot['tensor']}" for slot in found["slots"]}
+        assert ("waits for the link" in shown.page.inner_text(".schedule .bar")) == (max(found["link_busy"]) > 0.999)
         # A slot is as high as its bytes are of the capacity.
         high = float(shown.page.locator(".schedule .slot").first.get_attribute("height"))
         assert high == pytest.approx(260 * found["slots"][0]["size"] / found["capacity"])
