@@ -115,6 +115,7 @@ def _command(given: list[str]) -> int:
         # Imported here: most command lines are right.
         from memplan.api.cli.usage import hints
 
+        error.message = error.message.removeprefix("Value error, ")  # which pydantic puts before what a choice raises
         with suppress(OSError):  # standard error may be full
             error.show()
         for hint in hints(error, given):

@@ -39,7 +39,8 @@ class Mistake:
     def score(self, status: int, said: str) -> int:
         """Return the points of an answer."""
         words = (self.where, self.value, self.rule, self.way)
-        refuses = status == self.status and "Traceback" not in said and 0 < said.count("\n") <= 8
+        is_plain = "Traceback" not in said and "Value error" not in said
+        refuses = status == self.status and is_plain and 0 < said.count("\n") <= 8
         return refuses + sum(bool(word) and word in said for word in words)
 
 
