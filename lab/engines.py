@@ -2,18 +2,31 @@
 
 TABLE is `bound`, thirteen problems whose best plan is at the bound of live sets; `seeds`, MiniMalloc's, with five
 seeds; `above`, those of the library whose best plan is above that bound; `plain`, each engine beside the published
-program from the same start. The tables of docs/integer-program.md are made so; progress goes to standard error.
+program from the same start; `limits`, drawn problems with drawn time limits, and what comes late; `auto`, the
+problems with rules that `auto` answers better with engines than without, by the clock. The tables of
+docs/integer-program.md are made so; progress goes to standard error. `--results FILE` keeps each run of an engine by
+itself as a line of JSON, and takes from there what was run before.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import random
 import sys
+import time
 from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
+from math import inf
+from pathlib import Path
 from statistics import geometric_mean, median
+from unittest.mock import patch
 
-from lab.support.engine_alone import ROOT, EngineRun, measured
+from lab.support.engine_alone import ROOT, EngineRun, cpu_s, measured, posed
 from memplan.api.library.entries import ProblemLibrary
+from memplan.solvers.portfolio import stages
+from memplan.solvers.portfolio.solve import solve
 
 ENGINES = ("cp-sat", "highs", "cbc")
 MINIMALLOC = {letter: f"library/peak/problems/minimalloc-{letter.lower()}.csv" for letter in "ACDEFHJK"}
@@ -26,13 +39,17 @@ LOOSE |= {"loose200": "loose:n=200,life=27,seed=3"}
 THIRTEEN = TIGHT | LOOSE | {letter: MINIMALLOC[letter] for letter in "ADFK"}
 ABOVE = "above-the-bound"
 """The source of the library's problems whose best plan is above the bound of live sets."""
+_LATE_S = 0.5
+"""The time behind its limit after which a plan is late."""
+_RESULTS: list[Path] = []
+"""The file that keeps runs, if there is one."""
 
 
-def above() -> dict[str, tuple[str, float]]:
-    """Return the file and the best value, in bytes, of the problems above the bound, by name."""
+def above() -> dict[str, str]:
+    """Return the files of the problems above the bound, by name."""
     library = ProblemLibrary(ROOT / "library")
-    rows = [entry for entry in library.entries() if entry.source == ABOVE and entry.best is not None]
-    return {row.name: (str(library.problem(row).relative_to(ROOT)), float(row.best or 0)) for row in rows}
+    rows = [entry for entry in library.entries() if entry.source == ABOVE]
+    return {row.name.removeprefix(f"{ABOVE}-"): str(library.problem(row).relative_to(ROOT)) for row in rows}
 
 
 def is_solved(run: EngineRun | None) -> bool:
@@ -41,10 +58,19 @@ def is_solved(run: EngineRun | None) -> bool:
 
 
 def run(solver: str, name: str, problem: str, seconds: float, seed: int = 0) -> EngineRun | None:
-    """Measure one cell, and say so."""
-    found = measured(solver, problem, seconds, seed)
-    print(solver, name, seed, "failed" if found is None else found, file=sys.stderr, flush=True)
-    return found
+    """Measure one cell, unless it was before with as much time, or solved; and report it."""
+    lines = [line for file in _RESULTS if file.exists() for line in file.read_text().splitlines()]
+    for given_s, before in ((fields.pop("given_s"), EngineRun(**fields)) for fields in map(json.loads, lines)):
+        is_same = (before.solver, before.problem, before.seed) == (solver, problem, seed)
+        if is_same and (given_s == seconds or (before.proved_s or inf) <= seconds <= given_s):
+            return before
+    result = measured(solver, problem, seconds, seed)
+    print(solver, name, seed, "failed" if result is None else result, file=sys.stderr, flush=True)
+    if result is not None:
+        for file in _RESULTS:
+            with file.open("a") as rows:
+                rows.write(json.dumps(asdict(result) | {"given_s": seconds}) + "\n")
+    return result
 
 
 def cell(found: EngineRun | None) -> str:
@@ -87,7 +113,7 @@ def seeds(solvers: Iterable[str], seconds: float, count: int) -> None:
 def plain(solvers: Iterable[str], seconds: float) -> None:
     """Print how many times faster engines are than on the published program, over what both solve."""
     small = {name: problem for name, problem in THIRTEEN.items() if name not in MINIMALLOC}
-    small |= {name: file for name, (file, _) in list(above().items())[::4]}
+    small |= {name: file for name, file in above().items() if name.startswith("tight-")}
     print("| engine | solved | plain | both | times faster |\n|---|---|---|---|---|", flush=True)
     for solver in solvers:
         pairs = []
@@ -102,22 +128,75 @@ def plain(solvers: Iterable[str], seconds: float) -> None:
         print(f"| {solver} | {counts[0]} | {counts[1]} | {len(pairs)} | {mean} |", flush=True)
 
 
+def limits(solvers: Iterable[str], count: int, seed: int) -> None:
+    """Print how many of drawn solves, with limits of 0.3 to 3 s, are late or without a plan, and how late they are.
+
+    Beside the clock stands the processor time, which other work on the machine does not lengthen.
+    """
+    chance, problems = random.Random(seed), THIRTEEN | above()
+    heads = ("engine", "solves", "late", "no plan", "of the engine", "latest, s", "in cpu s")
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
+    for solver in solvers:
+        over, over_cpu, without, own = [], [], 0, 0
+        for _ in range(count):
+            name, limit_s = chance.choice(list(problems)), chance.uniform(0.3, 3.0)
+            problem, began, began_cpu = posed(problems[name]), time.monotonic(), cpu_s()
+            plan = solve(problem, solver=solver, time_limit_s=limit_s)
+            over.append(time.monotonic() - began - limit_s)
+            over_cpu.append(cpu_s() - began_cpu - limit_s)
+            without += not plan.placements
+            own += plan.solver == solver
+            print(solver, name, f"{limit_s:.2f} {over[-1]:+.2f}", plan.status, plan.solver, file=sys.stderr, flush=True)
+        cells = [solver, count, sum(each > _LATE_S for each in over), without, own]
+        print(f"| {' | '.join(map(str, cells))} | {max(over):.2f} | {max(over_cpu):.2f} |", flush=True)
+
+
+def auto(seconds: float, only: set[str]) -> None:
+    """Print the problems with rules that `auto` answers better with engines: proves, or plans with a lower peak."""
+    library, suits = ProblemLibrary(ROOT / "library"), stages._suits
+    print("| problem | with engines | by | without |\n|---|---|---|---|", flush=True)
+    for entry in library.entries("rules"):
+        if only and entry.name not in only:
+            continue
+        plans = []
+        for left_out in ((), ENGINES):
+            # The one place where a search is chosen.
+            is_chosen = partial(
+                lambda without, row, instance: row.name not in without and suits(row, instance), left_out
+            )
+            with patch.object(stages, "_suits", is_chosen):
+                plans.append(solve(posed(str(library.problem(entry))), time_limit_s=seconds))
+        cells = [f"{plan.peak}, {plan.status}" for plan in plans]
+        print(entry.name, cells, file=sys.stderr, flush=True)
+        best, other = ((plan.status != "optimal", plan.peak or inf) for plan in plans)
+        if best < other:
+            by = f"{plans[0].solver}, {plans[0].proof.by if plans[0].proof else ''}"
+            print(f"| {entry.name} | {cells[0]} | {by} | {cells[1]} |", flush=True)
+
+
 def main() -> None:
     """Run the program."""
     parser = argparse.ArgumentParser(description="Engines by themselves.")
-    parser.add_argument("table", choices=["bound", "seeds", "above", "plain"])
+    parser.add_argument("table", choices=["bound", "seeds", "above", "plain", "limits", "auto"])
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--solvers", default=",".join(ENGINES))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--count", type=int, default=67)
     parser.add_argument("--only", default="")
+    parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     solvers, only = given.solvers.split(","), set(given.only.split(",")) - {""}
+    _RESULTS[:] = [given.results] if given.results else []
     if given.table == "seeds":
         seeds(solvers, given.seconds, given.seeds)
     elif given.table == "plain":
         plain(solvers, given.seconds)
+    elif given.table == "auto":
+        auto(given.seconds, only)
+    elif given.table == "limits":
+        limits(solvers, given.count, seed=0)
     else:
-        problems = THIRTEEN if given.table == "bound" else {name: file for name, (file, _) in above().items()}
+        problems = THIRTEEN if given.table == "bound" else above()
         table({k: v for k, v in problems.items() if not only or k in only}, solvers, given.seconds)
 
 

@@ -2,9 +2,9 @@
 
 Asks the questions of `rows.jsonl` in counted work, each with the work on record, and prints what is better, equal or
 worse. Where an answer is worse it is asked for again with more work, up to four times as much. A NAME chooses the rows
-whose names begin with it. `--without SEARCH` leaves a search out, and notes the rows that fall without it. `--record`
-writes rows anew, or for the first time, with the least work at which the answer comes. What writes rows writes the
-tables of the documents, too. Status 1 where a row is worse.
+whose names begin with it. `--without SEARCH` leaves a search out, or several with commas (`cp-sat,highs,cbc` is the
+engines), and notes the rows that fall without. `--record` writes rows anew, or for the first time, with the least work
+at which the answer comes. What writes rows writes the tables of the documents, too. Status 1 where a row is worse.
 """
 
 from __future__ import annotations

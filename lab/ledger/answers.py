@@ -39,12 +39,13 @@ def is_here(command: str) -> bool:
 
 
 def ask(command: str, work: int, without: str = "") -> Answer:
-    """Run a command of memplan, with so much work, perhaps without one of the searches.
+    """Run a command of memplan, with so much work, perhaps without one of the searches, or several with commas.
 
     The status is `failed` where the command did, or a clock had a say in its answer, which is printed.
     """
-    begun, suits = sum(os.times()[:4]), stages._suits  # the one place where a search is chosen
-    with patch.object(stages, "_suits", lambda row, instance: row.name != without and suits(row, instance)):
+    begun, suits, left_out = sum(os.times()[:4]), stages._suits, without.split(",")
+    # The one place where a search is chosen.
+    with patch.object(stages, "_suits", lambda row, instance: row.name not in left_out and suits(row, instance)):
         fields = _answered(command, work)
     values, bound = _values(command.split()[0], fields) if fields else ([], None)
     status = fields.get("status", "feasible") if fields else "failed"

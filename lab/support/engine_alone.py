@@ -26,6 +26,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.registry import BY_NAME
 from memplan.solvers.search.incumbent import Search
 
@@ -110,9 +111,14 @@ class CpuSearch(Search):
 Solver = Callable[[Instance, Search], None]
 
 
+def posed(problem: str) -> Problem:
+    """Return the problem of a file of the repository, or one of `lab.families` by its name."""
+    return pose(str(ROOT / problem) if (ROOT / problem).is_file() else problem)
+
+
 def alone(solver: str, problem: str, seconds: float, seed: int) -> EngineRun:
     """Run greedy and then the solver by itself, in this process."""
-    instance = compile_problem(pose(str(ROOT / problem) if (ROOT / problem).is_file() else problem))
+    instance = compile_problem(posed(problem))
     first = Search(instance, inf, seed=seed)
     BY_NAME["greedy"].function(instance, first)
     search = CpuSearch(instance, cpu_s() + seconds, seed=seed, clock=cpu_s)
