@@ -67,8 +67,8 @@ class Ids(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Keep every record, as logging has it."""
-        known = {"request_id": REQUEST.get(), "job_id": JOB.get()}
-        found = {name: value for name, value in known.items() if value is not None}
-        record.__dict__.update(found)
-        record.ids = "".join(f" {name}={value}" for name, value in found.items())
+        values = {"request_id": REQUEST.get(), "job_id": JOB.get()}
+        ids = {name: value for name, value in values.items() if value is not None}
+        record.__dict__.update(ids)
+        record.ids = "".join(f" {name}={value}" for name, value in ids.items())
         return True

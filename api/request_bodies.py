@@ -203,16 +203,16 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
     parts, inputs = BodyParts(), shape.inputs
     for part in (b"\r\n" + body).split(b"\r\n--" + boundary[1].encode())[1:-1]:
         head, _, data = part.partition(b"\r\n\r\n")
-        said = {key.decode().lower(): value.decode(errors="replace") for key, value in _DISPOSITION.findall(head)}
-        name = inputs[0] if said.get("name") == "file" and "file" not in inputs else said.get("name", "")
+        parameters = {key.decode().lower(): value.decode(errors="replace") for key, value in _DISPOSITION.findall(head)}
+        name = inputs[0] if parameters.get("name") == "file" and "file" not in inputs else parameters.get("name", "")
         check_once(name, parts.files | parts.options, "several parts of the form")
         if name in inputs:
-            parts.files[name] = SentFile(data, said.get("filename"))
+            parts.files[name] = SentFile(data, parameters.get("filename"))
         elif name == "options":
             parts.options |= read_object(data)
         else:
-            known = f"{', '.join(inputs)} or options"
-            raise InputError(f"form: must have parts named {known}, got {shown(name)}{did_you_mean(name, inputs)}")
+            names = f"{', '.join(inputs)} or options"
+            raise InputError(f"form: must have parts named {names}, got {shown(name)}{did_you_mean(name, inputs)}")
     return parts
 
 

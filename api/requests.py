@@ -89,17 +89,17 @@ class ParsedRequest:
 
     def reader(self) -> Reader:
         """Return the reader of its inputs, which reads as a plan of the question remembers it; raises InputError."""
-        given = {} if self.reading is None else dict(self.reading)
-        known = set() if self.reading is None else set(self.reading.model_fields_set)
-        plain = ReadOptions.model_construct(known, **dict(ReadOptions()) | given)
+        fields = {} if self.reading is None else dict(self.reading)
+        names = set() if self.reading is None else set(self.reading.model_fields_set)
+        plain = ReadOptions.model_construct(names, **dict(ReadOptions()) | fields)
         sent = {name: file.data for name, file in self.files.items()} | dict(self.fields)
         plan = next((sent[name] for name in OF_PLANS if name in sent), None)
         is_read_so = any(each.reading is ReadOptions for each in self.capability.inputs)
-        said = reading_of_plan(plan) if is_read_so else {}
-        plan_hash = said.pop("problem_hash", None)
-        unsaid = validated(ReadOptions, {name: value for name, value in said.items() if name not in known})
+        reading = reading_of_plan(plan) if is_read_so else {}
+        plan_hash = reading.pop("problem_hash", None)
+        unsaid = validated(ReadOptions, {name: value for name, value in reading.items() if name not in names})
         options = plain.model_copy(update={name: getattr(unsaid, name) for name in unsaid.model_fields_set})
-        return Reader(options, plain=plain if said else None, plan_hash=plan_hash)
+        return Reader(options, plain=plain if reading else None, plan_hash=plan_hash)
 
     def question(self) -> Question:
         """Return the inputs, read and checked; raises InputError."""
@@ -157,8 +157,8 @@ def _read_file(each: Input[Any], reader: Reader, file: SentFile, question: Quest
     try:
         return each.from_file(reader, file.data, file.name or "-", question)
     except FormatError as error:
-        said = (f"{each.name}: {text}" if text.startswith("must ") else text for text in error.sentences)
-        raise FormatError(*said) from error
+        sentences_of_file = (f"{each.name}: {text}" if text.startswith("must ") else text for text in error.sentences)
+        raise FormatError(*sentences_of_file) from error
 
 
 def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
@@ -185,16 +185,16 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
         name = asked.pop("name")[-1]
         parts.files = {key: SentFile(file.data, file.name or name) for key, file in parts.files.items()}
     options, reading = _read_options(shape, parts, asked) if asked or parts.options else (shape.unsaid, None)
-    given = parts.fields.keys() | parts.files.keys()
-    if (not shape.required <= given or capability.any_of) and (
-        breaks := lacking(capability, given, has_files=bool(parts.files))
+    names = parts.fields.keys() | parts.files.keys()
+    if (not shape.required <= names or capability.any_of) and (
+        breaks := lacking(capability, names, has_files=bool(parts.files))
     ):
         raise InputError(*breaks)
     extent, is_foreign = _NONE, bool(parts.files) and media not in TABLES
     for each in capability.inputs:
         if each.name in parts.fields:
-            found = each.extent(parts.fields[each.name])
-            extent = found if extent is _NONE else extent.with_other(found)
+            file_extent = each.extent(parts.fields[each.name])
+            extent = file_extent if extent is _NONE else extent.with_other(file_extent)
             is_foreign |= each.is_foreign and (each.takes_bytes or isinstance(parts.fields[each.name], str))
     for file in parts.files.values():
         rows = file.data.count(b"\n") if minimalloc_csv.recognises(file.data) else 0
@@ -256,17 +256,17 @@ def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Seque
             *(f"{path_of((name,))}: must be given once, got {len(texts[name])} values" for name in repeated[:MAX_SHOWN])
         )
     try:
-        told = {name: value for name, value in inside.items() if name in model.model_fields} | lists
-        found = model.model_validate(told)
+        fields = {name: value for name, value in inside.items() if name in model.model_fields} | lists
+        merged = model.model_validate(fields)
         if not texts:
-            return found
-        said = model.model_validate_strings({name: values[0] for name, values in texts.items()})
+            return merged
+        options = model.model_validate_strings({name: values[0] for name, values in texts.items()})
     except ValidationError as error:
         raise OptionError(*sentences(error, options=model.model_fields)) from error
-    return said if not told else found.model_copy(update={name: getattr(said, name) for name in texts})
+    return options if not fields else merged.model_copy(update={name: getattr(options, name) for name in texts})
 
 
 def _takes_list(model: type[WireValue], name: str) -> bool:
     """Return True for a list of texts, which a query may have several of."""
-    found = model.model_fields.get(name)
-    return found is not None and any(getattr(each, "func", None) is as_tuple for each in found.metadata)
+    field = model.model_fields.get(name)
+    return field is not None and any(getattr(each, "func", None) is as_tuple for each in field.metadata)

@@ -108,8 +108,8 @@ class Settings(BaseSettings):
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:
     """Return the variables that are named like settings, and are none: most likely misspelt ones."""
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | {f"{PREFIX}{name}" for name in _OTHERS}
-    named = (name for name in sorted(environment) if name.startswith(PREFIX) and name not in known)
+    names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | {f"{PREFIX}{name}" for name in _OTHERS}
+    named = (name for name in sorted(environment) if name.startswith(PREFIX) and name not in names)
     return [name for name in named if not name.startswith(_OF_KUBERNETES)]
 
 

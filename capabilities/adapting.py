@@ -113,20 +113,20 @@ def _with_weights(problem: Problem, operations: Operations | None, weights: Weig
         for one in weights_of(operations)
         if one.size
     ]
-    found = _with_rows(problem.model_copy(update={"pools": pools}), rows)
-    return with_profile(found, "speed") if weights == "choose" else found
+    changed = _with_rows(problem.model_copy(update={"pools": pools}), rows)
+    return with_profile(changed, "speed") if weights == "choose" else changed
 
 
 def _with_copies(problem: Problem, operations: Operations | None, texts: Sequence[str]) -> Problem:
     rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _span(problem)
-    given: dict[int | str, str] = {}
+    seen: dict[int | str, str] = {}
     for text in texts:
         name, _, count = text.rpartition("=")
         if not (count.isascii() and count.isdecimal() and 0 < int(count[:4]) <= 64):
             raise OptionError(f"copies: must be NAME=NUMBER with a number from 1 to 64, got {shown(text)}")
         for one in [name] if name else _ends(operations):
             row = _found("copies", one, rows)
-            _refuse_second("copies", row, given, text)
+            _refuse_second("copies", row, seen, text)
             if "alias_of" in row or "relative" in row:
                 raise OptionError(f"copies: must be of a buffer that lies in no other, got {shown(one)}")
             if row.keys().isdisjoint(("start", "lifetimes")):
@@ -143,13 +143,13 @@ def _ends(operations: Operations | None) -> list[str]:
     if operations is None:
         raise OptionError("copies: must be NAME=NUMBER where the file says no inputs and outputs")
     entry = operations.functions[operations.entry]
-    found = dict.fromkeys(name for name in (*entry.params, *entry.results) if entry.declared[name].alias_of is None)
-    return [f"{operations.entry}/{name}" for name in found]
+    ends = dict.fromkeys(name for name in (*entry.params, *entry.results) if entry.declared[name].alias_of is None)
+    return [f"{operations.entry}/{name}" for name in ends]
 
 
 def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
     ranges: dict[str, list[tuple[int, int]]] = {pool.name: list(pool.reserved) for pool in problem.pools}
-    given: set[tuple[str, tuple[int, int]]] = set()
+    seen: set[tuple[str, tuple[int, int]]] = set()
     for text in texts:
         name, equals, rest = text.rpartition("=")
         size, _, offset = rest.partition("@")
@@ -160,9 +160,9 @@ def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         if equals and name not in ranges:
             raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {shown(name)}")
         pool, new = name or problem.pools[0].name, (_bytes("reserve", offset or "0"), _bytes("reserve", size))
-        if (pool, new) in given:
+        if (pool, new) in seen:
             raise OptionError(f"reserve: must be given once for each range, got {shown(text)} again: leave one out")
-        given.add((pool, new))
+        seen.add((pool, new))
         ranges[pool] += [new] * (new not in ranges[pool])  # it may be one that the file has already
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
     return with_fields(problem, pools=pools)
@@ -194,7 +194,7 @@ def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
 
 
 def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
-    rows, given = {str(row["id"]): row for row in _rows(problem)}, dict[int | str, str]()
+    rows, pins = {str(row["id"]): row for row in _rows(problem)}, dict[int | str, str]()
     for text in texts:
         name, equals, place = text.rpartition("=")
         pool, _, offset = place.rpartition(":")
@@ -205,20 +205,22 @@ def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
                 f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {shown(pool)}"
             )
         row = _found("pin", name, rows)
-        _refuse_second("pin", row, given, text)
+        _refuse_second("pin", row, pins, text)
         row.update({"offset": _bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
     return _with_rows(problem, rows.values())
 
 
 def _found(option: str, name: str, rows: dict[str, Row]) -> Row:
     """Return the row of a buffer, whose function's name may be left out; raises OptionError for none, or several."""
-    found = [rows[name]] if name in rows else [row for known, row in rows.items() if known.partition("/")[2] == name]
-    if len(found) != 1:
-        near = ", ".join(shown(known) for known in [*rows][:3])
-        said = "must name one buffer, not several" if found else f"must name a buffer, such as {near}"
+    matches = (
+        [rows[name]] if name in rows else [row for row_name, row in rows.items() if row_name.partition("/")[2] == name]
+    )
+    if len(matches) != 1:
+        near = ", ".join(shown(name_in_rows) for name_in_rows in [*rows][:3])
+        sentence = "must name one buffer, not several" if matches else f"must name a buffer, such as {near}"
         way = f": give --{option} for each" if "," in name else ""
-        raise OptionError(f"{option}: {said}, got {shown(name)}{way}")
-    return found[0]
+        raise OptionError(f"{option}: {sentence}, got {shown(name)}{way}")
+    return matches[0]
 
 
 def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str) -> None:

@@ -36,12 +36,12 @@ def read_body_options(
     """Return the options of a body, or those of its query; raises OptionError."""
     if query and "options" in content:
         raise OptionError("options: must come in the body or in the query, got both")
-    given = content.get("options", {})
-    if not isinstance(given, dict):
-        raise OptionError(f"options: must be an object, got {shown(given)}")
+    options = content.get("options", {})
+    if not isinstance(options, dict):
+        raise OptionError(f"options: must be an object, got {shown(options)}")
     model: type[CapabilityOptions] = capability.options
     try:
-        return model.model_validate_strings(dict(query)) if query else model.model_validate(given)
+        return model.model_validate_strings(dict(query)) if query else model.model_validate(options)
     except ValidationError as error:
         raise OptionError(*sentences(error, options=model.model_fields)) from error
 

@@ -108,8 +108,8 @@ class Capability(Generic[A]):
     @cached_property
     def answer(self) -> type[A]:
         """The model of its answer: what the function returns."""
-        found: type[A] = get_type_hints(self.function)["return"]
-        return found
+        answer_type: type[A] = get_type_hints(self.function)["return"]
+        return answer_type
 
     @property
     def answers(self) -> tuple[type[BaseModel], ...]:

@@ -53,11 +53,11 @@ def extent_of(value: object, depth: int = 0) -> Extent:
         n_buffers = len(_list(value, "buffers"))
         n_pairs = sum(comb(len(_list(use, "buffers")), 2) for use in _list(value, "bank") if isinstance(use, dict))
         return Extent(n_buffers + n_pairs, n_buffers, len(_list(value, "pools")) or 1, n_pairs)
-    found = Extent(len(_list(value, "placements")))
+    extent = Extent(len(_list(value, "placements")))
     for inner in value.values() if depth < _DEEPEST else ():
         if isinstance(inner, dict):
-            found = found.with_other(extent_of(inner, depth + 1))
-    return found
+            extent = extent.with_other(extent_of(inner, depth + 1))
+    return extent
 
 
 def _of_models(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
@@ -84,8 +84,8 @@ def check_expanded(extent: Extent, most: int) -> None:
 
 
 def _list(value: dict[str, Any], name: str) -> list[Any]:
-    found = value.get(name)
-    return found if isinstance(found, list) else []
+    rows = value.get(name)
+    return rows if isinstance(rows, list) else []
 
 
 def _expanded(functions: dict[str, Any], entry: object) -> int:

@@ -65,9 +65,9 @@ def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> S
     """Return the facts of the last input of a question that has some: of two problems, the newer one."""
     about = [each for each in inputs if each.subject is not None and each.name in question]
     assert about, "a question is about something"
-    found = about[-1]
-    assert found.subject is not None
-    return found.subject(question[found.name])
+    subject = about[-1]
+    assert subject.subject is not None
+    return subject.subject(question[subject.name])
 
 
 def plan_refuted(question: Question, answer: object) -> str | None:

@@ -91,8 +91,8 @@ def validated(model: type[M], given: Mapping[str, Any]) -> M:
     try:
         return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]  # a WireValue
     except (ValidationError, OptionError) as error:
-        said = error.sentences if isinstance(error, OptionError) else sentences(error, options=model.model_fields)  # type: ignore[attr-defined]
-        raise OptionError(*(_with_default(model, sentence) for sentence in said)) from error
+        texts = error.sentences if isinstance(error, OptionError) else sentences(error, options=model.model_fields)  # type: ignore[attr-defined]
+        raise OptionError(*(_with_default(model, sentence) for sentence in texts)) from error
 
 
 def _with_default(model: type[Any], sentence: str) -> str:
@@ -152,8 +152,8 @@ class Reader:
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain
         with suppress(InputError):  # of a model, whose sizes only the plan says
-            if problem_hash(found := self._problem(data, name)) == self.plan_hash:
-                return found
+            if problem_hash(problem := self._problem(data, name)) == self.plan_hash:
+                return problem
         self.options, self.warnings = remembered, []
         return self._problem(data, name)
 
@@ -164,19 +164,19 @@ class Reader:
             self.options.refuse_for_models()
         elif self.options.inclusive is not None:
             raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
-        found, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
+        problem, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
         if self.imported is not None:
             self.warnings += self.imported.warnings
         elif self.options.inclusive is None:
             # Imported here: models have their lifetimes from operations.
             from memplan.planner.lint.problems import closed_ends
 
-            self.warnings += closed_ends(found, data)
+            self.warnings += closed_ends(problem, data)
         if not is_model and self.options.alignment is not None:  # a model's buffers are, and padded
-            found = aligned(found, self.options.alignment)
+            problem = aligned(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
-            return found
-        return adapted(found, None if self.imported is None else self.imported.operations, self.options)
+            return problem
+        return adapted(problem, None if self.imported is None else self.imported.operations, self.options)
 
     def graph(self, data: bytes, name: str | None = None) -> OperationGraph:
         """Return the graph of operations in the bytes of a file, or of a model; raises InputError."""
@@ -185,11 +185,11 @@ class Reader:
         from memplan.systems.model_graph import read_model_graph
 
         self.data, self.name = data, name
-        found = read_model_graph(data, name, self.options)
-        self.imported = found.imported
-        if found.imported is None and found.program is None:
-            self.warnings += made_again(found.graph)
-        return found.graph
+        graph = read_model_graph(data, name, self.options)
+        self.imported = graph.imported
+        if graph.imported is None and graph.program is None:
+            self.warnings += made_again(graph.graph)
+        return graph.graph
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
         """Return the plan of a problem in the bytes of a file; raises InputError."""
@@ -200,8 +200,8 @@ def with_reading(answer: A, options: ReadOptions) -> A:
     """Return an answer that, if it is a plan, remembers the options that its problem was read with."""
     if not isinstance(answer, Plan):
         return answer
-    said = options.model_dump(mode="json", exclude_defaults=True)
-    return answer.model_copy(update={"read_with": said}) if said else answer
+    fields = options.model_dump(mode="json", exclude_defaults=True)
+    return answer.model_copy(update={"read_with": fields}) if fields else answer
 
 
 def reading_of_plan(value: object) -> dict[str, Any]:
@@ -217,5 +217,5 @@ def reading_of_plan(value: object) -> dict[str, Any]:
         except InputError:
             return {}
     plan = value.get("plan", value) if isinstance(value, Mapping) else {}
-    said = plan.get("read_with") if isinstance(plan, Mapping) else None
-    return {**said, "problem_hash": plan.get("problem_hash")} if isinstance(said, dict) else {}
+    reading = plan.get("read_with") if isinstance(plan, Mapping) else None
+    return {**reading, "problem_hash": plan.get("problem_hash")} if isinstance(reading, dict) else {}

@@ -30,24 +30,24 @@ class Selection:
         Where an option also takes `formats`, it is called so. Raises OptionError for names that the answer has not.
         """
         models = get_args(answer) or (answer,)  # an answer may be of several models
-        known = {name: None for model in models for name in _names_of(model)}
+        field_names = {name: None for model in models for name in _names_of(model)}
         names = [name.strip() for text in fields for name in text.split(",")]
         for name in (each.removeprefix("-") for each in names):
-            if name not in known:
+            if name not in field_names:
                 option, or_format = ("format", f" {', '.join(formats)}, or") if formats else (FIELDS, "")
-                rule = f"{option}: must name{or_format} fields of the answer ({', '.join(known)})"
-                meant = did_you_mean(name, (*formats, *known), FORMATS if formats else None)
+                rule = f"{option}: must name{or_format} fields of the answer ({', '.join(field_names)})"
+                meant = did_you_mean(name, (*formats, *field_names), FORMATS if formats else None)
                 raise OptionError(f"{rule}, got {shown(name)}{meant}")
         wanted = {name for name in names if name[:1] != "-"}
         left_out = {name[1:] for name in names if name[:1] == "-"}
-        return cls(frozenset(wanted or known) - left_out, frozenset(known)) if names else None
+        return cls(frozenset(wanted or field_names) - left_out, frozenset(field_names)) if names else None
 
     def write(self, content: bytes) -> bytes:
         """Return the JSON of an answer with these fields alone; raises OptionError for JSON that is another format."""
-        found = from_json(content)
-        if not isinstance(found, dict) or self.known.isdisjoint(found):
+        fields = from_json(content)
+        if not isinstance(fields, dict) or self.known.isdisjoint(fields):
             raise OptionError(f"{FIELDS}: must be left out with another format, whose fields are not the answer's")
-        return to_json(self.taken(found)) + b"\n"
+        return to_json(self.taken(fields)) + b"\n"
 
     def taken(self, content: dict[str, Any]) -> dict[str, Any]:
         """Return these fields of an answer."""
@@ -57,8 +57,8 @@ class Selection:
 def _names_of(model: type[BaseModel]) -> Iterable[str]:
     """Return the fields of a model as JSON has them; the schema of one that holds others of its own refers to it."""
     schema = model.model_json_schema(mode="serialization")
-    found: Iterable[str] = schema.get("$defs", {}).get(model.__name__, schema)["properties"]
-    return found
+    names: Iterable[str] = schema.get("$defs", {}).get(model.__name__, schema)["properties"]
+    return names
 
 
 def select_fields(answer: BaseModel, fields: Iterable[str] = ()) -> dict[str, Any]:

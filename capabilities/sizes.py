@@ -64,10 +64,10 @@ def _meant(match: re.Match[str] | None, text: str) -> str:
         is_meant = _SIZE.fullmatch(other.rpartition("=")[2]) is not None and other != text
         return f" (did you mean {other}?)" if is_meant else ""
     unit = match[2].lower().removesuffix("bytes").removesuffix("byte")
-    known = [name for name in _UNITS if name.lower() == unit]
+    names = [name for name in _UNITS if name.lower() == unit]
     if match[2] == "KB":
-        known = ["kB", "KiB"]
-    return f" (did you mean {' or '.join(match[1] + name for name in known)}?)" if known else ""
+        names = ["kB", "KiB"]
+    return f" (did you mean {' or '.join(match[1] + name for name in names)}?)" if names else ""
 
 
 def size_text(size: int) -> str:
@@ -89,16 +89,16 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
     """
     if not capacities:
         return problem
-    given = dict(_pool_fields(text, problem, len(capacities)) for text in capacities)
-    if len(given) < len(capacities):
+    sizes = dict(_pool_fields(text, problem, len(capacities)) for text in capacities)
+    if len(sizes) < len(capacities):
         raise OptionError(f"capacity: must be given once for each pool, got {', '.join(capacities)}: leave one out")
-    known = [pool.name for pool in problem.pools]
-    if problem.pools == (Pool(),) and "default" not in given:
-        pools = [{"name": name, **fields} for name, fields in given.items()]
-    elif unknown := [name for name in given if name not in known]:
-        raise OptionError(f"capacity: must name a pool of the problem ({', '.join(known)}), got {shown(unknown[0])}")
+    names = [pool.name for pool in problem.pools]
+    if problem.pools == (Pool(),) and "default" not in sizes:
+        pools = [{"name": name, **fields} for name, fields in sizes.items()]
+    elif unknown := [name for name in sizes if name not in names]:
+        raise OptionError(f"capacity: must name a pool of the problem ({', '.join(names)}), got {shown(unknown[0])}")
     else:
-        pools = [pool.model_dump(exclude_unset=True) | given.get(pool.name, {}) for pool in problem.pools]
+        pools = [pool.model_dump(exclude_unset=True) | sizes.get(pool.name, {}) for pool in problem.pools]
     return with_fields(problem, pools=pools)
 
 

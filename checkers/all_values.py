@@ -53,10 +53,10 @@ class Plan:
 
     def total(self, buffers):
         """Return the sum of the sizes of buffers."""
-        found = {}
+        total = {}
         for buffer in buffers:
-            found = add(found, self.size[buffer])
-        return found
+            total = add(total, self.size[buffer])
+        return total
 
     def peak(self, i, program):
         """Return the forms of the peak of a program whose offsets are those of stacking in its order."""
@@ -74,12 +74,12 @@ class Plan:
         for buffer in (each for each in order if each not in self.views):
             below = frozenset(tops[time] for time in sections[buffer]) - {None}
             rows = {key(form): form for b in below for form in (add(each, self.size[b]) for each in offsets[b])}
-            known = frozenset(rows)
-            if known not in seen:
-                seen[known] = symbols.largest(rows.values()) if rows else [{}]
-            offsets[buffer] = seen[known]
+            key_of_rows = frozenset(rows)
+            if key_of_rows not in seen:
+                seen[key_of_rows] = symbols.largest(rows.values()) if rows else [{}]
+            offsets[buffer] = seen[key_of_rows]
             if buffer in self.pins:
-                prove(symbols, [seen[known]], [self.pins[buffer]], Fraction(0))
+                prove(symbols, [seen[key_of_rows]], [self.pins[buffer]], Fraction(0))
                 offsets[buffer] = [self.pins[buffer]]
             if not same(symbols, offsets[buffer], values[program["which"][buffer]]):
                 raise Refused(f"programs[{i}]: buffer {buffer} does not lie where its order says")
@@ -89,13 +89,13 @@ class Plan:
             if not same(symbols, [add(each, far) for each in offsets[root]], values[program["which"][view]]):
                 raise Refused(f"programs[{i}]: view {view} does not lie in its buffer")
         ends = [add(each, self.size[b]) for b in {*tops} - {None} for each in offsets[b]]
-        found = symbols.largest(ends) if ends else [{}]
-        if not same(symbols, found, self._ends(values, program["last"])):
+        peaks = symbols.largest(ends) if ends else [{}]
+        if not same(symbols, peaks, self._ends(values, program["last"])):
             raise Refused(f"programs[{i}].last is not the peak")
-        said = program.get("peak")
-        if said is not None and not same(symbols, found, [symbols.read(text) for text in said]):
+        peak = program.get("peak")
+        if peak is not None and not same(symbols, peaks, [symbols.read(text) for text in peak]):
             raise Refused(f"programs[{i}].peak is not the peak")
-        return found
+        return peaks
 
     def _ends(self, values, terms):
         if any(min(pair) < 0 for pair in terms):

@@ -57,8 +57,8 @@ def prove(symbols, peaks, loads, over):
     whole = {name: symbols.box[name] for name in sorted(free)}
     work, effort = [(whole, undecided(whole, peaks))], 0
     while work:
-        box, left = work.pop()
-        if any(not forms for forms in left):
+        box, points = work.pop()
+        if any(not forms for forms in points):
             continue
         count = math.inf if any(high is None for _, high in box.values()) else _count(box)
         effort += 1 + (count // PER_BOX if count <= LEAF else 0)
@@ -67,11 +67,11 @@ def prove(symbols, peaks, loads, over):
         symbols.stop_if_over()
         if count <= LEAF:
             for row in product(*(range(low, high + 1) for low, high in box.values())):
-                refute(dict(zip(box, row)), left)
+                refute(dict(zip(box, row)), points)
             continue
         names = sorted((name for name in box if len({*box[name]}) > 1), key=lambda each: -_ratio(*box[each]))
-        ways = [[(half, undecided(half, left)) for half in _halves(box, name)] for name in names]
-        work += min(ways, key=lambda way: sum(min(map(len, left)) for _, left in way))
+        ways = [[(half, undecided(half, points)) for half in _halves(box, name)] for name in names]
+        work += min(ways, key=lambda way: sum(min(map(len, open_points)) for _, open_points in way))
 
 
 def _halves(box, name):

@@ -39,12 +39,19 @@ class Claim:
 
     def add_set(self, kind, numbers):
         """Take what is alive at a time, or buffers that meet pairwise."""
-        p, found = self.problem, self.problem.solid.intersection(numbers)
+        p, numbers_of_set = self.problem, self.problem.solid.intersection(numbers)
         if kind == "time":
-            found = {i for i in p.solid if any(a <= numbers[0] < b for a, b in p.lives[i])}
-        if (kind != "time" or p.has_ties) and not all(p.meets(i, j) for i in found for j in found if i < j):
+            numbers_of_set = {i for i in p.solid if any(a <= numbers[0] < b for a, b in p.lives[i])}
+        if (kind != "time" or p.has_ties) and not all(
+            p.meets(i, j) for i in numbers_of_set for j in numbers_of_set if i < j
+        ):
             raise Refused("a set of buffers that do not all meet")
-        self.sets.append(([i for i in found if p.pin[i] is None], [p.fixed(found, q) for q in range(len(self.ends))]))
+        self.sets.append(
+            (
+                [i for i in numbers_of_set if p.pin[i] is None],
+                [p.fixed(numbers_of_set, q) for q in range(len(self.ends))],
+            )
+        )
 
     def is_refuted(self, low, ref, changed):
         """Say whether a state cannot be: what has changed has no place, a lemma says so, or a set is too long."""
@@ -128,19 +135,19 @@ def check(text, lines, given=None, interval=None):
 
     `given` are the sizes and base addresses of the pools, where those of the problem are not meant.
     """
-    head, sizes, said, *lines = [line.split(" ") for line in lines]
+    head, sizes, ends, *lines = [line.split(" ") for line in lines]
     mine = [None if size == "-" else number(size) for size in sizes[1:]]
     if head != ["memplan-lemmas/1"] or sizes[0] != "sizes" or (given and [size for size, _ in given] != mine):
         raise Refused("it is of another format, or about pools of other sizes")
     problem = Problem(text, given or [(size, None) for size in mine], interval, bool(given))
-    if said[0] == "price":
-        return shown(problem, check_price(problem, lines, *said[1:]), sizes, given, text)
-    expectations, sentence = claims.claimed(problem.ends, said[0], said[1:])
+    if ends[0] == "price":
+        return shown(problem, check_price(problem, lines, *ends[1:]), sizes, given, text)
+    expectations, sentence = claims.claimed(problem.ends, ends[0], ends[1:])
     lines.reverse()
     for expected, least in expectations:
         if (line := lines.pop())[0] != "claim" or [*map(number, line[1:])] != expected:
             raise Refused(f"there must be a claim of {expected}")
-        claim = Claim(problem, expected, least, said)
+        claim = Claim(problem, expected, least, ends)
         while (line := lines.pop())[0] != "end":
             claim.add_line(*line)
         claim.close(*line[1:])
@@ -185,12 +192,12 @@ def checked(words):
     """Return what a certificate proves, from the words of the command: options, two files, sizes."""
     interval = INTERVALS[words[0]] if words[0][:2] == "--" else None
     first, second, *sizes = words[interval is not None :]
-    given = given_pools(sizes)
+    pools = given_pools(sizes)
     text, proof = (Path(name).read_bytes().decode() for name in (first, second))
     *lines, rest = proof.split("\n")
     if rest or "\r" in proof:
         raise ValueError("a certificate ends with a line, and lines with a line feed")
-    return check(text, lines, given, interval)
+    return check(text, lines, pools, interval)
 
 
 def main(words):

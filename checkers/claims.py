@@ -39,5 +39,5 @@ def claimed(ends, kind, words):
         if kind != "balanced"
         else f"no plan uses less than {last[-1]} bytes of the last pool, and none that uses no more"
     )
-    said = f"{first} costs less than {cost[0]}/{cost[1]}" + f" (profile {kind})" * (kind != "cost")
-    return claims, said + f", nor is there one at that cost that {peaks}" * (unsaid < top and len(words) > 2)
+    text = f"{first} costs less than {cost[0]}/{cost[1]}" + f" (profile {kind})" * (kind != "cost")
+    return claims, text + f", nor is there one at that cost that {peaks}" * (unsaid < top and len(words) > 2)

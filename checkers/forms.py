@@ -6,19 +6,19 @@ from itertools import product
 
 def add(left, right, factor=1):
     """Return left + factor * right, of maps from products of names to numbers other than 0."""
-    found = dict(left)
+    total = dict(left)
     for names, value in right.items():
-        found[names] = found.get(names, 0) + factor * value
-    return {names: value for names, value in found.items() if value}
+        total[names] = total.get(names, 0) + factor * value
+    return {names: value for names, value in total.items() if value}
 
 
 def times(left, right):
     """Return the product of two sums of products."""
-    found = {}
+    products = {}
     for (a, x), (b, y) in product(left.items(), right.items()):
         names = tuple(sorted(a + b))
-        found[names] = found.get(names, 0) + x * y
-    return {names: value for names, value in found.items() if value}
+        products[names] = products.get(names, 0) + x * y
+    return {names: value for names, value in products.items() if value}
 
 
 def whole(form):
@@ -35,13 +35,13 @@ def key(form):
 
 def put(form, name, value):
     """Return a form with another one in the place of a name."""
-    found = {}
+    replaced = {}
     for names, number in form.items():
         term = {tuple(each for each in names if each != name): number}
         for _ in range(names.count(name)):
             term = times(term, value)
-        found = add(found, term)
-    return found
+        replaced = add(replaced, term)
+    return replaced
 
 
 def in_whole_numbers(form):

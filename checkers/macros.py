@@ -35,7 +35,7 @@ class Macros:
                 self.ends[k].append((size, self.users[t], 0 if maker is None else 1 << maker))
                 self.seen[k] |= self.users[t] | self.ends[k][-1][2]
         for k, op in enumerate(graph.ops):
-            found = {}
+            groups = {}
             for o, j in op.get("may_overwrite") or ():
                 o, t = op["out"][o], op["in"][j]
                 if (
@@ -44,8 +44,8 @@ class Macros:
                     and t not in op["out"]
                     and graph.size[o] <= graph.size[t]
                 ):
-                    found.setdefault(o, set()).add(t)
-            self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in found.items())
+                    groups.setdefault(o, set()).add(t)
+            self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in groups.items())
 
     def saved(self, k, done):
         """Return the most bytes of outputs that an operation can write over inputs that nothing else will need."""

@@ -51,12 +51,12 @@ def least(rows):
     for row in rows:
         by_kind[row.kind].append(row)
     for some in by_kind.values():
-        found = []
+        values = []
         for time in {row.life[0] for row in some}:
             live = sorted((area(row.sides) for row in some if row.life[0] <= time < row.life[1]), reverse=True)
-            found += [0] * (len(live) - len(found))
-            found = [max(pair) for pair in zip(found, live + [0] * len(found))]
-        total += sum(found)
+            values += [0] * (len(live) - len(values))
+            values = [max(pair) for pair in zip(values, live + [0] * len(values))]
+        total += sum(values)
     return total
 
 

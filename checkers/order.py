@@ -53,12 +53,12 @@ class Graph:
 
     def closure(self, v, rows):
         """Return what is reached from an operation, which is not in it but by a circle."""
-        found, waiting = set(), [v]
+        reached, waiting = set(), [v]
         while waiting:
-            more = rows[waiting.pop()] - found
-            found |= more
+            more = rows[waiting.pop()] - reached
+            reached |= more
             waiting += more
-        return found
+        return reached
 
     def alive_after(self, done):
         """Return the bytes alive once exactly these operations have run."""
@@ -125,16 +125,18 @@ def check(text, lines):
     if head != ["memplan-order/1"] or word != "least":
         raise Refused("it is of another format")
     if kind == "while":
-        found = bytes_while(graph, int(which[0]), rest)
+        peak = bytes_while(graph, int(which[0]), rest)
     elif kind == "state":
-        found = bytes_of_state(graph, set(map(int, which)))
+        peak = bytes_of_state(graph, set(map(int, which)))
     else:
         searched.no_order(graph, int(claimed) - 1, [[kind, *which], *rest])
-        found = int(claimed)
-    if found < int(claimed):
-        raise Refused(f"only {found} bytes are shown to be alive")
-    known = hashlib.sha256(text.encode()).hexdigest()
-    return f"proved: no order of the operations has fewer than {int(claimed)} bytes alive at once, graph sha256 {known}"
+        peak = int(claimed)
+    if peak < int(claimed):
+        raise Refused(f"only {peak} bytes are shown to be alive")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return (
+        f"proved: no order of the operations has fewer than {int(claimed)} bytes alive at once, graph sha256 {digest}"
+    )
 
 
 if __name__ == "__main__":

@@ -206,9 +206,9 @@ def check(text, plan, given=None, interval=None, heap=None):
 
     Raises Refused.
     """
-    found = Plan(text, plan, given, interval, heap)
-    found.check()
-    return found.used(), found.cost(), alive(found.problem)
+    plan_read = Plan(text, plan, given, interval, heap)
+    plan_read.check()
+    return plan_read.used(), plan_read.cost(), alive(plan_read.problem)
 
 
 def checked(words):

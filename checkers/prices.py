@@ -9,14 +9,14 @@ costs = import_module(f"{__package__ or ''}.costs".lstrip("."))
 
 def prices_of(problem):
     """Return what each pair of buffers costs if it shares bytes: of some bytes both, and never to be kept apart."""
-    found = {}
+    prices = {}
     for row in problem.reuse:
         for pair in row["pairs"]:
             i, j = (problem.root[problem.index[name]] for name in pair)
             if i != j and {i, j} <= problem.solid and not problem.meets(i, j):
                 pair = frozenset((i, j))
-                found[pair] = found.get(pair, 0) + row["cost"]
-    return found
+                prices[pair] = prices.get(pair, 0) + row["cost"]
+    return prices
 
 
 def proved(problem, scale, parts):

@@ -57,9 +57,9 @@ def fields(value, spec, *required):
         need(kind, "a field that is not known", name)
         is_right = entry in WORDS[name] if kind[0] == "w" else KINDS[kind[0]](entry)
         need(is_right or (entry is None and kind[1:]), "a wrong value", name, entry)
-    found = {name: entry for name, entry in value.items() if entry is not None}
-    need(found.keys() >= {*required}, "a field is missing", *required)
-    return found
+    fields = {name: entry for name, entry in value.items() if entry is not None}
+    need(fields.keys() >= {*required}, "a field is missing", *required)
+    return fields
 
 
 def once(pairs):
@@ -97,18 +97,18 @@ def half_open(start, end, shift):
 
 def chains(after):
     """Return where the chains of (next, distance) end, and how far away; None is the end of one."""
-    found = {}
+    chains_ = {}
     for i in range(len(after)):
         path = []
-        while i not in found and after[i]:
+        while i not in chains_ and after[i]:
             path.append(i)
             i = after[i][0]
             need(len(path) <= len(after), "a circle")
-        root, above = found.get(i, (i, 0))
+        root, above = chains_.get(i, (i, 0))
         for j in reversed(path):
             above += after[j][1]
-            found[j] = root, above
-    return [found.get(i, (i, 0)) for i in range(len(after))]
+            chains_[j] = root, above
+    return [chains_.get(i, (i, 0)) for i in range(len(after))]
 
 
 def read_json(text, interval):
@@ -171,8 +171,8 @@ def read_csv(text, interval):
     shift, rows = SHIFTS[interval], []
     for cells in table[1:]:
         need(len(cells) == len(columns), "a row of another length", *cells)
-        given = ((name, cell_of(name, cell)) for name, cell in zip(columns, cells))
-        row = {name: value for name, value in given if value is not None}
+        cells_by_name = ((name, cell_of(name, cell)) for name, cell in zip(columns, cells))
+        row = {name: value for name, value in cells_by_name if value is not None}
         rows.append(
             row | {"lives": [half_open(row["start"], row["end"], shift)], "root": (len(rows), 0), "group": len(rows)}
         )

@@ -58,19 +58,19 @@ class Search:
         """Run whatever can run within the budget."""
         alive = self.alive[state]
         for v in self.part:
-            found = self.step(state, alive, v)
-            if found and found[1] <= self.budget:
-                self.reach(found[0], found[2])
+            reached = self.step(state, alive, v)
+            if reached and reached[1] <= self.budget:
+                self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
         """Run macros without a choice: each rise is paid for by falls of later ones that must come after it."""
         alive, change = self.alive[state], []
         for v in row:
-            found = self.step(state, alive, v)
-            if not found or found[1] > self.budget:
+            reached = self.step(state, alive, v)
+            if not reached or reached[1] > self.budget:
                 raise Refused(f"a run that cannot be: {v}")
-            change.append(found[2] - alive)
-            state, _, alive = found
+            change.append(reached[2] - alive)
+            state, _, alive = reached
         follow = self.macros.after if self.is_forward else self.macros.before
         for j in reversed(range(len(row))):
             for i in range(j + 1, len(row) if change[j] > 0 else 0):

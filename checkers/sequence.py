@@ -67,11 +67,11 @@ def peak(graph, steps):
 def floor(text):
     """Return what is surely alive at once: at the ends, and while the most demanding operation runs."""
     graph = orders.Graph(text)
-    found = [graph.alive_after(set()), graph.alive_after({*range(len(graph.ops))})]
+    floors = [graph.alive_after(set()), graph.alive_after({*range(len(graph.ops))})]
     for v, op in enumerate(graph.ops):
         own = {*(op.get("in") or ()), *(op.get("out") or ())}
-        found.append(sum(graph.size[t] for t in own) + graph.work[v])
-    return max(found)
+        floors.append(sum(graph.size[t] for t in own) + graph.work[v])
+    return max(floors)
 
 
 if __name__ == "__main__":

@@ -66,10 +66,10 @@ class Symbols:
         if kind is ast.Div and not any(value % whole(right) for value in left.values()):
             return {names: value // whole(right) for names, value in left.items()}
         if kind is ast.Pow and 0 <= whole(right) <= 16:
-            found = {(): 1}
+            form = {(): 1}
             for _ in range(whole(right)):
-                found = times(found, left)
-            return found
+                form = times(form, left)
+            return form
         raise ValueError(ast.unparse(tree))
 
     def _called(self, function, parts):
@@ -79,11 +79,11 @@ class Symbols:
             for each in others:
                 first = add(first, self.positive(add(each, first, -1)))
             return add({}, first, sign)
-        left, divisor = parts[0], whole(parts[1])
+        dividend, divisor = parts[0], whole(parts[1])
         if function == "//":
-            return self.floor(left, divisor)
-        found = self.floor(add(left, {(): divisor - 1}), divisor)
-        return found if function == "ceil" else times(found, {(): divisor})
+            return self.floor(dividend, divisor)
+        quotient = self.floor(add(dividend, {(): divisor - 1}), divisor)
+        return quotient if function == "ceil" else times(quotient, {(): divisor})
 
     def floor(self, form, divisor):
         """Return the floor of a quotient; what divides leaves it, so that equal ones have one name."""
@@ -120,8 +120,8 @@ class Symbols:
             for name in names:
                 if name not in at:
                     inner, divisor = self.atoms[name]
-                    found = self.value(inner, at)
-                    at[name] = found // divisor if divisor else max(found, 0)
+                    value_of_inner = self.value(inner, at)
+                    at[name] = value_of_inner // divisor if divisor else max(value_of_inner, 0)
                 value *= at[name]
             total += value
         return total
@@ -130,8 +130,8 @@ class Symbols:
 
     def below(self, form):
         """Return forms of symbols alone, one of which is never above the given one at each value."""
-        known = key(form)
-        if known not in self.lowered:
+        key_of_form = key(form)
+        if key_of_form not in self.lowered:
             self.stop_if_over()
             cases = [self._without_floors(form)]
             while names := sorted({name for case in cases for row in case for name in row if name[0] == "@"}):
@@ -139,8 +139,8 @@ class Symbols:
                 cases = [put(case, names[0], each) for case in cases for each in ({}, inner)]
                 if len(cases) > 256:
                     raise Undecided("too many maxima in one size")
-            self.lowered[known] = [in_whole_numbers(self._without_rests(case)) for case in cases]
-        return self.lowered[known]
+            self.lowered[key_of_form] = [in_whole_numbers(self._without_rests(case)) for case in cases]
+        return self.lowered[key_of_form]
 
     def _without_floors(self, form):
         """Put (p - r) / d in the place of each floor: `~@3` is r / d, from 0 to (d - 1) / d."""
@@ -151,26 +151,26 @@ class Symbols:
         return form
 
     def _without_rests(self, form):
-        found = {}
+        form_left = {}
         for names, value in form.items():
             rests = [name for name in names if name[0] == "~"]
             if rests and value > 0:
                 continue
             for name in rests:
                 value *= Fraction(self.atoms[name[1:]][1] - 1, self.atoms[name[1:]][1])
-            found = add(found, {tuple(name for name in names if name[0] != "~"): value})
-        return found
+            form_left = add(form_left, {tuple(name for name in names if name[0] != "~"): value})
+        return form_left
 
     def never_negative(self, form):
         """Say whether a form is proved to have no value below 0."""
-        known = key(form)
-        if known not in self.signs:
+        key_of_form = key(form)
+        if key_of_form not in self.signs:
             self.stop_if_over()
             is_below = any(self.value(form, dict(at)) < 0 for at in self.points)
-            self.signs[known] = not is_below and (
+            self.signs[key_of_form] = not is_below and (
                 self.ends(form)[0] >= 0 or all(no_less_than_0(each, self.box) for each in self.below(form))
             )
-        return self.signs[known]
+        return self.signs[key_of_form]
 
     def ends(self, form):
         """Return two numbers between which all values lie, as if all symbols and atoms were independent."""
@@ -197,21 +197,23 @@ class Symbols:
 
     def free(self, forms):
         """Return the symbols of forms, those inside of atoms as well."""
-        known = {name for form in forms for names in form for name in names}
-        return {each for name in known for each in (self.free([self.atoms[name][0]]) if name in self.atoms else [name])}
+        names_used = {name for form in forms for names in form for name in names}
+        return {
+            each for name in names_used for each in (self.free([self.atoms[name][0]]) if name in self.atoms else [name])
+        }
 
     def largest(self, forms):
         """Return the forms that may be the largest somewhere."""
-        left = list({key(form): form for form in forms}.values())
-        if len(left) > MOST_FORMS:
-            raise Undecided(f"{len(left)} forms of one offset")
-        values = [[self.value(form, dict(at)) for at in self.points] for form in left]
-        kept = []
-        for i in sorted(range(len(left)), key=lambda i: -sum(math.log1p(max(0, each)) for each in values[i])):
-            above = (k for k in kept if all(map(int.__ge__, values[k], values[i])))
-            if not any(self.never_negative(add(left[k], left[i], -1)) for k in above):
-                kept.append(i)
-        return [left[i] for i in kept]
+        forms_left = list({key(form): form for form in forms}.values())
+        if len(forms_left) > MOST_FORMS:
+            raise Undecided(f"{len(forms_left)} forms of one offset")
+        values = [[self.value(form, dict(at)) for at in self.points] for form in forms_left]
+        largest = []
+        for i in sorted(range(len(forms_left)), key=lambda i: -sum(math.log1p(max(0, each)) for each in values[i])):
+            above = (k for k in largest if all(map(int.__ge__, values[k], values[i])))
+            if not any(self.never_negative(add(forms_left[k], forms_left[i], -1)) for k in above):
+                largest.append(i)
+        return [forms_left[i] for i in largest]
 
 
 def _some(ends):

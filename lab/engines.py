@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from unittest.mock import patch
 
-from lab.support.engine_alone import ROOT, EngineRun, cpu_s, measured, posed
+from lab.support.engine_alone import ROOT, EngineRun, cpu_s, measured, problem_called
 from memplan.api.library.entries import ProblemLibrary
 from memplan.solvers.portfolio import stages
 from memplan.solvers.portfolio.solve import solve
@@ -140,7 +140,7 @@ def limits(solvers: Iterable[str], count: int, seed: int) -> None:
         over, over_cpu, without, own = [], [], 0, 0
         for _ in range(count):
             name, limit_s = chance.choice(list(problems)), chance.uniform(0.3, 3.0)
-            problem, began, began_cpu = posed(problems[name]), time.monotonic(), cpu_s()
+            problem, began, began_cpu = problem_called(problems[name]), time.monotonic(), cpu_s()
             plan = solve(problem, solver=solver, time_limit_s=limit_s)
             over.append(time.monotonic() - began - limit_s)
             over_cpu.append(cpu_s() - began_cpu - limit_s)
@@ -165,7 +165,7 @@ def auto(seconds: float, only: set[str]) -> None:
                 lambda without, row, instance: row.name not in without and suits(row, instance), left_out
             )
             with patch.object(stages, "_suits", is_chosen):
-                plans.append(solve(posed(str(library.problem(entry))), time_limit_s=seconds))
+                plans.append(solve(problem_called(str(library.problem(entry))), time_limit_s=seconds))
         cells = [f"{plan.peak}, {plan.status}" for plan in plans]
         print(entry.name, cells, file=sys.stderr, flush=True)
         best, other = ((plan.status != "optimal", plan.peak or inf) for plan in plans)

@@ -129,21 +129,23 @@ def _of_this_process(control: Any) -> Any:
 
 def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments by name with the options among them as the function takes them; raises OptionError."""
-    found = {name: value for name, value in named.items() if value is not None or name not in _UNSAID}
-    whole = found.get(_OPTIONS)
+    options = {name: value for name, value in named.items() if value is not None or name not in _UNSAID}
+    whole = options.get(_OPTIONS)
     if isinstance(whole, Mapping):
-        fields = dict(found.pop(_OPTIONS))
+        fields = dict(options.pop(_OPTIONS))
     else:
         fields = {name: getattr(whole, name) for name in getattr(whole, "model_fields_set", ())}
     if model is None:
-        return found if whole is None else fields | {name: found[name] for name in found if name != _OPTIONS}
-    more = {name: found.pop(name) for name in named if name in model.model_fields and name not in signature.parameters}
+        return options if whole is None else fields | {name: options[name] for name in options if name != _OPTIONS}
+    more = {
+        name: options.pop(name) for name in named if name in model.model_fields and name not in signature.parameters
+    }
     if not more and not isinstance(whole, Mapping):
-        return found
+        return options
     # Imported here: what is read here is known by then.
     from memplan.capabilities.reading import validated
 
-    return found | {_OPTIONS: validated(model, fields | more)}
+    return options | {_OPTIONS: validated(model, fields | more)}
 
 
 def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,8 +227,8 @@ def _hints_of_parameters(function: Callable[..., Any]) -> dict[str, Any]:
 def _classes(kind: Any) -> tuple[type, ...]:
     """Return the classes that an annotation allows; none where it says more than classes do."""
     members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    found = [_NUMBERS.get(member, get_origin(member) or member) for member in members]
-    return tuple(found) if all(isinstance(each, type) and each is not Any for each in found) else ()
+    classes = [_NUMBERS.get(member, get_origin(member) or member) for member in members]
+    return tuple(classes) if all(isinstance(each, type) and each is not Any for each in classes) else ()
 
 
 def _rule(kinds: tuple[type, ...]) -> str:
@@ -255,7 +257,7 @@ def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[
 
 def _call(function: Callable[..., Any], *, is_full: bool = False) -> str:
     """Return a call of a function with the arguments that it needs, and some that it may have by name."""
-    found = inspect.signature(function).parameters.values()
-    needed = [each.name for each in found if each.default is each.empty and each.kind not in _MANY]
-    named = [f"{each.name}=..." for each in found if is_full and each.kind is each.KEYWORD_ONLY]
+    parameters = inspect.signature(function).parameters.values()
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _MANY]
+    named = [f"{each.name}=..." for each in parameters if is_full and each.kind is each.KEYWORD_ONLY]
     return f"{function.__name__}({', '.join([*needed, *named[:_NAMED]])})"

@@ -255,8 +255,8 @@ def _near(name: str) -> str:
     """Say which file of the same folder has nearly that name."""
     path = Path(name)
     with contextlib.suppress(OSError):
-        if found := meant(path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), cutoff=0.75):
-            return f" (did you mean {path.parent / found}?)"
+        if near := meant(path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), cutoff=0.75):
+            return f" (did you mean {path.parent / near}?)"
     return f" in {path.parent.resolve()}"
 
 
@@ -276,7 +276,7 @@ def named(name: str | None, path: str | None = None) -> Iterator[None]:
         if name is None:
             raise
         file = shlex.quote(path or name)
-        told = (_OF_FILE.sub(lambda found: f"{found[1]} {file}", sentence) for sentence in error.sentences)
+        texts = (_OF_FILE.sub(lambda found: f"{found[1]} {file}", sentence) for sentence in error.sentences)
         # A size that was given beside the file is no fault of it.
-        of_file = (sentence if sentence.startswith("capacity:") else f"{name}: {sentence}" for sentence in told)
+        of_file = (sentence if sentence.startswith("capacity:") else f"{name}: {sentence}" for sentence in texts)
         raise type(error)(*of_file) from error

@@ -16,15 +16,15 @@ def refuse_other_plan(problem: Problem, plan: Plan) -> None:
     used = [plan.placements.pool_names[k] for k in sorted(set(plan.placements.pool.tolist()))]
     if used and problem.pool_index.keys().isdisjoint(used):
         sizes = {name: pools[name].size if name in pools else None for name in used}
-        given = " ".join(f"--capacity {name}={'SIZE' if size is None else size}" for name, size in sizes.items())
+        flags = " ".join(f"--capacity {name}={'SIZE' if size is None else size}" for name, size in sizes.items())
         raise PlanError(
             f"plan: must be in a pool of the problem ({', '.join(problem.pool_index)}), got one in {', '.join(used)}:"
-            f" give the option that it was made with, {given}"
+            f" give the option that it was made with, {flags}"
         )
     if len(placed) and problem.buffers.ids and not problem.index.keys() & set(placed):
-        found = f"{shown(placed[0])}, where the problem has {shown(problem.buffers.ids[0])}"
+        difference = f"{shown(placed[0])}, where the problem has {shown(problem.buffers.ids[0])}"
         way = "give the problem that it was made of, or plan this one"
-        raise PlanError(f"plan: must be one of this problem, got one of other buffers: {found}; {way}")
+        raise PlanError(f"plan: must be one of this problem, got one of other buffers: {difference}; {way}")
 
 
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
@@ -34,7 +34,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     bytes, gap, cost, shared offsets and bank clashes, the status, and the lower bound as far as the buffers that its
     proof names give it. A proof by search or by engines is not repeated. Of each kind, 1,000 violations are listed.
     """
-    found = verifier.verify(problem, plan)
+    violations = verifier.verify(problem, plan)
     if plan.problem_hash is None or plan.problem_hash == (truth := problem_hash(problem)):
-        return found
-    return *found, false_claim("problem_hash", f"{truth}, that of the problem", plan.problem_hash)
+        return violations
+    return *violations, false_claim("problem_hash", f"{truth}, that of the problem", plan.problem_hash)

@@ -115,13 +115,15 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
     spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for i in range(len(buffers)):
         spans[problem.roots.get(i, (i, 0))[0]] += buffers.intervals(i)
-    found: dict[str, Occupancy] = {}
+    occupancies_: dict[str, Occupancy] = {}
     for pool in problem.pools:
         mine = [i for i in spans if pool_of[buffers.ids[i]] == pool.name and buffers.size[i] > 0]
         sizes = {buffers.ids[i]: int(buffers.size[i]) for i in mine}
         alive = {buffers.ids[i]: tuple(merged(spans[i])) or _ALWAYS for i in mine}
-        found[pool.name] = Occupancy(sizes, alive, max((offset_of[name] + sizes[name] for name in sizes), default=0))
-    return found
+        occupancies_[pool.name] = Occupancy(
+            sizes, alive, max((offset_of[name] + sizes[name] for name in sizes), default=0)
+        )
+    return occupancies_
 
 
 def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) -> PeakGrowth:
@@ -141,11 +143,11 @@ def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) ->
 def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict[str, PeakGrowth]:
     """Compare each pool with what it was, by its name."""
     nothing = Occupancy({}, {}, 0)
-    found = {}
+    growths_ = {}
     for name, mine in now.items():
         elsewhere = {buffer: size for pool, lay in then.items() if pool != name for buffer, size in lay.sizes.items()}
-        found[name] = peak_growth(mine, then.get(name, nothing), elsewhere)
-    return found
+        growths_[name] = peak_growth(mine, then.get(name, nothing), elsewhere)
+    return growths_
 
 
 def _cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:

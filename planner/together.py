@@ -70,7 +70,7 @@ class Application(Value):
         names: list[tuple[Location, str]] = [(("held", k, "buffer"), each.buffer) for k, each in enumerate(self.held)]
         names += [(("held", k, "until"), each.until) for k, each in enumerate(self.held) if "/" in each.until]
         names += [(("persistent", k), name) for k, name in enumerate(self.persistent)]
-        known = {
+        all_names = {
             full(name, own)
             for name, model in self.models.items()
             for i, own in enumerate(model.buffers.ids)
@@ -79,7 +79,7 @@ class Application(Value):
         breaks += [
             (where, f"must name a buffer with a lifetime, as model/id, got {shown(name)}")
             for where, name in names
-            if name not in known
+            if name not in all_names
         ]
         for k, each in enumerate(self.held):
             if "/" not in each.until and each.until not in self.models:
@@ -141,8 +141,8 @@ def problem_of(application: Application) -> Problem:
             rows.append(row)
         pairs += [(full(name, a), full(name, b)) for a, b in model.conflicts]
     pairs += _apart(application, beside, before)
-    given = next((model.pools for model in models.values() if model.pools != (Pool(),)), None)
-    pools = application.pools or given
+    first_pools = next((model.pools for model in models.values() if model.pools != (Pool(),)), None)
+    pools = application.pools or first_pools
     first = next(iter(models.values()))
     fields: dict[str, Any] = {} if pools is None else {"pools": pools}
     fields["equal_use"] = any(model.equal_use for model in models.values())
@@ -161,8 +161,8 @@ def problem_of(application: Application) -> Problem:
         for each in model.reuse
     ]
     objective = application.objective or first.objective
-    found = {key: value for key, value in fields.items() if value}
-    return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **found)
+    plain_fields = {key: value for key, value in fields.items() if value}
+    return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **plain_fields)
 
 
 def times_of_models(application: Application) -> dict[str, tuple[int, int]]:
@@ -186,18 +186,18 @@ def _stretches(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
 
 def _closed(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
     """Return all models that are over before each; a circle breaks the rules."""
-    found: dict[str, set[str]] = {}
+    closed: dict[str, set[str]] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> set[str]:
         if name in path:
             broken((("after",), f"must have no circle, got {' after '.join((*path, name))}"))
-        if name not in found:
-            found[name] = {each for early in after.get(name, ()) for each in (early, *visit(early, (*path, name)))}
-        return found[name]
+        if name not in closed:
+            closed[name] = {each for early in after.get(name, ()) for each in (early, *visit(early, (*path, name)))}
+        return closed[name]
 
     for name in after:
         visit(name, ())
-    return found
+    return closed
 
 
 def _beside(application: Application, before: Mapping[str, set[str]] | None) -> dict[str, set[str]]:
@@ -209,11 +209,11 @@ def _beside(application: Application, before: Mapping[str, set[str]] | None) -> 
         groups = [
             (a, b) for a, b in combinations(models, 2) if a not in before.get(b, ()) and b not in before.get(a, ())
         ]
-    found: dict[str, set[str]] = {name: set() for name in models}
+    beside: dict[str, set[str]] = {name: set() for name in models}
     for a, b in groups:
-        found[a].add(b)
-        found[b].add(a)
-    return {name: others - {name} for name, others in found.items()}
+        beside[a].add(b)
+        beside[b].add(a)
+    return {name: others - {name} for name, others in beside.items()}
 
 
 def _between(application: Application, each: Held, before: Mapping[str, set[str]] | None) -> tuple[str, str, list[str]]:
@@ -235,19 +235,22 @@ def _lives(
     before: Mapping[str, set[str]] | None,
 ) -> dict[str, list[tuple[int, int]]]:
     """Return the lifetimes of each buffer in the time of all models."""
-    models, found = application.models, dict[str, list[tuple[int, int]]]()
+    models, all_spans = application.models, dict[str, list[tuple[int, int]]]()
     for name, model in models.items():
         shift = spans[name][0] - spans[name][1]
         for i, own in enumerate(model.buffers.ids):
-            found[full(name, own)] = [(start + shift, end + shift) for start, end in model.buffers.intervals(i)]
-    begins = {name: min(lives)[0] for name, lives in found.items() if lives}
+            all_spans[full(name, own)] = [(start + shift, end + shift) for start, end in model.buffers.intervals(i)]
+    begins = {name: min(lives)[0] for name, lives in all_spans.items() if lives}
     for each in application.held:
         maker, reader, between = _between(application, each, before)
         at, start, end = spans[reader]
         last = at + end - start if "/" not in each.until else begins[each.until] + 1
-        found[each.buffer] += [(begins[each.buffer], spans[maker][0] + spans[maker][2] - spans[maker][1]), (at, last)]
-        found[each.buffer] += [(spans[n][0], spans[n][0] + spans[n][2] - spans[n][1]) for n in between]
-    return found | {name: [(0, total)] for name in application.persistent}
+        all_spans[each.buffer] += [
+            (begins[each.buffer], spans[maker][0] + spans[maker][2] - spans[maker][1]),
+            (at, last),
+        ]
+        all_spans[each.buffer] += [(spans[n][0], spans[n][0] + spans[n][2] - spans[n][1]) for n in between]
+    return all_spans | {name: [(0, total)] for name in application.persistent}
 
 
 def _apart(
@@ -265,7 +268,7 @@ def _apart(
     count = sum(len(own[a]) * len(own[b]) for a, others in beside.items() for b in others) // 2
     if count > MOST_PAIRS:
         raise ProblemError(f"together: must make at most {MOST_PAIRS} pairs of buffers, got {count}")
-    found = {(x, y): None for a, b in combinations(own, 2) if b in beside[a] for x in own[a] for y in own[b]}
+    pairs = {(x, y): None for a, b in combinations(own, 2) if b in beside[a] for x in own[a] for y in own[b]}
     there = {buffer: {name} for name, buffers in own.items() for buffer in buffers}
     for each in application.held:
         maker, reader, between = _between(application, each, before)
@@ -274,6 +277,6 @@ def _apart(
         # While one of these runs, so may all that run together with it, and what is held there is there, too.
         mine = there[each.buffer]
         for other, its in there.items():
-            if any(n in beside[m] for m in mine - its for n in its - mine) and (other, each.buffer) not in found:
-                found[each.buffer, other] = None
-    return list(found)
+            if any(n in beside[m] for m in mine - its for n in its - mine) and (other, each.buffer) not in pairs:
+                pairs[each.buffer, other] = None
+    return list(pairs)

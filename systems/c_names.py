@@ -24,15 +24,15 @@ def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
     names = tuple(names)
     plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
     # Names that are good as they are stay so; others go around them.
-    kept = {plain for name, plain in zip(names, plain_names, strict=True) if name == plain}
-    given: set[str] = set()
+    unchanged = {plain for name, plain in zip(names, plain_names, strict=True) if name == plain}
+    taken: set[str] = set()
     last: Counter[str] = Counter()
     for k, (name, plain) in enumerate(zip(names, plain_names, strict=True)):
         mine = plain
-        while mine in given or (mine in kept and name != mine):
+        while mine in taken or (mine in unchanged and name != mine):
             last[plain] += 1
             mine = f"{plain}_{last[plain] + 1}"
-        given.add(mine)
+        taken.add(mine)
         plain_names[k] = mine
     return tuple(plain_names)
 

@@ -175,7 +175,7 @@ class OperationsDraft:
         operations = self.operations()
         facts = ProgramFacts(self._tensor_facts, dict(self._facts_in(self._blocks[0], ())))
         offsets: dict[int | str, int] = {f"main/{name}": offset for name, offset in (own_offsets or {}).items()}
-        found = Imported(
+        imported = Imported(
             partial(problem_of, operations),
             operations,
             self.views,
@@ -189,8 +189,8 @@ class OperationsDraft:
             },
         )
         if own_offsets is None:
-            return found
-        return replace(found, source=found.problem, own_plan=plan_of(found.problem, offsets))
+            return imported
+        return replace(imported, source=imported.problem, own_plan=plan_of(imported.problem, offsets))
 
     @property
     def views(self) -> ViewFacts:

@@ -63,8 +63,8 @@ class Table:
     @classmethod
     def root(cls, data: bytes, name: str) -> Table:
         """Return the table that the file begins with."""
-        found = File(data)
-        return cls(found, found.number(0, "I", name), name)
+        file = File(data)
+        return cls(file, file.number(0, "I", name), name)
 
     def integer(self, field: int, name: str, kind: Number, default: int = 0) -> int:
         """Return a number."""
@@ -228,13 +228,13 @@ def with_front(root: NewTable, identifier: bytes, data: bytes) -> bytes:
 
 def _in_turn(root: NewTable) -> list[Part]:
     """Return all new parts, each behind the one that points to it."""
-    found: list[Part] = []
+    parts: list[Part] = []
     waiting: deque[Part] = deque([root])
     while waiting:
         part = waiting.popleft()
-        found.append(part)
+        parts.append(part)
         waiting.extend(_inside(part))
-    return found
+    return parts
 
 
 def _inside(part: Part) -> list[Part]:

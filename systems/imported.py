@@ -103,9 +103,9 @@ def reader_fault(error: Exception) -> ReaderFaultError:
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     file, line = next(((file, line) for file, line in reversed(lines) if "site-packages" not in file), lines[-1])
     place = "/".join(PurePath(file).parts[-3:])
-    said = f" {shown(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
-    told = f"{type(error).__name__}{said} at {place}:{line}"
-    return ReaderFaultError(f"cannot be read, by a fault of memplan; please report {told}")
+    reason = f" {shown(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
+    sentence = f"{type(error).__name__}{reason} at {place}:{line}"
+    return ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
 
 
 _ENDLESS = 2**128
@@ -194,11 +194,11 @@ def once_computed(sizes: Iterable[int], computing: str, others: str, *, is_all: 
     `computing` are runtimes that compute them once, before the first run, and `others` such that do it in every run.
     With `is_all`, the program computes nothing else, and any are said.
     """
-    found = list(sizes)
-    if sum(found) < (1 if is_all else _MUCH):
+    sizes_ = list(sizes)
+    if sum(sizes_) < (1 if is_all else _MUCH):
         return []
-    said = f"values that follow from constants ({len(found)}, of {sum(found)} bytes) are not in the plan: {computing}"
-    return [Finding("once-computed", f"{said}; {others} and needs up to so many bytes more")]
+    text = f"values that follow from constants ({len(sizes_)}, of {sum(sizes_)} bytes) are not in the plan: {computing}"
+    return [Finding("once-computed", f"{text}; {others} and needs up to so many bytes more")]
 
 
 def element_count(dims: Iterable[int]) -> int:

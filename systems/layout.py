@@ -138,9 +138,9 @@ def lay_out(
     refuse_other_plan(problem, plan)
     violations = verify(problem, plan)
     if violations:
-        said = [f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]]
+        sentences = [f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]]
         raise PlanError(
-            *said, "plan: must be valid; `memplan plan --keep PLAN` keeps what is right, and moves the rest"
+            *sentences, "plan: must be valid; `memplan plan --keep PLAN` keeps what is right, and moves the rest"
         )
     buffers = _buffers(problem, plan)
     names = identifiers([pool.name for pool in problem.pools])
@@ -162,15 +162,15 @@ def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:
 
 def _stretches(pool: Pool) -> tuple[tuple[int, int | None], ...]:
     """Return the parts of a pool between its reserved ranges, from low to high; the last may be without an end."""
-    found: list[tuple[int, int | None]] = []
+    stretches: list[tuple[int, int | None]] = []
     low = 0
     for offset, size in sorted(pool.reserved):
         if size and offset > low:
-            found.append((low, offset))
+            stretches.append((low, offset))
         low = max(low, offset + size)
-    if pool.size is None or low < pool.size or not found:
-        found.append((low, pool.size))
-    return tuple(found)
+    if pool.size is None or low < pool.size or not stretches:
+        stretches.append((low, pool.size))
+    return tuple(stretches)
 
 
 def _stretch(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:

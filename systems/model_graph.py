@@ -35,8 +35,8 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
     order.
     """
     options = options or ModelOptions()
-    if (known := detect(data, name)) is not None:
-        where = file_readers()[known].program
+    if (format_name := detect(data, name)) is not None:
+        where = file_readers()[format_name].program
         with stranger_bytes():
             model = read_model(data, name, options) if where is None else imported(where)(data, options)
         return replace(graph_of_imported(model), data=data)
@@ -71,5 +71,5 @@ def graph_of_imported(model: Imported) -> ModelGraph:
     if model.operations is None:
         raise OperationsError("model: must tell operations, not lifetimes only")
     with stranger_bytes():
-        found = program_graph(model.operations, model.facts)
-    return ModelGraph(found.graph, found, model)
+        graph = program_graph(model.operations, model.facts)
+    return ModelGraph(graph.graph, graph, model)

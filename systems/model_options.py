@@ -35,7 +35,7 @@ def _entries(value: object, info: ValidationInfo) -> object:
         value = re.split(",(?=[^,]*=)" if is_dim else ",", value) if value else []
     if not isinstance(value, (list, tuple)):
         return value
-    found: dict[str, Size] = {}
+    named_sizes: dict[str, Size] = {}
     for entry in value:
         name, _, text = str(entry).rpartition("=")
         is_shape = is_dim and "," in text
@@ -44,11 +44,11 @@ def _entries(value: object, info: ValidationInfo) -> object:
             meant = meant_number(text).replace("mean ", f"mean {name}=").replace(", in bytes", "") if name else ""
             rule = f"must be {FORM_OF[info.field_name or '']}, got {shown(entry)}{meant}"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
-        if name in found:
+        if name in named_sizes:
             rule = f"must be given once for each name, got {shown(name)} again"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
-        found[name] = tuple(map(int, sizes)) if is_shape else int(text)
-    return found
+        named_sizes[name] = tuple(map(int, sizes)) if is_shape else int(text)
+    return named_sizes
 
 
 def _size(value: object) -> object:
@@ -114,8 +114,8 @@ class ModelOptions(WireValue):
 
     def refuse_for_models(self) -> None:
         """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
-        given = {name: getattr(self, name) for name in _FOR_MODELS if name in self.model_fields_set}
-        if wrong := {name: value for name, value in given.items() if value}:
+        options = {name: getattr(self, name) for name in _FOR_MODELS if name in self.model_fields_set}
+        if wrong := {name: value for name, value in options.items() if value}:
             rule = f"must be given for models only ({', '.join(file_readers())})"  # which imports all systems
             raise OptionError(*(f"{name}: {rule}, got {shown(value)}: leave it out" for name, value in wrong.items()))
 

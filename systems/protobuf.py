@@ -40,27 +40,27 @@ class ProtobufMessage:
 
     def integer(self, field: int, name: str, default: int = 0) -> int:
         """Return an int64; of several, the last one."""
-        found = self._fields.get(field)
-        if found is None:
+        field_value = self._fields.get(field)
+        if field_value is None:
             return default
         # The last one counts where a field that is not repeated comes several times, says the format.
-        value, end = found[-2:]
+        value, end = field_value[-2:]
         if end != _NO_END:
             raise FormatError(f"{self.path}.{name}: must be an integer")
         return value - (1 << 64) if value >> 63 else value
 
     def integers(self, field: int, name: str) -> tuple[int, ...]:
         """Return the int64s of a repeated field, packed or one by one."""
-        found: list[int] = []
+        values: list[int] = []
         for at, end in _pairs(self._fields.get(field)):
             if end == _NO_END:
-                found.append(at)
+                values.append(at)
                 continue
             packed = ProtobufMessage(self.data, at, end, f"{self.path}.{name}")
             while at < end:
                 number, at = packed._varint(at)
-                found.append(number)
-        return tuple(number - (1 << 64) if number >> 63 else number for number in found)
+                values.append(number)
+        return tuple(number - (1 << 64) if number >> 63 else number for number in values)
 
     def text(self, field: int, name: str) -> str:
         """Return a text; bytes that are not UTF-8 are escaped."""
@@ -74,8 +74,8 @@ class ProtobufMessage:
 
     def message(self, field: int, name: str) -> ProtobufMessage | None:
         """Return the message in a field, None where it is absent."""
-        found = next(self._ranges(field, name), None)
-        return None if found is None else ProtobufMessage(self.data, *found, f"{self.path}.{name}")
+        span = next(self._ranges(field, name), None)
+        return None if span is None else ProtobufMessage(self.data, *span, f"{self.path}.{name}")
 
     def _ranges(self, field: int, name: str) -> Iterator[Range]:
         for start, end in _pairs(self._fields.get(field)):

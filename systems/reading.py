@@ -32,24 +32,26 @@ def detect(data: bytes, name: str | None = None) -> str | None:
     """
     if formats.is_own(data):
         return None
-    for known, reader in file_readers().items():
+    for format_name, reader in file_readers().items():
         if reader.recognises(data):
-            return known
+            return format_name
     refuse_other_files(data, name)
     return _by_name(name)
 
 
 def _by_name(name: str | None) -> str | None:
     ending = (name or "").lower()
-    return next((known for known, reader in file_readers().items() if ending.endswith(reader.suffixes)), None)
+    return next(
+        (format_name for format_name, reader in file_readers().items() if ending.endswith(reader.suffixes)), None
+    )
 
 
 def load(name: str | None) -> None:
     """Import what reads the files of such a name, where it is installed: a reader says what is not."""
     if (name or "").lower().endswith(minimalloc_csv.SUFFIX):
         return
-    if (known := _by_name(name)) is not None:
-        reader = file_readers()[known]
+    if (format_name := _by_name(name)) is not None:
+        reader = file_readers()[format_name]
         import_module(reader.where)
         if (package := reader.package) is not None:
             with suppress(ModuleNotFoundError):
@@ -78,8 +80,8 @@ def read_problem(
 
 def read_model(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> Imported:
     """Read a model from the bytes of a file, and its name if it has one; raises InputError."""
-    found = detect(data, name)
-    if found is None:
+    format_name = detect(data, name)
+    if format_name is None:
         refuse_unknown(data)
     if options is None:
         from memplan.systems.model_options import ModelOptions
@@ -87,10 +89,12 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
         options = ModelOptions()
     for each in systems():
         for row in each.readers:
-            for name in row.options - file_readers()[found].options:
+            for name in row.options - file_readers()[format_name].options:
                 if getattr(options, name):
-                    raise OptionError(f"{name}: must be given for {each.title} models only, got a file of {found}")
-    return read_as(found, data, options)
+                    raise OptionError(
+                        f"{name}: must be given for {each.title} models only, got a file of {format_name}"
+                    )
+    return read_as(format_name, data, options)
 
 
 def read_as(name: str, data: bytes, options: ModelOptions) -> Imported:

@@ -26,15 +26,15 @@ def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
 
     A list that several operations run is in the order of the first of them.
     """
-    found: dict[Where, dict[int, None]] = {}
+    orders: dict[Where, dict[int, None]] = {}
     stack = [graph]
     while stack:
         rows = stack.pop().ops
         for row in rows:
             if row.source:
-                found.setdefault(row.source[:-1], {}).setdefault(row.source[-1])
+                orders.setdefault(row.source[:-1], {}).setdefault(row.source[-1])
         stack += [region.graph for row in reversed(rows) for region in reversed(row.regions)]
-    return {where: list(positions) for where, positions in found.items()}
+    return {where: list(positions) for where, positions in orders.items()}
 
 
 def new_order(
@@ -65,8 +65,8 @@ def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[
         stack = [] if done[first] else [(first, iter(sorted(needs[first])))]
         waiting = {first}
         while stack:
-            v, left = stack[-1]
-            u = next(left, None)
+            v, readers = stack[-1]
+            u = next(readers, None)
             if u is None:
                 done[v] = True
                 order.append(v)

@@ -40,8 +40,10 @@ def read_symbolic(
     options = options or ModelOptions()
     kind = detect(data, name)
     if kind is None or not file_readers()[kind].has_symbols:
-        known = ", ".join(name for name, row in file_readers().items() if row.has_symbols)
-        raise FormatError(f"must be a problem in JSON, or a model whose dimensions have names ({known}), got {kind}")
+        with_symbols = ", ".join(name for name, row in file_readers().items() if row.has_symbols)
+        raise FormatError(
+            f"must be a problem in JSON, or a model whose dimensions have names ({with_symbols}), got {kind}"
+        )
     with stranger_bytes():
         stated: dict[str, SymbolRange] = import_module(file_readers()[kind].where).symbols(data)
     if unknown := [each for each in ranges if each not in stated]:
@@ -97,9 +99,9 @@ def _compare(read: Imported, plain: Problem, point: Values) -> None:
         size = read.symbolic_sizes.get(str(row.id))
         value = row.size if size is None else size.numbers.space.value(size.form, point)
         if value != other.size or row.intervals != other.intervals or row.alias_of != other.alias_of:
-            said = shown(str(size) if size is not None else row.size)
+            size_text = shown(str(size) if size is not None else row.size)
             raise FormatError(
-                f"buffer {shown(str(row.id))}: {there}, it is another one than {said} ({other.size} bytes)"
+                f"buffer {shown(str(row.id))}: {there}, it is another one than {size_text} ({other.size} bytes)"
             )
 
 

@@ -52,8 +52,8 @@ def plain(value: object) -> Attribute | None:
 
 def plain_attributes(found: Iterable[tuple[str, object]]) -> dict[str, Attribute]:
     """Return those of some attributes that can be said."""
-    kept = ((name, plain(value)) for name, value in found)
-    return {name: value for name, value in kept if name and value is not None}
+    plain_values = ((name, plain(value)) for name, value in found)
+    return {name: value for name, value in plain_values if name and value is not None}
 
 
 def same_pads(

@@ -36,9 +36,9 @@ def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> Reo
     The graph is one that was read of this file, put in another order. What it has not, such as views and constants,
     runs right before what needs it. Raises FormatError for a format whose order is not free, and OperationsError.
     """
-    found = system_of(detect(data, name))
-    if found is None or found.reorders is None:
-        known = ", ".join(each.name for each in systems() if each.reorders)
-        raise FormatError(f"must be of a format whose order is free ({known}), got {found.name if found else 'none'}")
-    written: ReorderedFile = imported(found.reorders)(data, orders_in_file(graph))
+    system = system_of(detect(data, name))
+    if system is None or system.reorders is None:
+        names = ", ".join(each.name for each in systems() if each.reorders)
+        raise FormatError(f"must be of a format whose order is free ({names}), got {system.name if system else 'none'}")
+    written: ReorderedFile = imported(system.reorders)(data, orders_in_file(graph))
     return written

@@ -110,6 +110,6 @@ def granule(problem: Problem) -> int:
         "other constraints": bool(entries_of(problem).keys() - {"conflicts"}) or any(table.rules.values()),
         "an objective other than the peak": problem.objective != "peak",
     }
-    if found := [feature for feature, is_there in beyond.items() if is_there]:
-        raise OptionError(f"solver: peers cannot express {', '.join(found)}")
+    if features := [feature for feature, is_there in beyond.items() if is_there]:
+        raise OptionError(f"solver: peers cannot express {', '.join(features)}")
     return math.lcm(pool.alignment, *table.alignment.tolist())

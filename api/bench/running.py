@@ -36,11 +36,11 @@ def jobs(
         raise OptionError(
             f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
         )
-    known = ("auto", *registry.BY_NAME, *reference_planners(), *PEERS, *ORDERERS)
+    all_solvers = ("auto", *registry.BY_NAME, *reference_planners(), *PEERS, *ORDERERS)
     for solver in solvers:
-        if solver not in known and peers.find(solver) is None and DIFFERING.fullmatch(solver) is None:
+        if solver not in all_solvers and peers.find(solver) is None and DIFFERING.fullmatch(solver) is None:
             raise OptionError(
-                f"solvers: must be among {', '.join(known)}, plans=K@D, or module:function, got {shown(solver)}"
+                f"solvers: must be among {', '.join(all_solvers)}, plans=K@D, or module:function, got {shown(solver)}"
             )
     names = dict.fromkeys(name for suite in suites for name in instances(suite))
     every = product(names, dict.fromkeys(seeds), dict.fromkeys(solvers))

@@ -40,10 +40,10 @@ def instances(suite: str) -> list[str]:
         return [suite]
     if not path.is_dir():
         raise OptionError(f"suite: must be a folder or a file, got {shown(suite)}")
-    found = [file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name != _LISTING]
-    if not found:
+    files = [file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name != _LISTING]
+    if not files:
         raise OptionError(f"suite: must hold files that end with {' or '.join(_SUFFIXES)}, got {shown(suite)}")
-    return [str(file) for file in sorted(found)]
+    return [str(file) for file in sorted(files)]
 
 
 def pose(name: str) -> SuiteProblem:

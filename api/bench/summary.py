@@ -75,16 +75,16 @@ class Cell:
         return self._median("peak_rss_bytes")
 
     def _median(self, field: str) -> float | None:
-        found = [value for run in self.plans if (value := getattr(run, field)) is not None]
-        return median(found) if found else None
+        values = [value for run in self.plans if (value := getattr(run, field)) is not None]
+        return median(values) if values else None
 
     @property
     def outcomes(self) -> str:
         """The outcomes of the runs, such as `optimal`, or `2 optimal, 1 late`."""
-        found = Counter(map(outcome_word, self.runs))
-        if len(found) == 1:
-            return next(iter(found))
-        return ", ".join(f"{count} {word}" for word, count in sorted(found.items()))
+        counts = Counter(map(outcome_word, self.runs))
+        if len(counts) == 1:
+            return next(iter(counts))
+        return ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
 
     def penalised_s(self, run: Result) -> float:
         """Return the wall time of a run, or twice its limit where it is not solved."""
@@ -171,7 +171,7 @@ class Summary:
 
     def lines(self) -> list[SolverLine]:
         """Return a line for each solver, the best PAR2 first."""
-        found, shared = [], set(self.shared())
+        rows, shared = [], set(self.shared())
         for solver in self.solvers:
             cells = [cell for (_, name), cell in self.cells.items() if name == solver]
             runs, plans = sum(len(cell.runs) for cell in cells), sum(len(cell.plans) for cell in cells)
@@ -186,8 +186,8 @@ class Summary:
                 wall_s=geometric_mean([cell.wall_time_s for cell in common], SHORTEST_S),
                 cpu_s=geometric_mean([cell.cpu_time_s for cell in common], SHORTEST_S),
             )
-            found.append(line)
-        return sorted(found, key=lambda line: line.par2_s)
+            rows.append(line)
+        return sorted(rows, key=lambda line: line.par2_s)
 
 
 def _known(cell: Cell) -> list[int]:
@@ -196,8 +196,8 @@ def _known(cell: Cell) -> list[int]:
 
 def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> float | None:
     """Return the geometric mean of those that are there, each at least so much; None where there are none."""
-    found = [max(value, at_least) for value in values if value is not None]
-    return exp(mean(log(value) for value in found)) if found and min(found) > 0 else None
+    values_left = [max(value, at_least) for value in values if value is not None]
+    return exp(mean(log(value) for value in values_left)) if values_left and min(values_left) > 0 else None
 
 
 _INDENT = "  "
@@ -258,8 +258,8 @@ def _run_row(cell: Cell) -> tuple[str, ...]:
 def _by(runs: Iterable[Result]) -> str:
     """Return what most often found the plan, without the rules of packers behind a colon, and what proved it."""
     makers = Counter((str(run.found_by).partition(":")[0], run.proved_by) for run in runs if run.found_by is not None)
-    found, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
-    return found if proved in (None, found) else f"{found}, {proved}"
+    finder, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
+    return finder if proved in (None, finder) else f"{finder}, {proved}"
 
 
 def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:

@@ -128,10 +128,10 @@ def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
     """Return a solver or peer as a function, imported, and what version it is; raises OptionError."""
-    if found := DIFFERING.fullmatch(solver):
+    if match := DIFFERING.fullmatch(solver):
         options = validated(
             plans.PlanOptions,
-            {"time_limit_s": time_limit_s, "seed": seed, "plans": int(found[1]), "distance": int(found[2] or 1)},
+            {"time_limit_s": time_limit_s, "seed": seed, "plans": int(match[1]), "distance": int(match[2] or 1)},
         )
         return lambda problem, _: _plan_of(plans.plan(problem, options=options)), f"memplan {__version__}"
     peer = peers.find(solver)

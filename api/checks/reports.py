@@ -63,8 +63,8 @@ def _causes(pool: CheckedPool) -> str:
         why = cause.kind.replace("-", " ")
         sizes = ("" if size is None else f"{size:,}" for size in (cause.before, cause.after))
         rows.append([_text(shown(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
-    left = len(causes) - _MOST_CAUSES
-    more = f"\nand {left:,} others.\n" if left > 0 else ""
+    n_left = len(causes) - _MOST_CAUSES
+    more = f"\nand {n_left:,} others.\n" if n_left > 0 else ""
     alive = f"{live.bytes:,} bytes are alive at the peak of {_text(pool.name)}{when}"
     return f"{alive}, {pool.live_bytes_before or 0:,} of the like before:\n\n{_table(rows)}{more}"
 
@@ -169,8 +169,8 @@ def _suite(root: ET.Element, check: Check) -> ET.Element:
     for name, rule, failure in cases:
         case = ET.SubElement(suite, "testcase", {"classname": "memplan.check", "name": _xml(name), "time": "0"})
         if failure is not None:
-            found = ET.SubElement(case, "failure", {"type": rule, "message": _xml(failure.message)})
-            found.text = f"{RULES[rule]}\n{_xml(failure.message)}"
+            failure_tag = ET.SubElement(case, "failure", {"type": rule, "message": _xml(failure.message)})
+            failure_tag.text = f"{RULES[rule]}\n{_xml(failure.message)}"
     return suite
 
 

@@ -53,19 +53,19 @@ class CommandLine:
         name = found[1]
         # The plan of this command line, where its name stands.
         more = [self.given.get("plan") or word if word == "PLAN" else word for word in shlex.split(found[2])]
-        target, given = CAPABILITIES.get(name), dict(self.given)
+        target, arguments = CAPABILITIES.get(name), dict(self.given)
         if target is None:
             return found[0]
         parameters = self.parameters
         if target is not self.capability:
             files = [each for each in target.inputs if each.from_file is not None and not each.named_by_flag]
             own = next((each.name for each in self.capability.inputs if each.from_file is not None), "")
-            given.setdefault(files[0].name, given.get(own))
-            if any(given.get(each.name) is None and each.required and each.absent is None for each in files):
+            arguments.setdefault(files[0].name, arguments.get(own))
+            if any(arguments.get(each.name) is None and each.required and each.absent is None for each in files):
                 return found[0]
             reading = [flag for each in files if each.reading is not None for flag in flags_of(each.reading)]
             parameters = [inspect.Parameter(each.name, inspect.Parameter.POSITIONAL_ONLY) for each in files] + reading
-        words = self._words([each for each in parameters if not flags_for(each).intersection(more)], given)
+        words = self._words([each for each in parameters if not flags_for(each).intersection(more)], arguments)
         return f"`memplan {shlex.join([name, *words, *more])}`"
 
     def _words(self, parameters: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> Iterator[str]:

@@ -81,15 +81,15 @@ def runnable(arguments: Sequence[str]) -> Runnable:
 def app(names: Sequence[str], make: Callable[[str], Any] | None = None) -> typer.Typer:
     """Return the application of some commands, in the panels of their list; `make` returns what stands for one."""
     about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
-    found = typer.Typer(help=about, no_args_is_help=True, context_settings=_HELP, **_APPLICATION)
-    found.callback()(memplan)
+    application = typer.Typer(help=about, no_args_is_help=True, context_settings=_HELP, **_APPLICATION)
+    application.callback()(memplan)
     for name in names:
         command, panel = (make or made)(name), _PANEL_OF.get(name, "Plan")
         if isinstance(command, typer.Typer):
-            found.add_typer(command, name=name, rich_help_panel=panel)
+            application.add_typer(command, name=name, rich_help_panel=panel)
         else:
-            found.command(name, rich_help_panel=panel)(command)
-    return found
+            application.command(name, rich_help_panel=panel)(command)
+    return application
 
 
 def made(name: str) -> Any:

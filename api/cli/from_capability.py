@@ -199,8 +199,8 @@ def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtra
 
     exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
     command.__name__ = capability.name
-    said = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
-    command.__doc__ = f"{capability.help}\n\nExit status: {said}."
+    statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
+    command.__doc__ = f"{capability.help}\n\nExit status: {statuses}."
     # The signature that typer reads.
     command.__signature__ = inspect.Signature(sorted(unique, key=lambda each: each.kind))  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in unique}
@@ -273,24 +273,24 @@ def run_apart(lines: Iterable[CommandLine], extras: CommandExtras) -> Iterator[t
 
 def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     """Read flags, and then files in the time of the command; raises InputError."""
-    capability, given = line.capability, line.given
+    capability, arguments = line.capability, line.given
     is_beside = _refuse_files(line, extras)
-    selection, display = None, given["display"]
+    selection, display = None, arguments["display"]
     if display == BROWSER:
-        given = {**given, "display": TABLE}
+        arguments = {**arguments, "display": TABLE}
     elif display not in (None, *extras.formats):
         selection = Selection.of(capability.answer, [display], extras.formats)
-        given = {**given, "display": "json"}  # at a terminal, too
-    options = options_given(capability.options, given)
+        arguments = {**arguments, "display": "json"}  # at a terminal, too
+    options = options_given(capability.options, arguments)
     plain = None if line.plain is None else options_given(ReadOptions, line.plain)
-    reader = Reader(options_given(ReadOptions, given), plain=plain, plan_hash=line.plan_hash)
-    paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
+    reader = Reader(options_given(ReadOptions, arguments), plain=plain, plan_hash=line.plan_hash)
+    paths = {each.name: arguments.get(each.name) for each in capability.inputs if each.from_file is not None}
     # What the files need is imported before the time begins.
     for path in filter(None, paths.values()):
         reader.load(path)
-    extras.loads(given)
+    extras.loads(arguments)
     call = Invocation(
-        line, given, paths, reader, {}, options, given.get("outputs") or (), selection, display == BROWSER
+        line, arguments, paths, reader, {}, options, arguments.get("outputs") or (), selection, display == BROWSER
     )
     if "time_limit_s" in options.model_fields_set and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
@@ -300,7 +300,7 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
         call.due = call.due.earlier(_FOR_FILES * call.limit_s)
 
     def read() -> None:
-        question = extras.reads(reader, given)
+        question = extras.reads(reader, arguments)
         call.question = read_files(line, reader) if question is None else question
         extras.prepare(call)
 
@@ -310,28 +310,31 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
 
 def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
     """Raise InputError for files that cannot be written; return True where some are beside the answer."""
-    given, suffixes = line.given, {"", ".json", *extras.forms, *extras.beside}
-    files = [given.get(each.name) for each in line.capability.inputs if each.from_file is not None]
-    more = given.get("more")  # the files of a plan of several; the size of a question
-    files += [*(more if isinstance(more, list) else ()), given.get("budgets_file")]
+    arguments, suffixes = line.given, {"", ".json", *extras.forms, *extras.beside}
+    files = [arguments.get(each.name) for each in line.capability.inputs if each.from_file is not None]
+    more = arguments.get("more")  # the files of a plan of several; the size of a question
+    files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}
-    outputs = given.get("outputs") or []
+    outputs = arguments.get("outputs") or []
     if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
         raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
-    is_named = given.get("display") not in (None, TABLE)  # the form is, so that the name of the file need not say it
+    is_named = arguments.get("display") not in (
+        None,
+        TABLE,
+    )  # the form is, so that the name of the file need not say it
     for path in outputs:
         if (extras.forms or extras.beside) and suffix_of(path) not in suffixes and not is_named:
-            known = ", ".join(sorted(suffixes - {"", FOLDER}))
-            words = f"`memplan convert {given.get('problem')} plan.json -o {shlex.quote(path)}`"
-            way = f": {words} writes it of a plan" if suffix_of(path) in _OF_CONVERT and "problem" in given else ""
-            raise OptionError(f"output: must end in {known}, got {shown(path)}{way}")
+            names = ", ".join(sorted(suffixes - {"", FOLDER}))
+            words = f"`memplan convert {arguments.get('problem')} plan.json -o {shlex.quote(path)}`"
+            way = f": {words} writes it of a plan" if suffix_of(path) in _OF_CONVERT and "problem" in arguments else ""
+            raise OptionError(f"output: must end in {names}, got {shown(path)}{way}")
         if path != STANDARD and os.path.realpath(path) in read:
             raise OptionError(f"output: must be another file than those that are read, got {path}")
-        if suffix_of(path) in extras.needs_plans and given["server"] is not None:
+        if suffix_of(path) in extras.needs_plans and arguments["server"] is not None:
             raise OptionError(f"output: {path} must not be asked for with --server, whose answer is not enough for it")
-    named_files = [given[name] for name in extras.files if given[name] is not None]
-    if given.get("save_plan") is not None and os.path.realpath(given["save_plan"]) in read:
-        raise OptionError(f"save-plan: must be another file than those that are read, got {given['save_plan']}")
+    named_files = [arguments[name] for name in extras.files if arguments[name] is not None]
+    if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
+        raise OptionError(f"save-plan: must be another file than those that are read, got {arguments['save_plan']}")
     for path in (*outputs, *named_files):
         refuse_unwritable(path)
     return bool(named_files) or any(suffix_of(path) in extras.beside for path in outputs)

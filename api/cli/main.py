@@ -45,21 +45,21 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if given == ["--version"]:
+        if words == ["--version"]:
             # Imported here, and below: this is asked more often than anything, and needs nothing else.
             from memplan.planner import __version__
 
             print(f"memplan {__version__}", flush=True)  # noqa: T201 - what the list of commands prints, too
             return 0
-        if given in (["-h"], ["--help"]):
+        if words in (["-h"], ["--help"]):
             from memplan.api.cli.commands import runnable
 
-            return runnable(given).run(args=given, prog_name="memplan", standalone_mode=False) or 0
+            return runnable(words).run(args=words, prog_name="memplan", standalone_mode=False) or 0
     except OSError as error:
         return _full(error)
-    return _command(given)
+    return _command(words)
 
 
 @contextmanager
@@ -156,8 +156,8 @@ def _fault(error: Exception) -> int:
 
     from memplan.api.cli.streams import say
 
-    told = f"a fault of memplan, please report it: {type(error).__name__}: {error}"
-    say(f"{traceback.format_exc()}memplan: error: {told}")
+    text = f"a fault of memplan, please report it: {type(error).__name__}: {error}"
+    say(f"{traceback.format_exc()}memplan: error: {text}")
     return FAULT
 
 

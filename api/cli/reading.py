@@ -45,12 +45,12 @@ def parameters_of_inputs(capability: Capability[Any]) -> list[inspect.Parameter]
 
 def read_files(line: CommandLine, reader: Reader) -> Question:
     """Return the inputs that files and texts say; raises InputError, also where two files are each the other's."""
-    capability, given = line.capability, line.given
+    capability, arguments = line.capability, line.given
     try:
-        return _read_in_turn(line, reader, given)
+        return _read_in_turn(line, reader, arguments)
     except InputError:
-        swapped = _swapped(capability, given)
-        if not swapped or not _is_read(line, Reader(reader.options), {**given, **swapped}):
+        swapped = _swapped(capability, arguments)
+        if not swapped or not _is_read(line, Reader(reader.options), {**arguments, **swapped}):
             raise
         raise OptionError(f"{' and '.join(swapped)}: must change places: {line.with_files(swapped)}") from None
 
@@ -75,8 +75,8 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
     if [given.get(each.name) for each in capability.inputs if each.from_file is not None].count(STANDARD) > 1:
         raise OptionError("files: only one of them must be standard input, got - twice")
     for each in sorted(capability.inputs, key=lambda each: each.reads_last):
-        said = given.get(each.name)
-        if said is None:
+        argument = given.get(each.name)
+        if argument is None:
             value = None if each.absent is None else each.absent(reader, question)
             if value is not None:
                 question[each.name] = value
@@ -84,19 +84,23 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
                 raise OptionError(f"{spelled(each.name)[0].removeprefix('--')}: is required ({each.help})")
         elif (from_file := each.from_file) is not None:
             try:
-                value = read_as(said, lambda data: from_file(reader, data, said, question))  # noqa: B023 - called at once
+                value = read_as(argument, lambda data: from_file(reader, data, argument, question))  # noqa: B023 - called at once
                 if value is not None:
                     question[each.name] = value
             except FileError as error:
                 if f"save_{each.name}" not in given:
                     raise
                 saved = given[f"save_{each.name}"]
-                if saved is not None and Path(saved).resolve() == Path(said).resolve() and not Path(said).exists():
+                if (
+                    saved is not None
+                    and Path(saved).resolve() == Path(argument).resolve()
+                    and not Path(argument).exists()
+                ):
                     continue  # the first of many calls with the same command line makes the file
-                way = line.with_files({each.name: None, f"save_{each.name}": said})
+                way = line.with_files({each.name: None, f"save_{each.name}": argument})
                 raise FileError(f"{error}; {way} makes it") from None
         elif each.from_text is not None:
-            question[each.name] = each.from_text(tuple(said), question)
+            question[each.name] = each.from_text(tuple(argument), question)
     problem = question.get("problem")
     if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
         raise ProblemError(f"{given['problem']}: buffers: must not be empty, as there is nothing to plan, got none")
@@ -105,19 +109,21 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
 
 def as_for_the_plan(line: CommandLine) -> CommandLine:
     """Return a command line with the options that the problem of its plan was read with, and say which these are."""
-    capability, given, said = line.capability, line.given, dict[str, Any]()
+    capability, arguments, fields = line.capability, line.given, dict[str, Any]()
     models = [capability.options, *(each.reading for each in capability.inputs if each.reading is not None)]
     if not any(issubclass(model, ReadOptions) for model in models):
         return line
-    for path in (given.get(name) for name in OF_PLANS):
+    for path in (arguments.get(name) for name in OF_PLANS):
         if path is not None:
             with contextlib.suppress(FileError):  # which its reader names
-                said |= reading_of_plan(read_bytes(path))
-    flags = {each.name: each for each in line.parameters if each.name in said}
-    unsaid = {name: in_texts(said[name]) for name, flag in flags.items() if given.get(name) in (None, flag.default)}
+                fields |= reading_of_plan(read_bytes(path))
+    flags = {each.name: each for each in line.parameters if each.name in fields}
+    unsaid = {
+        name: in_texts(fields[name]) for name, flag in flags.items() if arguments.get(name) in (None, flag.default)
+    }
     if not unsaid:
         return line
-    found = replace(line, given={**given, **unsaid}, plain=given, plan_hash=said["problem_hash"])
-    if not given["quiet"]:
-        say(f"memplan: the problem is read with {' '.join(found.words_of(unsaid))}, as it was for the plan")
-    return found
+    call = replace(line, given={**arguments, **unsaid}, plain=arguments, plan_hash=fields["problem_hash"])
+    if not arguments["quiet"]:
+        say(f"memplan: the problem is read with {' '.join(call.words_of(unsaid))}, as it was for the plan")
+    return call

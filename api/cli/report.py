@@ -53,11 +53,11 @@ def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
 def _members(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
     """Say when most bytes of a pool are alive, which buffers these are, and how far above them the pool's end is."""
     when = "" if live.time is None else f", time {live.time}"
-    told = ", ".join(f"{shown_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
-    left = live.buffers[_MEMBERS_TOLD:]
-    more = f" and {len(left):,} more ({sum(sizes[name] for name in left):,})" if left else ""
+    text = ", ".join(f"{shown_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
+    n_left = live.buffers[_MEMBERS_TOLD:]
+    more = f" and {len(n_left):,} more ({sum(sizes[name] for name in n_left):,})" if n_left else ""
     above = f"; {used - live.bytes:,} above them" if used > live.bytes else ""
-    return f"{when}: {told}{more}{above}"
+    return f"{when}: {text}{more}{above}"
 
 
 def advice(problem: Problem, plan: Plan) -> Iterator[str]:

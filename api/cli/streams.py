@@ -73,8 +73,8 @@ def refuse_read(path: str) -> None:
 
 
 def _number(path: str) -> tuple[int, int]:
-    known = Path(path).stat()
-    return known.st_dev, known.st_ino
+    status = Path(path).stat()
+    return status.st_dev, status.st_ino
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:

@@ -36,19 +36,19 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
     elif message.startswith("No such command") and arguments[0] in FORMER_NAMES:
         yield f"did you mean `memplan {FORMER_NAMES[arguments[0]]}`?"
     elif (option := getattr(error, "option_name", None)) and message.startswith("No such option"):
-        known = {flag for each in command.params for flag in each.opts} if command is not None else set()
-        here = {f"--{name}": words for name, words in OPTIONS.items() if f"--{name}" in known}
+        flags = {flag for each in command.params for flag in each.opts} if command is not None else set()
+        here = {f"--{name}": words for name, words in OPTIONS.items() if f"--{name}" in flags}
         if (flag := meant(option.lstrip("-"), (), here)) is not None:
             yield f"did you mean {flag}?"
         elif others := [name for name in CAPABILITIES if option in dict(_options(name))]:
             yield f"{option} is an option of {', '.join(f'`memplan {name}`' for name in others)}"
         elif not getattr(error, "possibilities", None):
             yield f"`memplan {arguments[0]} --help` says which options there are"
-    elif found := _CHOICE.search(message):
-        choices = re.findall(r"'([^']*)'", found[2])
+    elif match := _CHOICE.search(message):
+        choices = re.findall(r"'([^']*)'", match[2])
         values = {**_VALUES, **{target: words for each in systems() for target, words in each.other_targets.items()}}
         here = {choice: values.get(choice, "") for choice in choices}
-        value, default = meant(found[1], choices, here), getattr(getattr(error, "param", None), "default", None)
+        value, default = meant(match[1], choices, here), getattr(getattr(error, "param", None), "default", None)
         if value is not None:
             yield f"did you mean {value}?"
         elif default is not None:
@@ -63,11 +63,11 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         if "PLAN" in missing[1] and len(arguments) > 1:
             yield f"`memplan plan {shlex.quote(arguments[1])} -o plan.json` writes a plan"
     elif getattr(error, "param", None) is not None and "did you mean" not in message:
-        given = [word for flag, word in pairwise(arguments) if flag in error.param.opts]
-        if given:
+        occurrences = [word for flag, word in pairwise(arguments) if flag in error.param.opts]
+        if occurrences:
             default = error.param.default
             way = str(getattr(error.param, "help", None)) if default is None else f"left out, it is {default}"
-            yield f"{error.param.opts[0]}: got {given[-1]}; {way}"
+            yield f"{error.param.opts[0]}: got {occurrences[-1]}; {way}"
     elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
         yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))
 
@@ -80,11 +80,11 @@ def refuse_repeated(command: str, flags: Sequence[str]) -> None:
     from memplan.api.cli.commands import made
 
     for row in inspect.signature(made(command)).parameters.values():
-        given = [flag for flag in flags if flag in flags_for(row)]
+        names = [flag for flag in flags if flag in flags_for(row)]
         is_switch, takes_several = "[bool" in str(row.annotation), "list[" in str(row.annotation)
-        if len(set(given) if is_switch else given) > 1 and not takes_several:
+        if len(set(names) if is_switch else names) > 1 and not takes_several:
             name = spelled(row.name)[0].partition("/")[0].removeprefix("--")
-            raise OptionError(f"{name}: must be given once, got {' and '.join(given)}")
+            raise OptionError(f"{name}: must be given once, got {' and '.join(names)}")
 
 
 def _options(command: str) -> Iterator[tuple[str, Any]]:
@@ -109,14 +109,14 @@ def _of_extra(arguments: list[str], extra: list[str]) -> Iterator[str]:
     if first is None:
         yield f"{arguments[0]} takes no files: leave {shlex.join(extra)} out"
         return
-    at, kept = arguments.index(first), [word for word in arguments if word not in extra]
+    at, words = arguments.index(first), [word for word in arguments if word not in extra]
     if Path(whole := " ".join([first, *extra])).exists():
-        yield f"did you mean `memplan {shlex.join([*arguments[:at], whole, *kept[at + 1 :]])}`?"
+        yield f"did you mean `memplan {shlex.join([*arguments[:at], whole, *words[at + 1 :]])}`?"
         return
     before = arguments[arguments.index(extra[0]) - 1] if extra[0] in arguments else ""
     flag = arguments[arguments.index(before) - 1] if before in arguments[1:] else ""
     if flag.startswith("-") and not Path(extra[0]).exists():
         yield f"did you mean {flag} '{before} {extra[0]}', in quotes, or a value without a space?"
         return
-    each = [shlex.join([*kept[:at], file, *kept[at + 1 :]]) for file in (first, *extra)]
+    each = [shlex.join([*words[:at], file, *words[at + 1 :]]) for file in (first, *extra)]
     yield f"{arguments[0]} takes fewer files; for each: {', '.join(f'`memplan {line}`' for line in each)}"

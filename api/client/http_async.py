@@ -92,20 +92,20 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         """Return the answer of a capability to its inputs, by their names, verified as far as it can be here."""
 
         def read(data: bytes) -> T:
-            found: T = TypeAdapter(capability.answer).validate_json(data)
-            if (wrong := capability.refutes({**question, "options": options}, found)) is not None:
+            answer: T = TypeAdapter(capability.answer).validate_json(data)
+            if (wrong := capability.refutes({**question, "options": options}, answer)) is not None:
                 raise WrongAnswerError(f"{capability.name}: {wrong}")
-            return found
+            return answer
 
         content = written_body(capability, question, options)
         return await self._send(read, "POST", capability.path, content=content, limit_s=options.time_limit_s)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         """Return the call of a capability; raises AttributeError where there is none."""
-        known = name.rstrip("_").replace("_", "-")
-        if known not in CAPABILITIES:
+        name_of_question = name.rstrip("_").replace("_", "-")
+        if name_of_question not in CAPABILITIES:
             raise AttributeError(f"client: has no call {name!r}")
-        capability = CAPABILITIES[known]
+        capability = CAPABILITIES[name_of_question]
         names = [each.name for each in capability.inputs]
 
         async def call(*inputs: Any, options: CapabilityOptions | None = None, **given: Any) -> Any:
@@ -230,8 +230,8 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                 try:
                     yield response
                 except (InputError, LookupError, TypeError, ValueError) as error:
-                    said = sentences(error) if isinstance(error, ValidationError) else (str(error),)
-                    raise WrongAnswerError(f"{path}: {said[0]}") from error
+                    texts = sentences(error) if isinstance(error, ValidationError) else (str(error),)
+                    raise WrongAnswerError(f"{path}: {texts[0]}") from error
         except httpx.TransportError as error:
             where = shown(str(error.request.url.copy_with(query=None)))
             raise AwayError(f"{where}: {str(error) or type(error).__name__}") from error

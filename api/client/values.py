@@ -44,11 +44,11 @@ class WrongAnswerError(ServiceError):
 
 def refusal_of(status: int, content: bytes, retry_after: str = "") -> RefusedError:
     """Return the error of a status and problem details."""
-    told: tuple[str, ...] = (f"service: answered with {status}",)
+    sentences: tuple[str, ...] = (f"service: answered with {status}",)
     with suppress(LookupError, TypeError, ValueError):
-        told = tuple(map(str, from_json(content)["errors"])) or told
+        sentences = tuple(map(str, from_json(content)["errors"])) or sentences
     is_busy = status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
-    error = BusyError(status, *told) if is_busy else RefusedError(status, *told)
+    error = BusyError(status, *sentences) if is_busy else RefusedError(status, *sentences)
     if retry_after.isdecimal():
         error.retry_after_s = float(retry_after)
     return error

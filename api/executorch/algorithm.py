@@ -68,10 +68,10 @@ class MemplanAlgorithm:
             apart = move_apart(arenas_of(graph_module, self._placed), self._placed, alignment)
             graph_module.input_mem_buffer_sizes = list(map(max, zip_longest(request.taken, apart, fillvalue=0)))
             request = replace(request, taken=tuple(graph_module.input_mem_buffer_sizes))
-        found = self._best(request, graph_module, graph_signature)
-        for spec, place in found.places.items():
+        placements = self._best(request, graph_module, graph_signature)
+        for spec, place in placements.places.items():
             spec.mem_id, spec.mem_obj_id, spec.mem_offset = place
-        return list(found.bufsizes)
+        return list(placements.bufsizes)
 
     def in_suite(
         self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
@@ -84,27 +84,27 @@ class MemplanAlgorithm:
         if lost is not None:
             rule = "results of {!r} are overwritten while {!r} runs, as ExecuTorch puts both at the same bytes"
             warnings.warn(rule.format(*lost), OverwrittenWarning, stacklevel=2)
-        found = self._best(request, graph_module, graph_signature)
-        places = {spec: SpecAllocResult(**place._asdict()) for spec, place in found.places.items()}
-        return MemoryAlgoResult(places, list(found.bufsizes))
+        placements = self._best(request, graph_module, graph_signature)
+        places = {spec: SpecAllocResult(**place._asdict()) for spec, place in placements.places.items()}
+        return MemoryAlgoResult(places, list(placements.bufsizes))
 
     def _best(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
         """Plan a request; what is not proved to be the best gives way to ExecuTorch's own plan if that is smaller."""
         problem = pose(request)
         plan: Plan | None = None
-        found: SpecPlacements | None = None
+        best: SpecPlacements | None = None
         self._placed.setdefault(graph_module, []).extend(request.specs)
         try:
             plan = self.source.plan(problem)
-            found = placed(request, problem, plan)
+            best = placed(request, problem, plan)
         except (ServiceAwayError, NoPlanError) as reason:
             warnings.warn(f"planned by ExecuTorch itself: {reason}", OwnPlannerWarning, stacklevel=3)
-        if plan is None or found is None or plan.status != "optimal":
+        if plan is None or best is None or plan.status != "optimal":
             own = _own(request, graph_module, graph_signature)
-            if found is None or sum(own.bufsizes) < sum(found.bufsizes):
-                plan, found = None, own
-        self.planned.append(Planned(problem, plan, found.bufsizes))
-        return found
+            if best is None or sum(own.bufsizes) < sum(best.bufsizes):
+                plan, best = None, own
+        self.planned.append(Planned(problem, plan, best.bufsizes))
+        return best
 
 
 def _own(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
@@ -112,8 +112,9 @@ def _own(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> Spec
     from executorch.exir.memory_planning import greedy
 
     specs = list(request.specs)
-    found = greedy(request.alignment, specs, graph_module, graph_signature, request.padding)
+    placements = greedy(request.alignment, specs, graph_module, graph_signature, request.padding)
     places: dict[Spec, Place] = {
-        spec: Place(given.mem_id, given.mem_obj_id, given.mem_offset) for spec, given in found.spec_dict.items()
+        spec: Place(own_spec.mem_id, own_spec.mem_obj_id, own_spec.mem_offset)
+        for spec, own_spec in placements.spec_dict.items()
     }
-    return SpecPlacements(places, tuple(found.bufsizes))
+    return SpecPlacements(places, tuple(placements.bufsizes))

@@ -31,15 +31,15 @@ class Arena:
 
 def arenas_of(graph_module: Any, known: SpecsOf) -> list[Arena]:
     """Return the arenas of a graph's control flow, in the order in which it runs."""
-    found = []
+    arenas = []
     for k, node in enumerate(graph_module.graph.nodes):
         modules = tuple(_submodules(graph_module, node, known))
         if modules:
             sizes = [module.meta.get("non_const_buffer_sizes", ()) for module in modules]
             longest = max(map(len, sizes))
             most = tuple(max(row[q] for row in sizes if q < len(row)) for q in range(longest))
-            found.append(Arena(node.name, modules, most, k, max(k, *_last_uses(node)) + 1))
-    return found
+            arenas.append(Arena(node.name, modules, most, k, max(k, *_last_uses(node)) + 1))
+    return arenas
 
 
 def _submodules(graph_module: Any, node: Any, known: SpecsOf) -> Iterator[Any]:
@@ -51,8 +51,8 @@ def _submodules(graph_module: Any, node: Any, known: SpecsOf) -> Iterator[Any]:
 
 
 def _last_uses(node: Any) -> Iterator[int]:
-    found = node.meta.get("spec")
-    for spec in found if isinstance(found, (list, tuple)) else (found,):
+    node_spec = node.meta.get("spec")
+    for spec in node_spec if isinstance(node_spec, (list, tuple)) else (node_spec,):
         if hasattr(spec, "lifetime") and spec.lifetime[1] is not None:
             yield spec.lifetime[1]
 

@@ -34,14 +34,14 @@ class ReorderPass:
         """Return a PassResult with the module in the order with the least peak."""
         from torch.fx.passes.infra.pass_base import PassResult
 
-        found = passes.reordered(
+        order = passes.reordered(
             module,
             resident=self.resident,
             looking=_LOOKING,
             time_limit_s=self.time_limit_s,
             deterministic=self.deterministic,
         )
-        return PassResult(found, found is not module)
+        return PassResult(order, order is not module)
 
 
 def reordered(edge: Any, *, time_limit_s: float = TIME_LIMIT_S, deterministic: bool = False) -> Any:
@@ -49,9 +49,9 @@ def reordered(edge: Any, *, time_limit_s: float = TIME_LIMIT_S, deterministic: b
 
     Parameters, constants and buffers are not counted. Raises FormatError for a graph with symbolic shapes.
     """
-    found = {}
+    orders = {}
     for method in edge.methods:
         specs = edge.exported_program(method).graph_signature.input_specs
         apart = frozenset(row.arg.name for row in specs if row.kind.name in _LIES_WITH_THE_MODEL)
-        found[method] = [ReorderPass(apart, time_limit_s, deterministic)]
-    return edge.transform(found)
+        orders[method] = [ReorderPass(apart, time_limit_s, deterministic)]
+    return edge.transform(orders)

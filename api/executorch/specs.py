@@ -82,8 +82,8 @@ def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding
     for spec in unique:
         spec.realign(alignment)
     taken = tuple(getattr(graph_module, "input_mem_buffer_sizes", None) or ())
-    found = _names(graph_module)
-    names = tuple(found.get(spec) or f"unnamed spec {k}" for k, spec in enumerate(unique))
+    spec_names = _names(graph_module)
+    names = tuple(spec_names.get(spec) or f"unnamed spec {k}" for k, spec in enumerate(unique))
     return SpecsRequest(unique, names, alignment, taken, padding)
 
 
@@ -91,9 +91,9 @@ def _names(graph_module: Any) -> dict[Spec, str]:
     """Name each spec by the node that computes it, which comes right after the one that allocates it."""
     names: dict[Spec, str] = {}
     for node in graph_module.graph.nodes:
-        found = node.meta.get("spec")
-        several = isinstance(found, (list, tuple))
-        for k, spec in enumerate(found if several else (found,)):
+        spec_places = node.meta.get("spec")
+        several = isinstance(spec_places, (list, tuple))
+        for k, spec in enumerate(spec_places if several else (spec_places,)):
             if hasattr(spec, "lifetime") and names.get(spec, _ALLOC).startswith(_ALLOC):
                 names[spec] = f"{node.name}:{k}" if several else node.name
     return names
@@ -152,23 +152,23 @@ def placed(request: SpecsRequest, problem: Problem, plan: Plan) -> SpecPlacement
     mem_ids = [int(row.pool.removeprefix(_MEMORY)) for row in rows]
     offsets = [row.offset + request.beginning(mem_id) for row, mem_id in zip(rows, mem_ids, strict=True)]
     objects = _objects(request.specs, mem_ids, offsets)
-    found = map(Place, mem_ids, objects, offsets)
-    places = dict(zip(request.specs, found, strict=True))
+    all_places = map(Place, mem_ids, objects, offsets)
+    places = dict(zip(request.specs, all_places, strict=True))
     return SpecPlacements(places, _bufsizes(request, places))
 
 
 def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
     """Number, by memory, the ranges of bytes that specs cover without a break: specs that share bytes are in one."""
-    found = [0] * len(specs)
+    objects = [0] * len(specs)
     number, mem_id, end = 0, 0, 0
     for k in sorted(range(len(specs)), key=lambda k: (mem_ids[k], offsets[k])):
         if mem_ids[k] != mem_id:
             number, mem_id, end = 0, mem_ids[k], 0
         elif offsets[k] >= end:
             number += 1
-        found[k] = number
+        objects[k] = number
         end = max(end, offsets[k] + specs[k].allocated_memory)
-    return found
+    return objects
 
 
 def _bufsizes(request: SpecsRequest, places: Mapping[Spec, Place]) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ FAILED = 417
 """The status of an answer that is wanted as a failure where the command would exit with another status than 0."""
 FAIL = "fail"
 FAIL_HELP = f"Answer with status {FAILED} where the command would fail: over budget, not valid, or nothing that fits."
-_FORMATS = {known.media_type: name for name, known in PLAN_FORMATS.items() if known.is_default}
+_FORMATS = {row.media_type: name for name, row in PLAN_FORMATS.items() if row.is_default}
 """The plan format for each media type that a caller may accept."""
 _CERTIFIED = '</v1/certify>; rel="certificate"'
 _LINKS = {"optimal": _CERTIFIED, "infeasible": f'</v1/explain>; rel="explanation", {_CERTIFIED}'}
@@ -46,11 +46,11 @@ class Wanted:
             return cls(query)
         pairs = parse_qsl(query, keep_blank_values=True)
         selection = Selection.of(answer, [value for name, value in pairs if name == FIELDS])
-        said = [value for name, value in pairs if name == FAIL]
-        if any(value not in ("true", "false") for value in said):
-            raise OptionError(f"{FAIL}: must be true or false, got {shown(said[0])}")
+        words = [value for name, value in pairs if name == FAIL]
+        if any(value not in ("true", "false") for value in words):
+            raise OptionError(f"{FAIL}: must be true or false, got {shown(words[0])}")
         rest = urlencode([(name, value) for name, value in pairs if name not in (FIELDS, FAIL)])
-        return cls(rest, selection, "true" in said)
+        return cls(rest, selection, "true" in words)
 
     async def shape(self, request: Request, capability: Capability[Any], response: Response) -> Response:
         """Return an answer as it is wanted; raises OptionError."""

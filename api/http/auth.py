@@ -117,11 +117,11 @@ class KeyGate:
         if per_minute is None:
             return
         now = self._clock()
-        left, then = self._left.pop(key.id, (float(per_minute), now))
-        left = min(float(per_minute), left + (now - then) * per_minute / 60)
-        _put(self._left, key.id, (left - (left >= 1), now))
-        if left < 1:
-            raise FullError(f"key {key.name}: may ask {per_minute} times a minute", (1 - left) * 60 / per_minute)
+        budget, then = self._left.pop(key.id, (float(per_minute), now))
+        budget = min(float(per_minute), budget + (now - then) * per_minute / 60)
+        _put(self._left, key.id, (budget - (budget >= 1), now))
+        if budget < 1:
+            raise FullError(f"key {key.name}: may ask {per_minute} times a minute", (1 - budget) * 60 / per_minute)
 
 
 def _put(table: OrderedDict[str, Any], name: str, value: Any) -> None:

@@ -68,20 +68,20 @@ def media_type(request: Request, *known: str) -> str:
 
     Without `known` types a body may be any file; what programs send who were not told what it is is refused.
     """
-    said = request.headers.get("content-type")
-    if said is None or said == JSON:
-        kind, said = JSON, JSON
+    header = request.headers.get("content-type")
+    if header is None or header == JSON:
+        kind, header = JSON, JSON
     else:
-        kind = said.partition(";")[0].strip().lower()
+        kind = header.partition(";")[0].strip().lower()
     if kind == _URL_FORM or "/" not in kind or (known and kind not in known):
         wanted = " or ".join(known) or f"{JSON}, {CSV}, {FORM} or that of a file"
-        raise MediaTypeError(f"content-type: must be {wanted}, got {shown(said)}: write {_HOW}")
-    charset = _CHARSET.search(said)
+        raise MediaTypeError(f"content-type: must be {wanted}, got {shown(header)}: write {_HOW}")
+    charset = _CHARSET.search(header)
     if charset is not None and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
         raise MediaTypeError(f"content-type: charset must be utf-8, got {shown(charset[1])}")
     if (coding := request.headers.get("content-encoding", "identity")) != "identity":
         raise MediaTypeError(f"content-encoding: must be identity, got {shown(coding)}")
-    return said if kind == FORM else kind
+    return header if kind == FORM else kind
 
 
 async def read_body(request: Request, limit: int) -> bytes:

@@ -41,8 +41,8 @@ def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: 
             own[name] = value
     kind, own_name = own.pop("kind", PLAN), own.pop("name", None)
     if kind not in CAPABILITIES:
-        known = ", ".join(CAPABILITIES)
-        raise OptionError(f"kind: must be one of {known}, got {shown(kind)}{did_you_mean(kind, CAPABILITIES)}")
+        names = ", ".join(CAPABILITIES)
+        raise OptionError(f"kind: must be one of {names}, got {shown(kind)}{did_you_mean(kind, CAPABILITIES)}")
     passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)  # where it is an option, it is the file's too
     head = head_of(media, urlencode([pair for pair in pairs if pair[0] not in passed]))
     asked = parse_request(kind, head, body)

@@ -101,8 +101,8 @@ class Envelope:
                 raise
             return
         started, status = time.monotonic(), _HUNG_UP
-        known = (value for name, value in scope["headers"] if name == b"x-request-id" and _ID.fullmatch(value))
-        request_id = next(known, None) or secrets.token_hex(8).encode()
+        ids = (value for name, value in scope["headers"] if name == b"x-request-id" and _ID.fullmatch(value))
+        request_id = next(ids, None) or secrets.token_hex(8).encode()
         share = scope.setdefault("state", {})["body_share"] = HeldShare(self.bodies)
 
         async def framed(message: Message) -> None:

@@ -77,8 +77,8 @@ def question_request(capability: Capability[Any]) -> dict[str, Any]:
     options, reading = shape.options, shape.reading
     parameters = _parameters(options, "Where the body does not say it.")
     if reading is not None:
-        known = options.model_fields
-        parameters += [each for each in _parameters(reading) if each["name"] not in known]
+        fields = options.model_fields
+        parameters += [each for each in _parameters(reading) if each["name"] not in fields]
     files = [each for each in capability.inputs if each.from_file is not None]
     parts = {each.name: {"type": "string", "format": "binary", "description": each.help} for each in files}
     content: dict[str, dict[str, Any]] = {
@@ -124,7 +124,7 @@ EVENTS_ANSWER = {
 PLAN_ANSWER: dict[str, Any] = {
     "description": "The plan; as CSV or as tables of memories where the caller's Accept prefers it and there is one.",
     "content": {
-        **{known.media_type: {"schema": {"type": "string"}} for known in PLAN_FORMATS.values()},
+        **{row.media_type: {"schema": {"type": "string"}} for row in PLAN_FORMATS.values()},
         JSON: {"schema": {"anyOf": [_ref(Plan), {"type": "array"}, {"type": "object"}]}, "example": _PLAN_EXAMPLE},
     },
 }
@@ -191,8 +191,8 @@ def describe(app: FastAPI) -> None:
             for capability in CAPABILITIES.values():
                 models += [_body_model(capability), *capability.answers]
             wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(one, "validation") for one in models]
-            _, found = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
-            schema.setdefault("components", {}).setdefault("schemas", {}).update(found["$defs"])
+            _, schemas = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
+            schema.setdefault("components", {}).setdefault("schemas", {}).update(schemas["$defs"])
             for call in (call for calls in schema["paths"].values() for call in calls.values() if "security" in call):
                 more = error_answers(401, 403, 429, 503, *((408,) if "requestBody" in call else ()))
                 call["responses"] = {str(status): answer for status, answer in more.items()} | call["responses"]

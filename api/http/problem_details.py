@@ -71,15 +71,15 @@ def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[st
         "detail": errors[0],
         "errors": errors,
     }
-    if found := list(ways(sentences)):
-        content["hints"] = found
+    if hints := list(ways(sentences)):
+        content["hints"] = hints
     return Response(json.dumps(content), status, dict(headers or {}), MEDIA_TYPE)
 
 
 def add_error_answers(app: Starlette) -> None:
     """Let every error leave the app as problem details."""
-    for known in REFUSED:
-        app.add_exception_handler(known, _on_purpose)
+    for error_type in REFUSED:
+        app.add_exception_handler(error_type, _on_purpose)
     app.add_exception_handler(RequestValidationError, _query)
     app.add_exception_handler(HTTPException, _http)
 
@@ -140,33 +140,35 @@ async def _on_purpose(request: Request, error: Exception) -> Response:
 async def _query(request: Request, error: Exception) -> Response:
     """Answer what the framework found wrong in the query or in a header, whose place stands before each name."""
     assert isinstance(error, RequestValidationError)
-    found = [each | {"loc": each["loc"][1:]} for each in error.errors()]
+    faults = [each | {"loc": each["loc"][1:]} for each in error.errors()]
     models = (each.field_info.annotation for each in request.scope["route"].dependant.query_params)
-    known = [name for model in models for name in getattr(model, "model_fields", ())]
-    wrong = cast(ValidationError, SimpleNamespace(errors=lambda **_: found))
-    return await _on_purpose(request, OptionError(*sentences(wrong, options=known)))
+    names = [name for model in models for name in getattr(model, "model_fields", ())]
+    wrong = cast(ValidationError, SimpleNamespace(errors=lambda **_: faults))
+    return await _on_purpose(request, OptionError(*sentences(wrong, options=names)))
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
-    told = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
-    known: Mapping[str, set[str]] = request.app.state.calls
+    shown_path = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
+    methods_by_path: Mapping[str, set[str]] = request.app.state.calls
     job_id = path.removeprefix(_JOBS)
     sentence = str(error.detail)
     if error.status_code == 405:
-        fitting = (methods for template, methods in known.items() if compile_path(template)[0].match(path))
+        fitting = (methods for template, methods in methods_by_path.items() if compile_path(template)[0].match(path))
         allowed = ", ".join(sorted(method for methods in fitting for method in methods))
         allowed = allowed or (error.headers or {}).get("Allow", "")
-        sentence = f"method: must be {allowed} for {told}, got {request.method}"
+        sentence = f"method: must be {allowed} for {shown_path}, got {request.method}"
     elif error.status_code == 404 and path.startswith(_JOBS):
         job_id = job_id.partition("/")[0]
         sentence = f"job: there is no {shown(job_id)}, or none that this key may see: it was forgotten, or never was"
     elif error.status_code == 404:
         asked = re.sub(r"^/(v\d+/)?", "/v1/", path)
         former = FORMER_NAMES.get(asked.removeprefix("/v1/"), "").partition(" ")[0]
-        near = did_you_mean(f"/v1/{former}" if former else asked, known) or did_you_mean(path, known)
-        sentence = f"path: nothing is at {told}{near or ' (GET /docs shows all calls)'}"
+        near = did_you_mean(f"/v1/{former}" if former else asked, methods_by_path) or did_you_mean(
+            path, methods_by_path
+        )
+        sentence = f"path: nothing is at {shown_path}{near or ' (GET /docs shows all calls)'}"
     return problem_details(error.status_code, (sentence,), dict(error.headers or {}))
 
 

@@ -33,9 +33,9 @@ def do_job(control: TaskControl, job: Job, record: StoredPlan | None) -> WorkAns
     compiled, options = CompiledProblem.of(request.question()["problem"]), request.options
     assert isinstance(options, Options)
     is_usual = options.is_usual and options.profile_of(compiled.problem) is None
-    known = CachedPlan.read(record) if is_usual else None
-    result = None if known is None else result_of(known, compiled)
-    if (reason := reason_to_answer(known, result, options, compiled.problem)) is not None and result is not None:
+    cached = CachedPlan.read(record) if is_usual else None
+    result = None if cached is None else result_of(cached, compiled)
+    if (reason := reason_to_answer(cached, result, options, compiled.problem)) is not None and result is not None:
         return _answer(replace(result, stop_reason=reason), compiled, options, control)
     start = result.plan if result is not None and result.plan.placements else None
     if job.answer is not None:
@@ -43,9 +43,9 @@ def do_job(control: TaskControl, job: Job, record: StoredPlan | None) -> WorkAns
     # What was found before depends on clocks, which a deterministic plan must not.
     start = None if options.deterministic else start
     result = search(_reporting(control), compiled.problem, options, start, compiled.instance)
-    found = CachedPlan.of(compiled, result, time_searched(result, options)) if is_usual else None
+    to_cache = CachedPlan.of(compiled, result, time_searched(result, options)) if is_usual else None
     answer = _answer(result, compiled, options, control)
-    return answer if found is None else replace(answer, known=joined(compiled, found, False, record))
+    return answer if to_cache is None else replace(answer, known=joined(compiled, to_cache, False, record))
 
 
 def _reporting(control: TaskControl) -> TaskControl:
@@ -55,7 +55,7 @@ def _reporting(control: TaskControl) -> TaskControl:
         control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
 
     def watch(best: Callable[[], SolveResult | None]) -> None:
-        control.watch(lambda: None if (found := best()) is None else _written(found.plan))
+        control.watch(lambda: None if (best_now := best()) is None else _written(best_now.plan))
 
     return replace(control, report=report, watch=watch)
 

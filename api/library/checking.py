@@ -44,10 +44,10 @@ def _faults(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[st
             if entry.is_infeasible or (entry.bound is not None and entry.bound != floor):
                 yield "its bound has no certificate"
         elif not (is_fast and proof.stat().st_size > _LARGE):
-            said = proved(kind, text, proof.read_bytes().decode(), entry.limit)
-            if said is None and not entry.is_infeasible:
+            verdict = proved(kind, text, proof.read_bytes().decode(), entry.limit)
+            if verdict is None and not entry.is_infeasible:
                 yield "its certificate says that nothing fits"
-            if said is not None and entry.bound != max(said, floor or 0):
-                yield f"its certificate proves {said}, not {entry.bound}"
+            if verdict is not None and entry.bound != max(verdict, floor or 0):
+                yield f"its certificate proves {verdict}, not {entry.bound}"
     except (OSError, FormatError, BrokenRuleError, UnicodeDecodeError) as error:
         yield str(error)

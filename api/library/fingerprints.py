@@ -53,17 +53,17 @@ def _hash(value: Any) -> str:
 
 def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
     """Return the fingerprint of a problem of a kind, read from the bytes of its file."""
-    given = [_LIMITS.get(kind, ""), limit]
+    parts = [_LIMITS.get(kind, ""), limit]
     if kind in _OF_BUFFERS:
         content = problem_hash(read_problem(data, name))
-        return _hash([*given, content]) if limit else content[7:]
+        return _hash([*parts, content]) if limit else content[7:]
     problem = json.loads(data)
     graph = _Graph()
     if kind == "schedule":
         return _tiles(problem, graph)
     if kind in ("symbols", "objects"):
         return _lives(problem, graph)
-    return _operations(problem, graph, given)
+    return _operations(problem, graph, parts)
 
 
 def _operations(problem: dict[str, Any], graph: _Graph, given: Any) -> str:

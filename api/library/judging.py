@@ -52,8 +52,8 @@ class Kind:
 
 
 def _number(value: Any) -> float:
-    found = Fraction(value)
-    return int(found) if found.denominator == 1 else float(found)
+    number = Fraction(value)
+    return int(number) if number.denominator == 1 else float(number)
 
 
 def _peak(problem: str, text: str, limit: int | None) -> Worth:
@@ -105,13 +105,13 @@ def _schedule(problem: str, text: str, limit: int | None) -> Worth:
     answer = json.loads(text)
     names = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders")
     steps = [
-        ScheduleStep(tuple(ops), width, height, depth, None if walk is None else tuple(walk), tuple(kept))
-        for ops, (width, height, depth), kept, walk in zip(*(answer[name] for name in names), strict=True)
+        ScheduleStep(tuple(ops), width, height, depth, None if walk is None else tuple(walk), tuple(retained))
+        for ops, (width, height, depth), retained, walk in zip(*(answer[name] for name in names), strict=True)
     ]
-    found = simulate(read.graph, read.target, steps)
-    if found.violations:
-        raise BrokenRuleError(found.violations[0])
-    return found.latency, None
+    result = simulate(read.graph, read.target, steps)
+    if result.violations:
+        raise BrokenRuleError(result.violations[0])
+    return result.latency, None
 
 
 def _packed(problem: str, text: str, limit: int | None) -> float | None:

@@ -40,12 +40,12 @@ class Line:
 def summarised(rows: Sequence[Row]) -> list[Line]:
     """Return a line for each planner, the least PAR2 first."""
     groups = (SOLVED, ("better",), ("plan",), ("none",), ("wrong", "invalid"), ("late", "failed"))
-    found = []
+    summary_rows = []
     for planner, some in groupby(sorted(rows, key=lambda row: row.planner), key=lambda row: row.planner):
         mine = list(some)
         counts = tuple(sum(row.outcome in words for row in mine) for words in groups)
-        found.append(Line(planner, len(mine), counts, mean(map(penalised_s, mine))))
-    return sorted(found, key=lambda line: line.par2_s)
+        summary_rows.append(Line(planner, len(mine), counts, mean(map(penalised_s, mine))))
+    return sorted(summary_rows, key=lambda line: line.par2_s)
 
 
 def penalised_s(row: Row) -> float:

@@ -79,8 +79,8 @@ class Planner:
         try:
             return [word.format(**dict(zip(_WORDS, values, strict=True))) for word in shlex.split(self.template)]
         except (KeyError, IndexError, ValueError):
-            known = ", ".join(f"{{{word}}}" for word in _WORDS)
-            raise OptionError(f"command: must have no braces but {known}, got {shown(self.template)}") from None
+            names = ", ".join(f"{{{word}}}" for word in _WORDS)
+            raise OptionError(f"command: must have no braces but {names}, got {shown(self.template)}") from None
 
 
 def _digits(value: float | None) -> str:
@@ -96,13 +96,13 @@ def run(
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, library.plan(entry).name)
             line = planner.line(entry, library.problem(entry).resolve(), out, limit_s)
-            status, wall_s, cpu_s, said = _measured(line, limit_s + GRACE_S)
-            outcome, value, message = _outcome(library, entry, planner, out, status, said)
+            status, wall_s, cpu_s, words = _measured(line, limit_s + GRACE_S)
+            outcome, value, message = _outcome(library, entry, planner, out, status, words)
             if outcome == "better":
                 better.mkdir(parents=True, exist_ok=True)
-                kept = better / f"{entry.kind}-{out.name}"
-                shutil.copyfile(out, kept)
-                message = f"{message}; submit {kept}"
+                better_folder = better / f"{entry.kind}-{out.name}"
+                shutil.copyfile(out, better_folder)
+                message = f"{message}; submit {better_folder}"
         yield Row(
             fingerprint=entry.fingerprint,
             kind=entry.kind,
@@ -140,8 +140,8 @@ def _measured(line: list[str], most_s: float) -> tuple[int | None, float, float,
         wall_s = time.monotonic() - begin
         child.returncode = os.waitstatus_to_exitcode(done[1])
         words.seek(max(0, words.seek(0, os.SEEK_END) - 300))
-        said = " ".join(words.read().decode(errors="replace").split())
-    return None if is_late else child.returncode, wall_s, done[2].ru_utime + done[2].ru_stime, said
+        text = " ".join(words.read().decode(errors="replace").split())
+    return None if is_late else child.returncode, wall_s, done[2].ru_utime + done[2].ru_stime, text
 
 
 def _outcome(

@@ -60,22 +60,24 @@ def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -
     if entry.bound is not None:
         _refuse_beaten(entry, value, entry.bound)
     write_file(library.plan(entry), text.encode())
-    known = "none was known" if entry.best is None else f"{entry.best:,} was known"
+    before_text = "none was known" if entry.best is None else f"{entry.best:,} was known"
     bound = max((each for each in (entry.bound, floor) if each is not None), default=None)
-    return entry.model_copy(update={"best": value, "bound": bound}), f"it has {value:,}, {known}"
+    return entry.model_copy(update={"best": value, "bound": bound}), f"it has {value:,}, {before_text}"
 
 
 def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
     """Return the entry with a bound that is higher, None where it is not, and what is proved."""
     bound = proved(KINDS[entry.kind], problem, text, entry.limit)
-    said = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
-    known, is_first = entry.bound, not library.proof(entry).exists()
-    if entry.is_infeasible or (bound is not None and known is not None and bound < known + (not is_first)):
-        return None, f"{said}: that is known"
+    bound_text = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
+    bound_before, is_first = entry.bound, not library.proof(entry).exists()
+    if entry.is_infeasible or (
+        bound is not None and bound_before is not None and bound < bound_before + (not is_first)
+    ):
+        return None, f"{bound_text}: that is known"
     if entry.best is not None:
         _refuse_beaten(entry, entry.best, bound)
     write_file(library.proof(entry), text.encode())
-    return entry.model_copy(update={"bound": bound, "is_infeasible": bound is None}), said
+    return entry.model_copy(update={"bound": bound, "is_infeasible": bound is None}), bound_text
 
 
 def _refuse_beaten(entry: Entry, best: float, bound: float | None) -> None:

@@ -67,8 +67,8 @@ def _stripes(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator
     steps = len(spans[region.end - 1])
     shown = range(0, steps, -(-steps // _MOST_STEPS))
     wide = (_WIDTH - _LEFT - 60) / max(1, len(shown))
-    told = f"{region.kind}, {steps} steps along {axis}"
-    yield text_at(_LEFT, start - 12, f"operations {region.first} to {region.end - 1} at {point.peak:,} bytes: {told}")
+    text = f"{region.kind}, {steps} steps along {axis}"
+    yield text_at(_LEFT, start - 12, f"operations {region.first} to {region.end - 1} at {point.peak:,} bytes: {text}")
     for lane, v in enumerate(range(region.first, region.first + lanes)):
         top, row = start + lane * _LANE, graph.operations[v]
         hold = region.holds.get(row.outputs[0])

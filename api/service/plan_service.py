@@ -110,14 +110,14 @@ class PlanService:
                 self._metrics.looked_up("miss")
                 self._metrics.solved(result, options.solver, "server")
                 return await self._kept(request, result)
-        known, start = await self._cached(problem)
-        while (reason := reason_to_answer(known, start, options, problem.problem)) is None:
+        cached, start = await self._cached(problem)
+        while (reason := reason_to_answer(cached, start, options, problem.problem)) is None:
             if (ended := self._running.get(key)) is None:
                 return await self._led(request, cancelled, key, start, quick)
             self._metrics.looked_up("joined")
             if (stop := await _wait(ended, cancelled, request.deadline)) is not None:
                 return nothing_known(problem, stop) if start is None else replace(start, stop_reason=stop)
-            known, start = await self._cached(problem)
+            cached, start = await self._cached(problem)
         assert start is not None
         self._metrics.looked_up("hit")
         return replace(start, stop_reason=reason)
@@ -193,10 +193,10 @@ class PlanService:
             options = options.model_copy(update={"seed": options.seed ^ _ANEW})
         try:
             search = PlanSearch(request.problem.problem, options, due, start)
-            found = await self._workers.solve(search, cancelled, place.is_short)
+            child_result = await self._workers.solve(search, cancelled, place.is_short)
         finally:
             self._queue.leave(place)
-        result = replace(found, elapsed_s=taken.passed_s)
+        result = replace(child_result, elapsed_s=taken.passed_s)
         if result.stop_reason == "cancelled" and not cancelled.is_set():  # by the queue, for others that wait
             result = replace(result, stop_reason="time_limit")
         self._metrics.solved(result, options.solver, "worker")
@@ -205,18 +205,18 @@ class PlanService:
     async def _kept(self, request: PlanRequest, found: SolveResult) -> SolveResult:
         """Keep what was found, where it is better than what is known."""
         problem, searched_s = request.problem, time_searched(found, request.options)
-        if (known := await self._soon(problem, partial(CachedPlan.of, problem, found, searched_s))) is not None:
-            self._cache.keep(problem, known)
+        if (cached := await self._soon(problem, partial(CachedPlan.of, problem, found, searched_s))) is not None:
+            self._cache.keep(problem, cached)
         return found
 
     async def _cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
         """Return what is cached, also as a result for this problem, verified."""
-        if (known := await self._cache.find(problem)) is None:
+        if (cached := await self._cache.find(problem)) is None:
             return None, None
-        if (result := await self._soon(problem, partial(result_of, known, problem))) is None:
+        if (result := await self._soon(problem, partial(result_of, cached, problem))) is None:
             self._cache.forget(problem)
             return None, None
-        return known, result
+        return cached, result
 
     async def _soon(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
         """Do work that is no search: at once where that is quick, else in a thread."""
@@ -249,9 +249,9 @@ async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadli
 def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, deadline: Deadline) -> Plan:
     """Return the plan of a result, verified, with what lint finds in the problem and the options that change it."""
     more = {"findings": problem.findings, "options": options.recorded()}
-    said = {name: value for name, value in more.items() if value}
-    found = result.answer(options.deterministic, deadline.passed_s, said)
-    answer: Plan = PLAN.verified({"problem": problem.problem}, options, found)
+    facts = {name: value for name, value in more.items() if value}
+    plan_answer = result.answer(options.deterministic, deadline.passed_s, facts)
+    answer: Plan = PLAN.verified({"problem": problem.problem}, options, plan_answer)
     return answer
 
 

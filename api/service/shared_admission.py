@@ -89,9 +89,9 @@ async def _serve(queue: AdmissionQueue, reader: asyncio.StreamReader, writer: as
         while line := await reader.readline():
             word, number, *values = json.loads(line)
             if word == "ask":
-                given = dict(zip(_ASKED, values, strict=True))
-                given["sort"] = None if given["sort"] is None else tuple(given["sort"])
-                seats[number] = _FarSeat(**given, tell=teller(number))
+                fields = dict(zip(_ASKED, values, strict=True))
+                fields["sort"] = None if fields["sort"] is None else tuple(fields["sort"])
+                seats[number] = _FarSeat(**fields, tell=teller(number))
                 queue.ask(seats[number])
             elif (seat := seats.get(number)) is None:  # it was refused meanwhile
                 continue

@@ -49,10 +49,10 @@ class Database:
     @classmethod
     def open(cls, url: str | None, folder: Path) -> Database:
         """Open what `url` names, or else the file in `folder`, which is made. Raises OptionError or StoreError."""
-        found = URL.create("sqlite", database=str(folder / FILE)) if url is None else make_url(url)
-        if found.get_backend_name() == "sqlite":
-            return cls(_sqlite(found))
-        return cls(_postgresql(found))
+        address = URL.create("sqlite", database=str(folder / FILE)) if url is None else make_url(url)
+        if address.get_backend_name() == "sqlite":
+            return cls(_sqlite(address))
+        return cls(_postgresql(address))
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

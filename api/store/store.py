@@ -88,7 +88,7 @@ def _make_tables(database: Database) -> None:
         if not inspect(connection).get_table_names():
             METADATA.create_all(connection)
             connection.execute(insert(versions).values(version=VERSION))
-        found = connection.scalar(select(versions.c.version)) if inspect(connection).has_table("versions") else None
-    if found != VERSION:
+        version = connection.scalar(select(versions.c.version)) if inspect(connection).has_table("versions") else None
+    if version != VERSION:
         way = "start with another database, or remove this one"
-        raise StoreError(f"database: must have tables of version {VERSION}, got {found or 'others'}: {way}")
+        raise StoreError(f"database: must have tables of version {VERSION}, got {version or 'others'}: {way}")

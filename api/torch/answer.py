@@ -182,7 +182,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
     that are none, and OptionError.
     """
     device = validated(FitsOptions, options)
-    found = []
+    answers = []
     for number, step in steps_of(data).items():
         answer, simulated = judged(step, device), simulate(step, device, None)
         recorded = Recorded(
@@ -192,9 +192,11 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
             misplaced=simulated.misplaced,
             is_equal=simulated.allocator.segments == {row.address: row.size for row in step.last_segments},
         )
-        found.append(answer.model_copy(update={"recorded": recorded, "turns": _turns(step, device)}))
-    known = [answer.fits for answer in found]
-    return SnapshotAnswer(fits=False if False in known else None if None in known else True, devices=tuple(found))
+        answers.append(answer.model_copy(update={"recorded": recorded, "turns": _turns(step, device)}))
+    verdicts = [answer.fits for answer in answers]
+    return SnapshotAnswer(
+        fits=False if False in verdicts else None if None in verdicts else True, devices=tuple(answers)
+    )
 
 
 def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
@@ -226,7 +228,9 @@ def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
         roles={role: roles[role] for role in ROLES if roles[role]} | ({"workspaces": workspace} if workspace else {}),
         running=_running(step, at),
         alive=_groups(alive),
-        unknown=tuple(Unknown(name=said, option=name, bytes=getattr(device, name)) for name, said in APART.items()),
+        unknown=tuple(
+            Unknown(name=unknown_name, option=name, bytes=getattr(device, name)) for name, unknown_name in APART.items()
+        ),
         wall_time_s=time.monotonic() - began,
         left=_left(device.usable, live_peak, plan, unlimited) if decided and device.usable is not None else None,
         problem=problem,
@@ -271,17 +275,17 @@ def _turns(step: StepMemory, device: FitsOptions) -> Turns | None:
         if segment.private:
             held[graph_name(segment.private)] += segment.size
     rows: dict[str, list[Buffer]] = {name: [] for name in held}
-    kept = []
+    outputs = []
     for k, tensor in enumerate(step.tensors):
         if tensor.private and tensor.size:
             name = graph_name(tensor.private)
             start, end = lifetime(tensor, len(step.events))
             rows[name].append(Buffer(id=k, size=tensor.size, start=start, end=end, alignment=device.alignment))
-            kept += [f"{name}/{k}"] if tensor.end is None else []
+            outputs += [f"{name}/{k}"] if tensor.end is None else []
     models = {name: Problem(buffers=own) for name, own in rows.items() if own}
     if not models:
         return None
-    problem = Application(models=models, persistent=tuple(kept)).problem
+    problem = Application(models=models, persistent=tuple(outputs)).problem
     plan = solve(problem, time_limit_s=device.time_limit_s)
     return Turns(graphs=len(models), reserved=sum(held.values()), peak=plan.peak, lower_bound=plan.lower_bound)
 
@@ -295,14 +299,14 @@ def _decided(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) 
     if live_peak > usable:
         return False, f"proved: {size_text(live_peak)} are alive at once, more than {room}, wherever they lie"
     if device.is_simulated:
-        found = simulate(step, device, usable)
-        if found.stopped is None:
-            held = size_text(found.allocator.peak)
+        result = simulate(step, device, usable)
+        if result.stopped is None:
+            held = size_text(result.allocator.peak)
             return True, f"simulated: the allocator runs the step with {held} reserved, within {room}"
         way = ""
         if plan.peak is not None and plan.peak <= usable:
             way = f"; a plan of one arena needs {size_text(plan.peak)} and fits"
-        return False, f"simulated: {found.stopped} cannot be allocated within {room}, as memory is in pieces{way}"
+        return False, f"simulated: {result.stopped} cannot be allocated within {room}, as memory is in pieces{way}"
     if device.allocator == "cpu":
         return True, f"counted: {size_text(live_peak)} are alive at once, within {room}"
     if plan.peak is not None and plan.peak <= usable:

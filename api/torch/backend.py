@@ -59,9 +59,9 @@ class BackendOptions(CapabilityOptions):
 
 def memplan(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
     """Compile a graph of torch.fx for torch.compile; `options` are those of BackendOptions. Raises OptionError."""
-    given = validated(BackendOptions, options or {})
-    partition = Partition(given.capacity, given.time_limit_s, over=given.over)
-    return (_by_inductor if given.inner == "inductor" else _by_eager)(module, inputs, partition)
+    settings = validated(BackendOptions, options or {})
+    partition = Partition(settings.capacity, settings.time_limit_s, over=settings.over)
+    return (_by_inductor if settings.inner == "inductor" else _by_eager)(module, inputs, partition)
 
 
 def _by_eager(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
@@ -79,10 +79,10 @@ def _by_eager(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
         return forward, backward
 
     def infer(graph: Any, _: Any) -> Any:
-        found = _reordered(graph, partition.time_limit_s)
-        needed = needed_beside(found, None)
-        partition.refuse(None if needed is None else needed + bytes_of(inputs_of(found).values()))
-        return interpreted(found)
+        order = _reordered(graph, partition.time_limit_s)
+        needed = needed_beside(order, None)
+        partition.refuse(None if needed is None else needed + bytes_of(inputs_of(order).values()))
+        return interpreted(order)
 
     return aot_autograd(fw_compiler=run, bw_compiler=run, inference_compiler=infer, partition_fn=parted)(module, inputs)
 
@@ -124,8 +124,8 @@ def _least(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, A
         with config.patch({"activation_memory_budget": budget}):
             return min_cut_rematerialization_partition(deepcopy(joint), inputs, **others)
 
-    given = [node for node in joint.graph.nodes if node.op == "placeholder" and not _is_tangent(node)]
-    apart = sum(value.nbytes for node in given for value in values_of(node))
+    graph_inputs = [node for node in joint.graph.nodes if node.op == "placeholder" and not _is_tangent(node)]
+    apart = sum(value.nbytes for node in graph_inputs for value in values_of(node))
     apart += gradient_bytes(joint, others["num_fwd_outputs"])
     within = (partition.capacity or 0) - apart
     best: tuple[int, Any] | None = None
@@ -156,10 +156,10 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx_inner
 
-    found: list[int] = []
+    peaks: list[int] = []
 
     def stop(nodes: list[Any]) -> Any:
-        found.append(_scheduled(nodes)[0])
+        peaks.append(_scheduled(nodes)[0])
         raise _KnownError
 
     inputs = [node.meta["val"] for node in graph.graph.nodes if node.op == "placeholder"]
@@ -167,7 +167,7 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
         with config.patch({"_post_fusion_custom_pass": stop}):
             compile_fx_inner(deepcopy(graph), inputs, is_backward=is_backward)
     except Exception:  # noqa: BLE001  inductor wraps what is raised within
-        return found[0] if found else _UNKNOWN
+        return peaks[0] if peaks else _UNKNOWN
     return 0
 
 
@@ -192,8 +192,8 @@ class Partition:
 
         program = self._recomputed(joint, num_fwd_outputs) if self.capacity is not None else None
         if program is None:
-            known = {name: others[name] for name in ("static_lifetime_input_indices",) if name in others}
-            return default_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **known)
+            fields = {name: others[name] for name in ("static_lifetime_input_indices",) if name in others}
+            return default_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **fields)
         nodes = list(program.graph.nodes)
         position = {node: k for k, node in enumerate(nodes)}
         results = program.graph.output_node().args[0]
@@ -207,19 +207,19 @@ class Partition:
     def _recomputed(self, joint: Any, n_results: int) -> Any:
         """Return the joint graph with operations that run again; None where that is not needed, or cannot be read."""
         try:
-            found = _parted(graph_of(joint, cost=flops_of), n_results)
+            graph = _parted(graph_of(joint, cost=flops_of), n_results)
         except FormatError:  # symbolic shapes
             return None
-        apart = sum(found.graph.size[t] for t in set(found.graph.resident)) + gradient_bytes(joint, n_results)
+        apart = sum(graph.graph.size[t] for t in set(graph.graph.resident)) + gradient_bytes(joint, n_results)
         within = (self.capacity or 0) - apart
-        best = order_operations(found.graph, time_limit_s=self.time_limit_s)
+        best = order_operations(graph.graph, time_limit_s=self.time_limit_s)
         if best.peak <= within:
-            return with_order(found, best.order)
+            return with_order(graph, best.order)
         options = OrderOptions(recompute=True, within=max(within, 0), time_limit_s=self.time_limit_s)
-        points = order(found.graph, options).recomputed
+        points = order(graph.graph, options).recomputed
         if points is None or not points.points:
-            return with_order(found, best.order)
-        return with_clones(found, points.points[-1])
+            return with_order(graph, best.order)
+        return with_clones(graph, points.points[-1])
 
 
 def _parted(found: ModuleGraph, n_results: int) -> ModuleGraph:
@@ -244,11 +244,11 @@ def _is_tangent(node: Any) -> bool:
 
 def _tensors(nodes: Sequence[Any]) -> list[Any]:
     """Return the nodes that are tensors; in place of those that are lists, their items."""
-    found: dict[Any, None] = {}
+    tensors: dict[Any, None] = {}
     for node in nodes:
         items = [user for user in node.users if user.op == "call_function"] if _is_list(node) else [node]
-        found |= dict.fromkeys(items)
-    return list(found)
+        tensors |= dict.fromkeys(items)
+    return list(tensors)
 
 
 def _is_list(node: Any) -> bool:
@@ -281,9 +281,9 @@ def _scheduled(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tuple[i
         return 0, nodes
     scheduler = nodes[0].scheduler
     inputs, outputs = OrderedSet(V.graph.graph_inputs), OrderedSet(V.graph.get_output_names())
-    known = scheduler.name_to_buf, scheduler.name_to_fused_node, inputs, outputs
-    own = reorder_for_peak_memory(nodes, *known)
-    _, freeable = prepare_planning_info(nodes, *known)
+    names_in_use = scheduler.name_to_buf, scheduler.name_to_fused_node, inputs, outputs
+    own = reorder_for_peak_memory(nodes, *names_in_use)
+    _, freeable = prepare_planning_info(nodes, *names_in_use)
     best = [
         nodes[v]
         for v in order_operations(_graph_of_scheduler(nodes, freeable, outputs), time_limit_s=time_limit_s).order
@@ -308,5 +308,5 @@ def _graph_of_scheduler(nodes: Sequence[Any], freeable: Mapping[str, Any], outpu
         )
         for node in nodes
     ]
-    kept = tuple(t for t, (name, _) in enumerate(every) if name in outputs)
-    return OperationGraph(size=tuple(sizes), kept=kept, given=tuple(range(len(freeable))), ops=tuple(rows))
+    output_tensors = tuple(t for t, (name, _) in enumerate(every) if name in outputs)
+    return OperationGraph(size=tuple(sizes), kept=output_tensors, given=tuple(range(len(freeable))), ops=tuple(rows))

@@ -85,14 +85,14 @@ class Simulation:
         if self.allocator.expandable:
             return 0, 0
         taken = merged([*self.blocks])
-        found = []
+        blocks = []
         for base, size in self.allocator.segments.items():
             inside = [
                 (max(low, base), min(high, base + size)) for low, high in taken if low < base + size and high > base
             ]
             ends = [base, *(high for _, high in inside)]
-            found += [low - end for end, low in zip(ends, [*(low for low, _ in inside), base + size], strict=True)]
-        return sum(found), max(found, default=0)
+            blocks += [low - end for end, low in zip(ends, [*(low for low, _ in inside), base + size], strict=True)]
+        return sum(blocks), max(blocks, default=0)
 
 
 def simulate(step: StepMemory, device: FitsOptions, usable: int | None) -> Simulation:
@@ -107,18 +107,18 @@ def simulate(step: StepMemory, device: FitsOptions, usable: int | None) -> Simul
         return address if length == size else None
 
     allocator = CachingAllocator(usable, device.settings(step), driver)
-    found, blocks = Simulation(allocator), dict[int, Block]()
-    given = {k: tensor for k, tensor in enumerate(step.tensors) if tensor.phase == "given"}
+    simulation, blocks = Simulation(allocator), dict[int, Block]()
+    inputs = {k: tensor for k, tensor in enumerate(step.tensors) if tensor.phase == "given"}
     if usable is None or sum(segment.size for segment in step.segments) <= usable:
-        at = {tensor.address: k for k, tensor in given.items()}
+        at = {tensor.address: k for k, tensor in inputs.items()}
         for segment in step.segments:
             pool = allocator.pool(segment.stream, segment.is_small, segment.private)
-            inside = [(a, allocator.settings.rounded(given[k].size)) for a, k in at.items() if a in segment]
+            inside = [(a, allocator.settings.rounded(inputs[k].size)) for a, k in at.items() if a in segment]
             for block in allocator.adopt(segment.address, segment.size, pool, inside):
                 blocks[at[block.address]] = block
-                found.blocks.add((block.address, block.address + block.size))
+                simulation.blocks.add((block.address, block.address + block.size))
     needs_workspace = device.cublas_workspace if step.most_reserved is None else 0
-    for position, event in [*((-1, k) for k in given if k not in blocks), *enumerate(step.events)]:
+    for position, event in [*((-1, k) for k in inputs if k not in blocks), *enumerate(step.events)]:
         if position in step.released:
             allocator.release_free()
         tensor = step.tensors[event if event >= 0 else ~event]
@@ -134,13 +134,13 @@ def simulate(step: StepMemory, device: FitsOptions, usable: int | None) -> Simul
             block = blocks[event] = allocator.malloc(tensor.size, tensor.stream, tensor.private)
         except OutOfMemoryError:
             where = f"{tensor.module or 'the step'} ({tensor.operation or tensor.line or tensor.role})"
-            found.stopped = f"{size_text(tensor.size)} of {where}"
-            return found
-        found.misplaced += block.address != tensor.address
-        found.blocks.add((block.address, block.address + block.size))
+            simulation.stopped = f"{size_text(tensor.size)} of {where}"
+            return simulation
+        simulation.misplaced += block.address != tensor.address
+        simulation.blocks.add((block.address, block.address + block.size))
     if len(step.events) in step.released:
         allocator.release_free()
-    return found
+    return simulation
 
 
 def has_products(step: StepMemory) -> bool:

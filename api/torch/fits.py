@@ -60,8 +60,8 @@ def fits(
         return answer
     changing = sizes_of(step) if device.sizes is None else device.sizes
     tries = partial(is_within, device=device)
-    found = ways(step, recording, device.usable, tries, run, changing, 2 * device.time_limit_s)
-    return answer.model_copy(update={"ways": found})
+    ways_ = ways(step, recording, device.usable, tries, run, changing, 2 * device.time_limit_s)
+    return answer.model_copy(update={"ways": ways_})
 
 
 def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> FitsAnswer:
@@ -87,7 +87,7 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
             if not callable(function):
                 raise InputError(f"{path}: must have the function {shown(name)}")
             parameters = inspect.signature(function).parameters
-            given = _given(script, function())
+            step = _given(script, function())
         except InputError:
             raise
         except Exception as error:
@@ -99,7 +99,7 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
 
     numbers = {name: row.default for name, row in parameters.items() if type(row.default) is int}
     sizes = {name: (default, partial(step_of, name)) for name, default in numbers.items()}
-    return fits(**given, computed=computed, sizes=sizes or None, **options)
+    return fits(**step, computed=computed, sizes=sizes or None, **options)
 
 
 def _given(script: str, given: Any) -> dict[str, Any]:

@@ -102,9 +102,9 @@ class _Draft:
         if is_view(node, self._looking):
             self.views.append(node)
         if is_getitem(node):
-            found = self.tensors[node.args[0]]
+            tensor = self.tensors[node.args[0]]
             index = node.args[1]
-            self.tensors[node] = (found[index],) if isinstance(index, int) and index < len(found) else found
+            self.tensors[node] = (tensor[index],) if isinstance(index, int) and index < len(tensor) else tensor
             return
         values = _tensors(node)
         bases = _bases(node, len(values), self._looking)

@@ -52,7 +52,7 @@ def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
     from torch._inductor import config
     from torch._inductor.codegen.memory_planning import MemoryPlanner
 
-    found: list[PlannedPool] = []
+    planned: list[PlannedPool] = []
     original = MemoryPlanner.allocate_groups
 
     def allocate_groups(self: Any) -> None:
@@ -60,12 +60,12 @@ def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
         pools = {id(group.allocation.pool): group.allocation.pool for group in self.buffer_groups}
         for pool in pools.values():
             blocks = [group.allocation for group in self.buffer_groups if group.allocation.pool is pool]
-            found.append(_planned_pool(pool, blocks, time_limit_s))
+            planned.append(_planned_pool(pool, blocks, time_limit_s))
 
     with config.patch(memory_planning=True, memory_pool="combined"):
         MemoryPlanner.allocate_groups = allocate_groups
         try:
-            yield found
+            yield planned
         finally:
             MemoryPlanner.allocate_groups = original
 
@@ -91,16 +91,16 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
         return own  # sizes that are known late must not move what is needed before
     try:
         problem = _problem(blocks, sizes)
-        found = planned(problem, 1, Control().begun(ShapesOptions(time_limit_s=time_limit_s)))
-        is_as_good = found.proof.ratio == 0 or _is_never_above(found, tree, time_limit_s)
+        programs = planned(problem, 1, Control().begun(ShapesOptions(time_limit_s=time_limit_s)))
+        is_as_good = programs.proof.ratio == 0 or _is_never_above(programs, tree, time_limit_s)
     except InputError:  # sizes with functions that have no polynomials
         return own
-    written = _written(found, sizes)
+    written = _written(programs, sizes)
     if not is_as_good or written is None:
         return own
     offsets, size = written
     symbols = {symbol.name: symbol for each in (tree, size) for symbol in each.free_symbols}
-    for point in samples(found.sized.space, SAMPLES):
+    for point in samples(programs.sized.space, SAMPLES):
         values = {symbols[name]: value for name, value in point.items() if name in symbols}
         if size.subs(values) > tree.subs(values):
             return own  # the end of what is on top is not padded
@@ -116,9 +116,9 @@ def _problem(blocks: Sequence[Any], sizes: Sequence[Any]) -> SymbolicProblem:
 
     symbols = {}
     for symbol in sorted({symbol for size in sizes for symbol in size.free_symbols}, key=str):
-        known = V.graph.sizevars.shape_env.var_to_range[symbol]
-        most = int(known.upper) if known.upper < MOST_SIZE else MOST_SIZE
-        symbols[str(symbol)] = SymbolRange(min=max(0, int(known.lower)), max=most)
+        span = V.graph.sizevars.shape_env.var_to_range[symbol]
+        most = int(span.upper) if span.upper < MOST_SIZE else MOST_SIZE
+        symbols[str(symbol)] = SymbolRange(min=max(0, int(span.lower)), max=most)
     rows = [
         SymbolicBuffer(id=i, size=str(size), start=life.begin, end=max(life.end, life.begin + 1))
         for i, (size, life) in enumerate(zip(sizes, [block.live_range for block in blocks], strict=True))

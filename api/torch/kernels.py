@@ -62,12 +62,12 @@ class RealKernels:
         if name == _OF_ROWS:  # whose table may be large; zeros look at its first row alone
             args = (args[0][:1], *args[1:])
         leaves, tree = tree_flatten(result)
-        given = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
-        fakes = [each for each in (*given, *leaves) if isinstance(each, FakeTensor)]
+        tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
+        fakes = [each for each in (*tensors, *leaves) if isinstance(each, FakeTensor)]
         if not fakes or any(map(_has_symbols, fakes)):
             return result
         if name in _MIXED:  # statistics are as wide as parameters
-            rows = [(each, torch.promote_types(each.dtype, given[-1].dtype)) for each in leaves[1:]]
+            rows = [(each, torch.promote_types(each.dtype, tensors[-1].dtype)) for each in leaves[1:]]
             return tree_unflatten([leaves[0], *(each.to(dtype) for each, dtype in rows)], tree)
         if name == _SHARING:  # the fake kernel gives one tensor for two gradients
             last = {each.untyped_storage()._cdata: k for k, each in enumerate(leaves)}
@@ -146,7 +146,7 @@ def _run(func: Any, args: Any, kwargs: Any) -> Made | None:
     """Return the layouts and bytes of what an operator makes of zeros; None where it does not run."""
     try:
         with _disable_current_modes():  # whether gradients are on stays: kernels look at it
-            made = func(*(given := tree_map_only(torch.Tensor, _zeros, (args, kwargs)))[0], **given[1])
+            made = func(*(inputs := tree_map_only(torch.Tensor, _zeros, (args, kwargs)))[0], **inputs[1])
             return [
                 (_layout(each), each.untyped_storage().nbytes()) if isinstance(each, torch.Tensor) else None
                 for each in tree_flatten(made)[0]

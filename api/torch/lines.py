@@ -14,8 +14,8 @@ def lines(answer: FitsAnswer | SnapshotAnswer) -> Iterator[str]:
         for device in answer.devices:
             yield from lines(device)
         return
-    said = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
-    yield f"{said}: {answer.proof}"
+    text = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
+    yield f"{text}: {answer.proof}"
     rows = [("live peak", answer.live_peak), ("planned peak", answer.peak), ("lower bound", answer.lower_bound)]
     for name, size in (*rows, ("reserved", answer.reserved), ("capacity", answer.capacity)):
         if size is not None:
@@ -27,14 +27,14 @@ def lines(answer: FitsAnswer | SnapshotAnswer) -> Iterator[str]:
         where = " ".join(filter(None, (group.module, group.operation, group.line)))
         yield f"  {group.bytes:>18,} bytes in {group.count:>4}  {group.role}: {where}"
     for unknown in answer.unknown:
-        said = "not known and not counted" if unknown.bytes is None else f"{size_text(unknown.bytes)}, as given"
-        yield f"{unknown.name}: {said} (--{unknown.option.replace('_', '-')})"
-    if (left := answer.left) is not None:
-        yield f"left: {left.total:,} bytes, {left.contiguous:,} in one piece; behind a plan {left.planned or 0:,}"
+        text = "not known and not counted" if unknown.bytes is None else f"{size_text(unknown.bytes)}, as given"
+        yield f"{unknown.name}: {text} (--{unknown.option.replace('_', '-')})"
+    if (free := answer.left) is not None:
+        yield f"left: {free.total:,} bytes, {free.contiguous:,} in one piece; behind a plan {free.planned or 0:,}"
     if (recorded := answer.recorded) is not None:
-        said = "segments are equal" if recorded.is_equal else f"{recorded.misplaced} blocks lie elsewhere"
+        text = "segments are equal" if recorded.is_equal else f"{recorded.misplaced} blocks lie elsewhere"
         reserved = f"{recorded.reserved:,} bytes were reserved, {recorded.simulated:,} simulated"
-        yield f"device {recorded.device}: {reserved}; {said}"
+        yield f"device {recorded.device}: {reserved}; {text}"
     if (turns := answer.turns) is not None:
         yield f"{turns.graphs} graphs: {turns.reserved:,} bytes reserved, {turns.peak or 0:,} in turns in one arena"
     if (beside := answer.compared) is not None:
@@ -48,12 +48,12 @@ def lines(answer: FitsAnswer | SnapshotAnswer) -> Iterator[str]:
 def _lines_of_ways(found: Ways) -> Iterator[str]:
     """Yield the ways out for people."""
     for each in found.sizes:
-        said = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
-        yield f"largest {each.name}: {said} ({each.tried} tried)"
+        text = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
+        yield f"largest {each.name}: {text} ({each.tried} tried)"
     if (chosen := found.checkpoint) is not None:
-        said = "does not suffice" if chosen.modules is None else ", ".join(chosen.modules) or "not needed"
+        text = "does not suffice" if chosen.modules is None else ", ".join(chosen.modules) or "not needed"
         cost = f" ({100 * chosen.extra_cost:.1f} % more work)" if chosen.modules else ""
-        yield f"torch.utils.checkpoint: {said}{cost}"
+        yield f"torch.utils.checkpoint: {text}{cost}"
     best = found.order
     yield f"best order: {best.peak:,} bytes in one arena, no order is below {best.lower_bound:,}"
     if best.recomputed is not None:

@@ -32,12 +32,14 @@ def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
     None where sizes are open.
     """
     try:
-        found = graph_of(graph, resident=resident)
+        graph_and_nodes = graph_of(graph, resident=resident)
     except FormatError:
         return None
     measured: dict[str, int] = {}
-    along = bytes_along(found.graph, range(len(found.nodes)))
-    return max([0, *(alive + _scratch(node, measured) for alive, node in zip(along, found.nodes, strict=True))])
+    along = bytes_along(graph_and_nodes.graph, range(len(graph_and_nodes.nodes)))
+    return max(
+        [0, *(alive + _scratch(node, measured) for alive, node in zip(along, graph_and_nodes.nodes, strict=True))]
+    )
 
 
 def _scratch(node: Any, measured: dict[str, int]) -> int:

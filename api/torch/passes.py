@@ -32,9 +32,9 @@ def reordered(
     is returned where its own order is as good. `resident` and `looking` are as in `graph_of`. Raises FormatError for a
     graph that cannot be read.
     """
-    found = graph_of(module, resident=resident, looking=looking)
-    result = order_operations(found.graph, time_limit_s=time_limit_s, deterministic=deterministic)
-    return module if result.peak >= result.given_peak else with_order(found, result.order)
+    graph_and_nodes = graph_of(module, resident=resident, looking=looking)
+    result = order_operations(graph_and_nodes.graph, time_limit_s=time_limit_s, deterministic=deterministic)
+    return module if result.peak >= result.given_peak else with_order(graph_and_nodes, result.order)
 
 
 def with_order(found: ModuleGraph, order: Sequence[int]) -> Any:

@@ -75,9 +75,9 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
     def assign(self, values: Iterable[Any], role: Role, *, is_on_host: bool = False) -> None:
         """Say what the storages of tensors that are alive now are for; parameters stay parameters."""
         for value in _tensors(values):
-            found = self._alive.get(value.untyped_storage()._cdata)
-            if found is not None and self.tensors[found[0]].role not in ("parameters", "inputs"):
-                self.tensors[found[0]].role, self.tensors[found[0]].is_on_host = role, is_on_host
+            tensor = self._alive.get(value.untyped_storage()._cdata)
+            if tensor is not None and self.tensors[tensor[0]].role not in ("parameters", "inputs"):
+                self.tensors[tensor[0]].role, self.tensors[tensor[0]].is_on_host = role, is_on_host
 
     def keep_for_backward(self) -> None:
         """Call what the forward pass has made, and is alive now, its activations."""
@@ -106,9 +106,9 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
     def _operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         origin = self._origin()
         is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh  # a constant that is written in the program
-        given, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
-        self.give(given, "inputs")
-        reads = dict.fromkeys(self._alive[value.untyped_storage()._cdata][0] for value in given)
+        inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
+        self.give(inputs, "inputs")
+        reads = dict.fromkeys(self._alive[value.untyped_storage()._cdata][0] for value in inputs)
         name, made = str(func), []
         for value in results:
             if value.untyped_storage()._cdata not in self._alive:
@@ -143,9 +143,9 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         """Return the module and the line that run now; for what autograd runs, those of the forward pass."""
         node = torch._C._current_autograd_node()
         if node is not None and (not self.modules or self.phase != "backward"):
-            found = self._origins.get(node._sequence_nr())
-            if found is not None:
-                return found
+            node_origin = self._origins.get(node._sequence_nr())
+            if node_origin is not None:
+                return node_origin
         origin = self.modules[-1] if self.modules else "", _line()
         if node is None:
             self._origins[torch.autograd._get_sequence_nr() - 1] = origin

@@ -66,7 +66,7 @@ class TorchStep:
         again. Raises InputError, which names the module, for what cannot be run; `is_computed` runs on real values,
         `is_compiled` the graphs of AOT autograd, operation by operation.
         """
-        found, log = Recording(), logging.getLogger("torch._subclasses.fake_tensor")
+        recording, log = Recording(), logging.getLogger("torch._subclasses.fake_tensor")
         is_quiet, log.disabled = log.disabled, True  # what it logs is raised, too
         try:
             with nullcontext() if isinstance(self.model, nn.Module) or is_computed else torch.device("meta"):
@@ -77,19 +77,21 @@ class TorchStep:
             values = tree_leaves((list(model.parameters()), self.inputs))
             mode = next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None)
             with nullcontext() if is_computed else mode or FakeTensorMode(allow_non_fake_inputs=True):
-                replace(self, model=model)._run(found, foreach, checkpointed, is_compiled)
+                replace(self, model=model)._run(recording, foreach, checkpointed, is_compiled)
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             rule = f"must not read values of tensors, which fake ones do not have, got {error.func}"
-            raise InputError(f"{_place(found)}: {rule}: give computed=True to run the step on real values") from error
+            raise InputError(
+                f"{_place(recording)}: {rule}: give computed=True to run the step on real values"
+            ) from error
         except InputError:
             raise
         except Exception as error:
-            said = shown(f"{type(error).__name__}: {error}"[:_MOST_SAID])
-            raise InputError(f"{_place(found)}: must run on its inputs, got {said}") from error
+            text = shown(f"{type(error).__name__}: {error}"[:_MOST_SAID])
+            raise InputError(f"{_place(recording)}: must run on its inputs, got {text}") from error
         finally:
             log.disabled = is_quiet
-            found.close()
-        return found
+            recording.close()
+        return recording
 
     def _run(self, found: Recording, foreach: bool, checkpointed: Collection[str], is_compiled: bool) -> None:
         model, inputs, targets, optimizer = self._copies()
@@ -170,21 +172,21 @@ class TorchStep:
             memo |= {id(value): _fake(mode, value) for value in held if isinstance(value, torch.Tensor)}
         model = deepcopy(self.model, memo)
         args = self.inputs if isinstance(self.inputs, (tuple, list, dict)) else (self.inputs,)
-        given = (args, self.targets if isinstance(self.targets, (tuple, list)) else (self.targets,))
-        args, targets = given if mode is None else tree_map_only(torch.Tensor, partial(_fake, mode), given)
+        parts = (args, self.targets if isinstance(self.targets, (tuple, list)) else (self.targets,))
+        args, targets = parts if mode is None else tree_map_only(torch.Tensor, partial(_fake, mode), parts)
         return model, args, targets, self._optimizer(model, memo)
 
     def _optimizer(self, model: Any, memo: dict[int, Any]) -> Any:
         """Return the optimizer for the parameters of a model, which `memo` has by those that it is a copy of."""
-        given = self.optimizer
-        if isinstance(given, torch.optim.Optimizer):
-            return deepcopy(given, memo)
-        if given is None:
+        optimizer = self.optimizer
+        if isinstance(optimizer, torch.optim.Optimizer):
+            return deepcopy(optimizer, memo)
+        if optimizer is None:
             return None
-        make = OPTIMIZERS.get(given) if isinstance(given, str) else given
+        make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
         if not callable(make):
             rule = f"must be one of {', '.join(OPTIMIZERS)}, a function of parameters, or an optimizer"
-            raise OptionError(f"optimizer: {rule}, got {shown(given)}")
+            raise OptionError(f"optimizer: {rule}, got {shown(optimizer)}")
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         if not parameters:
             raise OptionError("optimizer: must have parameters to change, got a model without any: leave it out")
@@ -234,14 +236,14 @@ def _plain(value: Any) -> Any:
 
 def _scalar(loss: Any) -> Any:
     """Return the loss in what a model or a loss returned."""
-    found = loss if isinstance(loss, torch.Tensor) else getattr(loss, "loss", None)
-    if found is None and isinstance(loss, (tuple, list)) and loss:
-        found = loss[0]
-    if not isinstance(found, torch.Tensor) or found.numel() != 1 or not found.requires_grad:
-        got = tuple(found.shape) if isinstance(found, torch.Tensor) else type(loss).__name__
+    scalar = loss if isinstance(loss, torch.Tensor) else getattr(loss, "loss", None)
+    if scalar is None and isinstance(loss, (tuple, list)) and loss:
+        scalar = loss[0]
+    if not isinstance(scalar, torch.Tensor) or scalar.numel() != 1 or not scalar.requires_grad:
+        got = tuple(scalar.shape) if isinstance(scalar, torch.Tensor) else type(loss).__name__
         rule = "must return one number that depends on a parameter"
         raise InputError(f"loss: {rule}, got {shown(got)}: give loss=, a function of the result and the targets")
-    return found
+    return scalar
 
 
 def _place(found: Recording) -> str:

@@ -21,10 +21,10 @@ def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[An
     from torch._functorch.aot_autograd import aot_function
     from torch._functorch.partitioners import default_partition
 
-    found: list[tuple[Any, int]] = []
+    graphs: list[tuple[Any, int]] = []
 
     def keep(joint: Any, joint_inputs: Any, *, num_fwd_outputs: int, **options: Any) -> Any:
-        found.append((deepcopy(joint), num_fwd_outputs))
+        graphs.append((deepcopy(joint), num_fwd_outputs))
         return default_partition(joint, joint_inputs, num_fwd_outputs=num_fwd_outputs, **options)
 
     def unchanged(module: Any, _: Any) -> Any:
@@ -33,9 +33,9 @@ def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[An
     traced = aot_function(function, fw_compiler=unchanged, bw_compiler=unchanged, partition_fn=keep)
     results = traced(*inputs)
     first = results[0] if isinstance(results, list | tuple) else results
-    if not found:
+    if not graphs:
         first.sum().backward()
-    return found[0]
+    return graphs[0]
 
 
 def interpreted(graph: Any, _: Any = None) -> Any:

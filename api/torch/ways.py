@@ -116,8 +116,8 @@ def guessed(size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., R
     low, high = 0, MOST + 1
     while high - low > 1:
         middle = (low + high) // 2 if high <= MOST else min(2 * (low or size), MOST)
-        known = {expression: int(expression.xreplace({symbol: sympy.Integer(middle)})) for expression in {*sizes}}
-        tensors = [replace(row, size=known[each]) for row, each in zip(recording.tensors, sizes, strict=True)]
+        values = {expression: int(expression.xreplace({symbol: sympy.Integer(middle)})) for expression in {*sizes}}
+        tensors = [replace(row, size=values[each]) for row, each in zip(recording.tensors, sizes, strict=True)]
         if fits(StepMemory(tensors, recording.events)):
             low = middle
         else:
@@ -195,17 +195,17 @@ def better_order(recording: Recording, capacity: int | None, time_limit_s: float
     """Return what the last step of a recording needs in another order, and with operations that run again."""
     graph = graph_of(recording)
     options = OrderOptions(time_limit_s=time_limit_s / 2)
-    found = order(graph, options)
-    peak = found.placed_peak or found.peak
+    answer = order(graph, options)
+    peak = answer.placed_peak or answer.peak
     recomputed, extra = None, 0.0
     if capacity is not None and peak > capacity:
         again = order(graph, OrderOptions(recompute=True, within=capacity, time_limit_s=time_limit_s / 2)).recomputed
         if again is not None and again.is_within and again.points:
             recomputed, extra = again.points[-1].peak, again.extra_cost / max(again.cost, 1)
     return BetterOrder(
-        given_peak=found.given_peak,
+        given_peak=answer.given_peak,
         peak=peak,
-        lower_bound=found.lower_bound,
+        lower_bound=answer.lower_bound,
         recomputed=recomputed,
         extra_cost=extra,
     )
@@ -233,5 +233,5 @@ def graph_of(recording: Recording) -> OperationGraph:
         )
         drawn = k if row.draws else drawn
     sizes = tuple(recording.tensors[t].size for t in at)
-    given = tuple(k for t, k in at.items() if t not in made)
-    return OperationGraph(size=sizes, kept=tuple(at[t] for t in alive), given=given, ops=tuple(operations))
+    inputs = tuple(k for t, k in at.items() if t not in made)
+    return OperationGraph(size=sizes, kept=tuple(at[t] for t in alive), given=inputs, ops=tuple(operations))

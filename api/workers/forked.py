@@ -93,9 +93,9 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
 
     def send(answer: WorkAnswer, is_last: bool = False, wrong: Sequence[str] = (), fault: str = "") -> None:
         head = to_json([wrong, fault, is_last, len(answer.content), answer.status, answer.is_plan])
-        left = memoryview(head + b"\n" + answer.content)
-        while left:
-            left = left[os.write(3, left) :]
+        unsent = memoryview(head + b"\n" + answer.content)
+        while unsent:
+            unsent = unsent[os.write(3, unsent) :]
 
     try:
         os.dup2(writing, 3)

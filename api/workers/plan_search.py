@@ -39,22 +39,22 @@ def search(
     """Search for a plan as the profile of the options says, and for the reason where nothing fits; in a child."""
     profile = options.profile_of(problem)
     if problem.equal_use:
-        found = _of_equal_pools(problem, options, control, start)
+        result = _of_equal_pools(problem, options, control, start)
     elif profile is None:
         one = OneSearch(problem, options, control, start=start, instance=instance)
         control.watch(one.so_far)
-        found = one.finish()
+        result = one.finish()
     else:
 
         def watch(best: Callable[[], SolveResult | None]) -> None:
             def of_profile() -> SolveResult | None:
-                return None if (known := best()) is None else so_far(problem, profile, known)
+                return None if (best_now := best()) is None else so_far(problem, profile, best_now)
 
             control.watch(of_profile)
 
-        found = solve_profile(problem, options, control, profile, start, watch=watch)
+        result = solve_profile(problem, options, control, profile, start, watch=watch)
     running = replace(control, counted_s=REASON_S if options.deterministic else None)
-    return replace(found, plan=with_reason(problem, found.plan, running))
+    return replace(result, plan=with_reason(problem, result.plan, running))
 
 
 def best_known(asked: PlanSearch) -> SolveResult:

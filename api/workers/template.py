@@ -67,8 +67,8 @@ class Template:
                         raise EOFError
                     self._line = self._begun()
                 socket.send_fds(self._line, [_NUMBER.pack(number)], pipes)
-                if len(told := self._line.recv(_NUMBER.size)) == _NUMBER.size:
-                    return int(_NUMBER.unpack(told)[0])
+                if len(answer_bytes := self._line.recv(_NUMBER.size)) == _NUMBER.size:
+                    return int(_NUMBER.unpack(answer_bytes)[0])
             except OSError:
                 pass
             self._forget()
@@ -108,10 +108,10 @@ def fork_always() -> None:
     gc.collect()
     gc.freeze()  # what no collection looks at stays shared
     while True:
-        told, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
-        if len(told) < _NUMBER.size:
+        request_bytes, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
+        if len(request_bytes) < _NUMBER.size:
             os._exit(0)
-        if (pid := _NUMBER.unpack(told)[0]) != _FORK:
+        if (pid := _NUMBER.unpack(request_bytes)[0]) != _FORK:
             line.send(_NUMBER.pack(_status_of(pid)))
             continue
         if (pid := os.fork()) == 0:

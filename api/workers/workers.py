@@ -46,8 +46,8 @@ class Workers:
             start = start if best is None else best.plan
 
         for lost in range(MAX_LOST + 1):
-            given = asked.start if asked.options.deterministic else start
-            what = asked.problem, asked.options, given
+            start_given = asked.start if asked.options.deterministic else start
+            what = asked.problem, asked.options, start_given
             try:
                 task = Task(
                     search,
@@ -57,7 +57,7 @@ class Workers:
                     grace_s=_GRACE_S + carry_s,
                     is_search=not asked.options.deterministic,
                 )
-                found: SolveResult = await self.run(task, cancelled, is_short, hear)
+                result: SolveResult = await self.run(task, cancelled, is_short, hear)
             except (NotInTimeError, UnavailableError):
                 break
             except TooMuchMemoryError:
@@ -68,8 +68,8 @@ class Workers:
                 if lost == MAX_LOST and start is None:
                     raise
             else:
-                was_cut = found.stop_reason == "cancelled" and not cancelled.is_set()
-                return replace(found, stop_reason="time_limit") if was_cut else found
+                was_cut = result.stop_reason == "cancelled" and not cancelled.is_set()
+                return replace(result, stop_reason="time_limit") if was_cut else result
         reason: StopReason = "cancelled" if cancelled.is_set() else "time_limit"
         return replace(await asyncio.to_thread(best_known, replace(asked, start=start)), stop_reason=reason)
 

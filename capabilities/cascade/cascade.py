@@ -45,10 +45,10 @@ def cascade(
         raise OptionError("target.engine.rate: is required, as operations have multiplications, and no times")
     running, latency = control.begun(options), partial(latency_of_point, target=target)
     if options.sweep:
-        found = _swept(graph, options, running, latency)
+        answer = _swept(graph, options, running, latency)
     else:
-        found = CascadeCall(graph, options, running, latency).run()
-    return found if options.point is None or not found.points else found.with_plans(options.point)
+        answer = CascadeCall(graph, options, running, latency).run()
+    return answer if options.point is None or not answer.points else answer.with_plans(options.point)
 
 
 def _swept(
@@ -64,11 +64,11 @@ def _swept(
             break
         part = running.within(running.left_s / (len(chosen) - k))
         note = running.note if best is None else None
-        found = CascadeCall(graph, how, replace(part, note=note), latency).run()
-        points = tuple(SweptPoint.of(point) for point in found.points)
-        rows.append(SweptRow(values=values, layers_peak=found.layers_peak, points=points))
-        if best is None or _least(found) < _least(best):
-            best = found
+        answer = CascadeCall(graph, how, replace(part, note=note), latency).run()
+        points = tuple(SweptPoint.of(point) for point in answer.points)
+        rows.append(SweptRow(values=values, layers_peak=answer.layers_peak, points=points))
+        if best is None or _least(answer) < _least(best):
+            best = answer
         best = best.model_copy(update={"swept": tuple(rows), "combinations": len(chosen)})
         if running.note is not None and options.point is None:
             running.note(best)
@@ -90,9 +90,9 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
         yield f"{values}: {least}"
     if found.swept:
         yield f"{len(found.swept):,} of {found.combinations:,} combinations; the one with the lowest peak:"
-    said = found.conventions
-    sliding = ", sliding" if said.sliding else ""
-    yield f"input {said.input}, output {said.output}{sliding}, alignment {said.alignment}; weights not counted"
+    rules = found.conventions
+    sliding = ", sliding" if rules.sliding else ""
+    yield f"input {rules.input}, output {rules.output}{sliding}, alignment {rules.alignment}; weights not counted"
     macs = "" if found.layers_macs is None else f"  {found.layers_macs:>16,} MACs"
     latency = "" if found.layers_latency is None else f"  latency {found.layers_latency:,.1f}"
     yield f"layer by layer  {found.layers_peak:>14,} bytes{macs}{latency}"
@@ -145,8 +145,8 @@ def _operation(found: CascadeAnswer, position: int, origins: tuple[int, ...] | N
     row = found.operations[origins[position] if origins else position]
     name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
     name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"
-    said = " ".join(text for text in (row.kind, name) if text)
-    return f"{position} ({said if said.isprintable() else shown(said)})" if said else str(position)
+    label = " ".join(text for text in (row.kind, name) if text)
+    return f"{position} ({label if label.isprintable() else shown(label)})" if label else str(position)
 
 
 def _reason(barrier: Barrier) -> str:

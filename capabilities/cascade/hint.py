@@ -23,11 +23,11 @@ def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> 
     alignment = int(problem.buffers.alignment.max(initial=1))
     try:
         graph = read_model_graph(reader.data, reader.name, reader.options).graph
-        found = cascade(graph, CascadeOptions(fit=size, alignment=alignment, time_limit_s=limit_s))
+        answer = cascade(graph, CascadeOptions(fit=size, alignment=alignment, time_limit_s=limit_s))
     except InputError:
         return None
-    if not found.points:
+    if not answer.points:
         return None
-    point = found.points[0]
+    point = answer.points[0]
     more = f"{100 * (point.macs_ratio - 1):+.1f} % MACs"
     return f"with cascades {point.peak:,} bytes at {more}: `memplan cascade --fit {size}`"

@@ -56,11 +56,13 @@ def written_model(reader: Reader, found: OrderAnswer) -> Written:
     left_out = tuple(f"has not {what}" for what in file.left_out)
     if has_no_arena:
         return Written(file.data, left_out)
-    given, arena = (arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
-    if not arena.is_smaller(given):
+    own_arena, arena = (arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
+    if not arena.is_smaller(own_arena):
         way_out = "a plan in the file may help, which `memplan convert` writes"
-        return Written(reader.data, (f"{_AS_GIVEN}: {RUNTIME} takes {given}, and in the new order {arena}; {way_out}",))
-    return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {given.used:,} as given"), arena)
+        return Written(
+            reader.data, (f"{_AS_GIVEN}: {RUNTIME} takes {own_arena}, and in the new order {arena}; {way_out}",)
+        )
+    return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"), arena)
 
 
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
@@ -85,14 +87,14 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
 
 def written_in_parts(model: RewritableModel, result: CascadeAnswer, data: bytes) -> Written:
     """Return the form of a cascade's points whose arena is the smallest as a file, if it is smaller than as given."""
-    given = arena_of(data)
-    found = min(arenas_in_parts(model, result.points, given, arena_of), key=lambda row: row[0].used, default=None)
-    if found is None or not found[0].is_smaller(given):
-        least = "no form has fewer" if found is None else f"{found[0]} in parts"
-        return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {given}, {least}",))
-    arena, form, written = found
+    own_arena = arena_of(data)
+    best = min(arenas_in_parts(model, result.points, own_arena, arena_of), key=lambda row: row[0].used, default=None)
+    if best is None or not best[0].is_smaller(own_arena):
+        least = "no form has fewer" if best is None else f"{best[0]} in parts"
+        return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {least}",))
+    arena, form, written = best
     needs = f"{len(form.found.steps)} operations on parts, {form.point.macs_ratio - 1:+.2%} MACs"
-    return Written(written, (f"{needs}; {RUNTIME}'s whole arena takes {arena}, {given.used:,} as given",), arena)
+    return Written(written, (f"{needs}; {RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given",), arena)
 
 
 def arenas_in_parts(

@@ -71,16 +71,16 @@ def certify(
             control=running.searching(keeping_s=proof_s),
         )
     left_s = min(options.proof_s, running.left_s)
-    found = certificate_of(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
-    return CertificateAnswer.of(found, sha256=found.facts().sha256, plan=plan)
+    certificate = certificate_of(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
+    return CertificateAnswer.of(certificate, sha256=certificate.facts().sha256, plan=plan)
 
 
 def certified(
     problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
 ) -> tuple[Plan, Certificate]:
     """Return a plan with what it says of its certificate, to be written to a file, and the certificate."""
-    found = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
-    return with_certificate(plan, found, file if found.text else None), found
+    certificate = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
+    return with_certificate(plan, certificate, file if certificate.text else None), certificate
 
 
 def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:

@@ -31,12 +31,12 @@ def veripb_proof(problem: str, certificate: str, core: Collection[Id] = ()) -> t
     OptionError for what is not covered: several pools or claims, costs, pins, reserved ranges, pages, more than 40
     buffers, sets whose buffers have too many orders.
     """
-    _, sizes, said, *lines = (line.split(" ") for line in certificate.splitlines())
-    if len(sizes) != 2 or said[0] not in ("used", "infeasible"):
+    _, sizes, head, *lines = (line.split(" ") for line in certificate.splitlines())
+    if len(sizes) != 2 or head[0] not in ("used", "infeasible"):
         raise OptionError("veripb: only certificates of one pool without costs can be written for VeriPB")
     _checker.check(problem, certificate.splitlines())
     rows = _checker.Problem(problem, [(None if sizes[1] == "-" else int(sizes[1]), None)])
-    expected = _checker.claims.claimed(rows.ends, said[0], said[1:])[0]
+    expected = _checker.claims.claimed(rows.ends, head[0], head[1:])[0]
     if not expected:
         raise OptionError("veripb: the certificate claims nothing that could be refuted")
     if core and all(line[0] not in ("l", "s") for line in lines):
@@ -154,25 +154,23 @@ class _Translation(_checker.Claim):  # type: ignore[misc]
     def _write_set(self, low: Callable[[int], Any], ref: str) -> None:
         """Write that the highest buffers of a set, all at or above the least low of them, do not fit."""
         k, grain, rest, _ = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
-        amount, waste, size, found = 0, 0, self.formula.size, []
+        amount, waste, size, ids = 0, 0, self.formula.size, []
         for at, i in sorted(((low(i)[0], i) for i in self.sets[k][0] if low(i)), key=lambda row: (-row[0], row[1])):
             step, remainder, _ = self.problem.place(i, 0)
             if step % grain or (remainder - rest) % grain:
                 continue
-            found.append(i)
+            ids.append(i)
             amount, waste = amount + size[i] + -size[i] % grain, max(waste, -size[i] % grain)
             if at + amount - waste > self.ends[0]:
                 break
-        if len(found) > MOST_TOGETHER:
-            raise OptionError(
-                f"veripb: the proof needs all orders of {len(found)} buffers; {MOST_TOGETHER} are the most"
-            )
-        self._refute(frozenset(found), at + (rest - at) % grain, grain)
+        if len(ids) > MOST_TOGETHER:
+            raise OptionError(f"veripb: the proof needs all orders of {len(ids)} buffers; {MOST_TOGETHER} are the most")
+        self._refute(frozenset(ids), at + (rest - at) % grain, grain)
 
     def _refute(self, some: frozenset[int], at: int, grain: int) -> dict[int, int]:
         """Write that some buffers that meet pairwise are not all at or above an offset; return their least y."""
-        if (known := self.refuted.get((some, at, grain))) is not None:
-            return known
+        if (line := self.refuted.get((some, at, grain))) is not None:
+            return line
         formula = self.formula
         least = {i: formula.least(i, at) for i in sorted(some)}
         outside = [i for i, y in least.items() if y > formula.grid[i][2]]

@@ -55,10 +55,10 @@ def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[
         raise OptionError("budget: must be given once for each pool")
     if problem.pools == (Pool(),) and len(named) > 1 and "default" not in dict(named):
         problem = with_capacities(problem, [f"{name}=unlimited" for name, _ in named])
-    known = [pool.name for pool in problem.pools]
-    if unknown := [name for name, _ in named if name not in known]:
+    names = [pool.name for pool in problem.pools]
+    if unknown := [name for name, _ in named if name not in names]:
         way = f": --capacity {unknown[0]}={UNLIMITED} gives it this name" if problem.pools == (Pool(),) else ""
-        raise OptionError(f"budget: must name a pool of the problem ({', '.join(known)}), got {shown(unknown[0])}{way}")
+        raise OptionError(f"budget: must name a pool of the problem ({', '.join(names)}), got {shown(unknown[0])}{way}")
     return problem, budgets
 
 

@@ -120,14 +120,14 @@ def check(
 
         plan = plan_within(problem, budgets, plan_in_share)
     assert plan is not None, "it is given or made"
-    found = checked(problem, plan, budgets, then, tolerance)
-    if arena is not None and len(budgets) == len(found.pools) == 1:
-        failures = (*found.failures, *failure_of_arena(arena, *next(iter(budgets.items()))))
-        found = found.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
-    has_plan = all(failure.rule != "no-plan" for failure in found.failures)
+    report = checked(problem, plan, budgets, then, tolerance)
+    if arena is not None and len(budgets) == len(report.pools) == 1:
+        failures = (*report.failures, *failure_of_arena(arena, *next(iter(budgets.items()))))
+        report = report.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
+    has_plan = all(failure.rule != "no-plan" for failure in report.failures)
     if then is not None and has_plan and (options.differences or options.unmoved):
-        found = _with_difference(found, difference_of(then, Baseline(plan, problem)), options)
-    named = found if options.subject is None else found.model_copy(update={"subject": options.subject})
+        report = _with_difference(report, difference_of(then, Baseline(plan, problem)), options)
+    named = report if options.subject is None else report.model_copy(update={"subject": options.subject})
     return named.model_copy(update={"plan": plan}) if options.with_plan else named
 
 
@@ -141,8 +141,8 @@ def _with_difference(found: Check, difference: Difference, options: CheckOptions
     if options.unmoved and (difference.moved or difference.added or difference.removed):
         counts = f"{len(difference.moved):,} moved, {len(difference.added):,} came, {len(difference.removed):,} went"
         failures = (*failures, Failure(rule="moved", pool=None, message=f"buffers must stay where they were: {counts}"))
-    told = difference if options.differences else None
-    return found.model_copy(update={"difference": told, "failures": failures, "passed": not failures})
+    change = difference if options.differences else None
+    return found.model_copy(update={"difference": change, "failures": failures, "passed": not failures})
 
 
 def checked(
@@ -229,10 +229,10 @@ _BASELINE = Input(
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem | None:
     """Return the problem in a file; a plan in it, alone or beside its problem, is the reader's."""
-    if (found := planned_in(data)) is None:
+    if (planned := planned_in(data)) is None:
         return reader.problem(data, name)
-    reader.own_plan = found.plan
-    return found.problem
+    reader.own_plan = planned.plan
+    return planned.problem
 
 
 _BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPLE_PLAN["placements"]]}

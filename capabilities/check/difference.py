@@ -117,7 +117,7 @@ def difference_of(before: Baseline, after: Baseline) -> Difference:
     moved = tuple(_moves(old, new, after.problem))
     common = [name for name in new.ids if name in old.row_of and _can_move(after.problem, name)]
     used = _used(before.plan, before.problem), _used(after.plan, after.problem)
-    kept = after.plan.kept
+    places = after.plan.kept
     return Difference(
         added=tuple(name for name in new.ids if name not in old.row_of),
         removed=tuple(name for name in old.ids if name not in new.row_of),
@@ -133,7 +133,7 @@ def difference_of(before: Baseline, after: Baseline) -> Difference:
             for name in dict.fromkeys((*used[0], *used[1]))
         ),
         growth=_growth(before, after),
-        **({} if kept is None else {name: getattr(kept, name) for name in _OF_KEPT}),
+        **({} if places is None else {name: getattr(places, name) for name in _OF_KEPT}),
     )
 
 
@@ -145,12 +145,12 @@ def _used(plan: Plan, problem: Problem | None) -> dict[str, int]:
     """Return the bytes that each pool uses: by the placements, or as the plan says where sizes are not known."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
-    found = dict.fromkeys((pool.name for pool in problem.pools), 0)
+    used = dict.fromkeys((pool.name for pool in problem.pools), 0)
     for row in plan.placements:
         i = problem.index.get(row.id)
         if i is not None and (size := int(problem.buffers.size[i])) > 0:
-            found[row.pool] = max(found.get(row.pool, 0), row.offset + size)
-    return found
+            used[row.pool] = max(used.get(row.pool, 0), row.offset + size)
+    return used
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:

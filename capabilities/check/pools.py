@@ -72,14 +72,14 @@ def checked_pools(
     tolerance: Tolerance,
 ) -> Iterator[CheckedPool]:
     """Yield the use of each pool of a valid plan, beside its budget and its use in the baseline."""
-    known = baseline is not None and (baseline.occupancies is not None or bool(baseline.used))
+    is_comparable = baseline is not None and (baseline.occupancies is not None or bool(baseline.used))
     bounds = {use.name: use.lower_bound for use in plan.pools}
     growth = {} if baseline is None or baseline.occupancies is None else growths(now, baseline.occupancies)
     most = max(each.used for each in now.values()) if problem.equal_use else None
     for pool in problem.pools:
         budget, grown = budgets.get(pool.name), growth.get(pool.name)
         used = now[pool.name].used if most is None else most
-        before = None if baseline is None or not known else baseline.used.get(pool.name, 0)
+        before = None if baseline is None or not is_comparable else baseline.used.get(pool.name, 0)
         yield CheckedPool(
             name=pool.name,
             used=used,
@@ -98,21 +98,21 @@ def checked_pools(
 
 def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
     """Return the rules that a pool breaks."""
-    found = []
+    failures = []
     if pool.over_budget:
         least = "" if pool.lower_bound is None else f"; it needs at least {pool.lower_bound:,}"
         message = (
             f"pool {shown(pool.name)}: uses {pool.used:,} bytes, {pool.over_budget:,} above its budget of "
             f"{pool.budget:,}{least}. {_alive(pool.live_set, lies.sizes)}"
         )
-        found.append(Failure(rule="over-budget", pool=pool.name, message=message))
+        failures.append(Failure(rule="over-budget", pool=pool.name, message=message))
     if pool.is_beyond_tolerance:
         message = (
             f"pool {shown(pool.name)}: uses {pool.used:,} bytes, {pool.grown:,} more than the {pool.before:,} of the "
             f"baseline, where {pool.allowed_growth:,} are allowed. {why_grown(pool)}"
         )
-        found.append(Failure(rule="grown", pool=pool.name, message=message))
-    return found
+        failures.append(Failure(rule="grown", pool=pool.name, message=message))
+    return failures
 
 
 def _alive(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:

@@ -88,8 +88,8 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
 
     A service reads the file in a process of its own, with limits of time and memory.
     """
-    found = detect(file, options.name)
-    if found is None:
+    format_name = detect(file, options.name)
+    if format_name is None:
         is_json = file.lstrip()[:1] == b"{"
         kind = "JSON: of a problem, `memplan plan FILE` and POST /v1/plan make a plan" if is_json else f"{file[:20]!r}"
         raise FormatError(f"must be a model file, got {kind}")
@@ -108,7 +108,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
         after = (in_place or plan).peak
         saved = None if after is None or is_partial or shared.has_unknown_scratch else before - after
         return ModelComparison(
-            format=found,
+            format=format_name,
             nothing_shared=everything,
             own=own,
             memplan=plan,
@@ -126,7 +126,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     note(answer())
     in_place = _planned(shared.problem, time) if shared.views.aliases else None
     note(answer(in_place))
-    own, audited = _own(found, (apart, shared), time)
+    own, audited = _own(format_name, (apart, shared), time)
     is_partial = False
     note(answer(in_place))
     # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
@@ -184,8 +184,8 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
     """
     apart = read[0]
     if apart.own_peak is not None:
-        known = [(each.problem, each.own_plan) for each in read if each.own_plan is not None]
-        chosen = min(known, key=lambda pair: len(verify(*pair)), default=None)
+        pairs = [(each.problem, each.own_plan) for each in read if each.own_plan is not None]
+        chosen = min(pairs, key=lambda pair: len(verify(*pair)), default=None)
         return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audited(*chosen, time)
     own_name = file_readers()[found].planner
     if own_name is None:
@@ -202,8 +202,8 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
 
 def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
     running = time.next()
-    found = beside_best(problem, plan, time_limit_s=running.left_s, control=running.searching())
-    return OwnAudit.of(found, valid=not verify(problem, plan), plan=None)
+    audit = beside_best(problem, plan, time_limit_s=running.left_s, control=running.searching())
+    return OwnAudit.of(audit, valid=not verify(problem, plan), plan=None)
 
 
 def lines(comparison: ModelComparison) -> Iterator[str]:

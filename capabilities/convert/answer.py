@@ -159,10 +159,10 @@ class Converted(Answer):
 
 def _too_large(answer: Converted) -> str:
     """Say that no form of a model fits, and how many bytes the best one has too many."""
-    said, form = "no form that was found fits", answer.deployment
+    sentence, form = "no form that was found fits", answer.deployment
     if form is None or form.fit is None or answer.arena is None:
-        return said
-    return f"{said}: {answer.arena.least:,} bytes are {answer.arena.least - form.fit:,} too many"
+        return sentence
+    return f"{sentence}: {answer.arena.least:,} bytes are {answer.arena.least - form.fit:,} too many"
 
 
 def of_alignment(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
@@ -192,8 +192,8 @@ def facts(answer: Converted) -> Iterator[str]:
         gain = "as large as" if answer.arena.used == answer.given.used else "instead of"
         yield f"{RUNTIME}'s whole arena takes {answer.arena.text}, {gain} {answer.given.used:,} without the plan"
     if answer.problem is not None:
-        known = answer.format or answer.to
-        yield f"{known}: {counted(len(answer.problem.buffers), 'buffer')}, {counted(len(answer.problem.pools), 'pool')}"
+        form = answer.format or answer.to
+        yield f"{form}: {counted(len(answer.problem.buffers), 'buffer')}, {counted(len(answer.problem.pools), 'pool')}"
     if answer.own_peak is not None:
         offsets = "" if answer.plan else ", whose offsets are not in the file"
         yield f"its own plan takes {answer.own_peak:,} bytes{offsets}"

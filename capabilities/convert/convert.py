@@ -49,17 +49,17 @@ def convert(
         return deployed(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
     reader = Reader(options)
     problem = file if isinstance(file, Problem) else reader.problem(file, options.name)
-    found = facts_of_source(file, problem, reader, target)
+    facts = facts_of_source(file, problem, reader, target)
     if target in EXPORTERS:
-        return _exported(problem, plan, reader, found, options, running)
+        return _exported(problem, plan, reader, facts, options, running)
     if plan is not None:
         raise OptionError(f"to: must be something that a plan goes into ({', '.join(EXPORTERS)}), got {target}")
     if target in PROGRAMS:
-        return with_program(reader.imported, found, target)
+        return with_program(reader.imported, facts, target)
     if target != "json":
-        return found.model_copy(update={"files": (WrittenFile.with_data("", _text(problem, target)),)})
+        return facts.model_copy(update={"files": (WrittenFile.with_data("", _text(problem, target)),)})
     its = program_of(file, reader.imported) if options.program else {}
-    return found.model_copy(update={"problem": problem, **its})
+    return facts.model_copy(update={"problem": problem, **its})
 
 
 def _text(problem: Problem, target: str) -> bytes:

@@ -71,9 +71,9 @@ class FormSearch:
         """Return the best form with operators in parts, if it is better: the first that fits, else the smallest."""
         model = rewritable(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=_ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
-        found = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
+        answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
         limit = replace(best.arena, tail=0, head=max(best.arena.used, self.options.fit or 0))
-        for point in sorted(found.points, key=lambda point: point.macs):
+        for point in sorted(answer.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):
                 break
             with self._noting("cascade"):  # of several points some may not be written

@@ -62,8 +62,8 @@ def target_of_name(path: str) -> str:
     """Return what a file is to have by how its name ends; raises OptionError."""
     ending = PurePath(path).suffix.lower().removeprefix(".")
     others = {target: words for each in systems() for target, words in each.other_targets.items()}
-    found = ending if ending in TARGETS else meant(ending, (), others)
-    if found is None:
-        known = ", ".join(f".{target}" for target in ("json", "csv", "c", "ld", "tflite", "pte"))
-        raise OptionError(f"to: must be given where the name does not end in {known}, got {shown(path)}")
-    return found
+    ending_target = ending if ending in TARGETS else meant(ending, (), others)
+    if ending_target is None:
+        names = ", ".join(f".{target}" for target in ("json", "csv", "c", "ld", "tflite", "pte"))
+        raise OptionError(f"to: must be given where the name does not end in {names}, got {shown(path)}")
+    return ending_target

@@ -29,8 +29,8 @@ def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, tar
     broken = () if imported.own_plan is None else verify(problem, imported.own_plan)[:_MOST_VIOLATIONS]
     warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in imported.warnings]
     if imported.views.apart:
-        told = f"{imported.views.apart} views are buffers of their own, of {size_text(imported.views.apart_bytes)}"
-        warnings.append(ReaderWarning(rule="views-apart", message=told))
+        text = f"{imported.views.apart} views are buffers of their own, of {size_text(imported.views.apart_bytes)}"
+        warnings.append(ReaderWarning(rule="views-apart", message=text))
     return Converted(
         to=target,
         format=importers.detect(file, name) or "operations",
@@ -52,7 +52,7 @@ def with_program(imported: Imported | None, found: Converted, target: str) -> Co
 def program_of(file: bytes | Problem, imported: Imported | None) -> dict[str, Any]:
     """Return the names that a program or several models give, None without any, and the graph of operations."""
     names = NO_NAMES if isinstance(file, Problem) else names_read(file, imported)
-    found: dict[str, Any] = {"names": names if names.steps or names.models else None}
+    fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
     if imported is not None and imported.operations is not None:
-        found["graph"] = graph_of_imported(imported).graph
-    return found
+        fields["graph"] = graph_of_imported(imported).graph
+    return fields

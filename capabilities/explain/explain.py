@@ -86,8 +86,8 @@ def explain(
     if running.note is not None:
         running.note(answer)
     repairs = _repairs(asked, graph, plan, options, running, study_s) if options.repairs else None
-    worth = what_if(asked, plan, options, running.within(study_s)) if options.what_if else None
-    return answer.model_copy(update={"repairs": repairs, "what_if": worth})
+    study = what_if(asked, plan, options, running.within(study_s)) if options.what_if else None
+    return answer.model_copy(update={"repairs": repairs, "what_if": study})
 
 
 def _answer(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
@@ -128,15 +128,15 @@ def _repairs(
     limit_s: float,
 ) -> Repairs:
     """Look for changes with which a problem fits, and for those of the operations that pose it."""
-    found = repairs_of(problem, plan, options, running.within(limit_s))
+    repairs = repairs_of(problem, plan, options, running.within(limit_s))
     size = problem.pools[0].size
-    if graph is None or found.status == "fits" or len(problem.pools) > 1 or size is None:
-        return found
+    if graph is None or repairs.status == "fits" or len(problem.pools) > 1 or size is None:
+        return repairs
     # Imported here: few problems have a graph, and this takes as long as all else.
     from memplan.capabilities.explain.repairs import orders
 
     of_operations = orders.repairs_of_graph(graph, size, options, running.within(limit_s))
-    return found.model_copy(update={"of_operations": of_operations})
+    return repairs.model_copy(update={"of_operations": of_operations})
 
 
 def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity: int | None) -> Problem:

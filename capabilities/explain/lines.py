@@ -15,8 +15,8 @@ _ROWS = 20
 
 def lines_of_reason(reason: Explanation) -> Iterator[str]:
     """Yield the members of a reason, and the size that would do."""
-    known = "each of them is needed" if reason.irreducible else f"{reason.open_questions} of them may not be needed"
-    yield f"kind         {reason.kind}, {known}"
+    text = "each of them is needed" if reason.irreducible else f"{reason.open_questions} of them may not be needed"
+    yield f"kind         {reason.kind}, {text}"
     for name in reason.buffers:
         yield f"buffer       {shown(name)}"
     for rule in reason.rules:
@@ -35,8 +35,8 @@ def lines_of_repairs(found: Repairs) -> Iterator[str]:
         changes = " and ".join(map(_change_text, each.changes))
         yield f"repair       {changes}: {counted(each.cost_bytes, 'byte')} of traffic, peak {each.peak_after:,}"
     if found.status in ("none", "unknown"):
-        known = "is enough" if found.proved else "was found to be enough"
-        yield f"repair       none of at most {counted(found.most_changes, 'change')} {known}"
+        text = "is enough" if found.proved else "was found to be enough"
+        yield f"repair       none of at most {counted(found.most_changes, 'change')} {text}"
     if found.of_operations is not None:
         yield from _lines_of_operations(found.of_operations)
 
@@ -46,9 +46,9 @@ def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
         cost = f"{each.extra_cost:,} more to compute, {each.extra_traffic:,} bytes of traffic"
         yield f"repair       {_order_text(each)}: {cost}, peak {each.peak_after:,}"
     if not found.repairs:
-        known = "is enough" if found.proved else "was found to be enough"
+        text = "is enough" if found.proved else "was found to be enough"
         alive = f"at least {found.least_live_peak:,} bytes are alive in each"
-        yield f"repair       no order of the operations {known}; {alive}"
+        yield f"repair       no order of the operations {text}; {alive}"
     for reason in found.left_out:
         yield f"not tried    {reason}"
 

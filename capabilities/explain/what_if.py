@@ -95,11 +95,11 @@ class _Study:
         near = _SinglePool.of(self.problem, instance, self.plan)
         names = np.flatnonzero((body == np.arange(len(body))) & (self.problem.buffers.size > 0)).tolist()
         names = [i for i in names if near is None or i in near.row]
-        worth = []
+        rows = []
         for count, i in enumerate(names):
-            worth.append(self._worth(i, self._without(body != i), near))
+            rows.append(self._worth(i, self._without(body != i), near))
             self.control.report({"buffers_done": count + 1, "buffers": len(names)})
-        return tuple(worth)
+        return tuple(rows)
 
     def _worth(self, i: int, rest: Problem, near: _SinglePool | None) -> BufferWorth:
         """Return the worth of buffer `i`, without which `rest` is left; its growth where sizes are free of each other.
@@ -121,18 +121,18 @@ class _Study:
             least, most = (middle, most) if answer == "fits" else (least, middle - 1)
             middle = (least + most + 1) // 2
         is_exact = gain[0] == gain[1] and least == most
-        found = BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=is_exact, by=by)
-        worth = found.model_copy(update={"may_grow": least, "may_grow_at_most": most})
+        worth_row = BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=is_exact, by=by)
+        row = worth_row.model_copy(update={"may_grow": least, "may_grow_at_most": most})
         if self.options.shrunk_to is None:
-            return worth
+            return row
         smaller = max(1, min(size, ceil(size * self.options.shrunk_to)))
         try:
             shrunk = resized(self.problem, i, smaller)
         except ProblemError:  # of what would be cut off, an alias has bytes
-            return worth
+            return row
         gain, _ = self._gain(shrunk, near.bound(i, smaller), near.end_with(i, smaller))
         is_exact = is_exact and gain[0] == gain[1]
-        return worth.model_copy(update={"shrunk_to": smaller, "gain_if_shrunk": gain, "exact": is_exact})
+        return row.model_copy(update={"shrunk_to": smaller, "gain_if_shrunk": gain, "exact": is_exact})
 
     def _without(self, kept: Bool) -> Problem:
         """Return the problem of the kept buffers, with its objective and its weights."""
@@ -198,13 +198,13 @@ class _Study:
         prices: dict[tuple[Id, Id], int] = {}
         for row in self.plan.reused:
             prices[row.buffers] = prices.get(row.buffers, 0) + row.cost
-        found = []
+        rows = []
         for pair, cost in prices.items():
             if self.control.is_over:
                 self.left_out += 1
                 continue
-            found.append(self._pair(pair, cost))
-        return tuple(found)
+            rows.append(self._pair(pair, cost))
+        return tuple(rows)
 
     def _pair(self, pair: tuple[Id, Id], cost: int) -> PairWorth:
         here = self.plan.cost or 0.0
@@ -227,10 +227,10 @@ class _Study:
         """Return the costs of the rules of the buffers in the witness, and of those of the pools."""
         named = set(self.plan.proof.buffers) if self.plan.proof is not None else set()
         ids = self.problem.buffers.ids
-        kept = np.fromiter((not named or name in named for name in ids), dtype=np.bool_, count=len(ids))
+        is_named = np.fromiter((not named or name in named for name in ids), dtype=np.bool_, count=len(ids))
         everything = np.ones(len(ids), dtype=np.bool_)
         costs = []
-        for rule in rules_of(self.problem, kept):
+        for rule in rules_of(self.problem, is_named):
             changed = with_fields(part(self.problem, everything, [rule]), objective=self.problem.objective)
             gain, _ = self._gain(changed)
             costs.append(RuleCost(rule=rule.member(self.problem), gain=gain, exact=gain[0] == gain[1]))

@@ -166,8 +166,8 @@ def liveness(
     verifier believes.
     """
     running = control.begun(options)
-    found = analyse(operations, options.reading)
-    answer = LivenessAnswer.model_construct(**{name: getattr(found, name) for name in Analysis.model_fields})
+    analysis = analyse(operations, options.reading)
+    answer = LivenessAnswer.model_construct(**{name: getattr(analysis, name) for name in Analysis.model_fields})
     if running.note is not None and (options.compare or plan is not None):
         running.note(answer)
     peaks = compare_readings(operations, options.reading, running) if options.compare else None

@@ -39,10 +39,10 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     is chosen that does not raise the peak; with `recompute`, the one with the least work.
     """
     running = control.begun(options)
-    given = asked = options.variant(graph)
-    ways = ways_of_least_work(given) if any(row.alternatives for row in given.ops) else ()
+    first = asked = options.variant(graph)
+    ways = ways_of_least_work(first) if any(row.alternatives for row in first.ops) else ()
     if ways:
-        asked = in_ways(given, ways)
+        asked = in_ways(first, ways)
     note = running.note or silent
     if running.note is not None:
         # Whatever the time is, the given order is an answer.
@@ -50,21 +50,21 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     if options.recompute:
         return recompute(asked, options, running).model_copy(update={"alternatives": ways})
     is_cut = options.with_certificate and not options.deterministic
-    found = order_and_place(
+    result = order_and_place(
         asked,
         running.child(1 - _CERTIFICATE_SHARE) if is_cut else running,
         on_order=note,
         **options.fields("alignment", "goal"),
     )
     if ways:
-        found = with_cheapest_ways(given, found, ways, options.alignment, running)
+        result = with_cheapest_ways(first, result, ways, options.alignment, running)
     changes: dict[str, object] = {}
-    if options.with_plan and found.placed_peak is not None:
-        changes["planned"] = found.placed
+    if options.with_plan and result.placed_peak is not None:
+        changes["planned"] = result.placed
     if options.with_certificate:
         limit_s = min(CERTIFICATE_S, running.left_s)
-        changes["certificate"] = certify_order(asked, found, time_limit_s=limit_s)
-    return found.model_copy(update=changes)
+        changes["certificate"] = certify_order(asked, result, time_limit_s=limit_s)
+    return result.model_copy(update=changes)
 
 
 def lines(found: OrderAnswer) -> Iterator[str]:

@@ -73,8 +73,8 @@ def order_and_pose(
     if goal == "alive":
         # No order with more alive is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
-    with control.within(limit_s - for_plans).watched(WORK_PER_S) as left:
-        search = OrderSearch(inside, left)
+    with control.within(limit_s - for_plans).watched(WORK_PER_S) as watched:
+        search = OrderSearch(inside, watched)
         search.run()
     order = search.best()
     on_order(search.answer(order, control))
@@ -83,9 +83,9 @@ def order_and_pose(
     rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
-    with control.within(rest).watched(WORK_PER_S) as left:
-        search.use(left)
-        best = _PlannedOrders(inside.graph, search, order, pose, left, rest).best(goal)
+    with control.within(rest).watched(WORK_PER_S) as watched:
+        search.use(watched)
+        best = _PlannedOrders(inside.graph, search, order, pose, watched, rest).best(goal)
     return search.answer(best.order, control, PlanAndProblem(problem=best.problem, plan=best.plan))
 
 
@@ -121,10 +121,10 @@ class _PlannedOrders:
 
     def best(self, goal: Goal) -> _PlannedOrder:
         """Plan one order after the other until a plan needs only what is alive, or the time is over."""
-        given = tuple(range(len(self.graph.ops)))
-        preferred = [] if self.own == given else nearby(self.graph, self.own, self.peak, self.left.raised)
+        given_order = tuple(range(len(self.graph.ops)))
+        preferred = [] if self.own == given_order else nearby(self.graph, self.own, self.peak, self.left.raised)
         # The search's own order is easy to plan more often than those that are preferred, then those by chance.
-        self._take_each([*preferred[:1], self.own, *([given] if goal == "placed" else ())])
+        self._take_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._take_each(self._by_chance(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
             if not (self.least <= self.peak or self._is_over):

@@ -61,8 +61,8 @@ def _ways(graph: OperationGraph) -> list[list[tuple[int, int]]]:
 
 def _cheapest(graph: OperationGraph, room: Sequence[int]) -> Ways:
     """Return the cheapest way of each operation whose work has room; of equal ones, that of less work."""
-    found = []
+    ways = []
     for row, most in zip(_ways(graph), room, strict=True):
         fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)
-        found.append(min(fitting)[1] if len(row) > 1 else 0)
-    return tuple(found)
+        ways.append(min(fitting)[1] if len(row) > 1 else 0)
+    return tuple(ways)

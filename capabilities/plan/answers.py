@@ -117,14 +117,16 @@ def cost_text(plan: Plan) -> str:
 
 def kept_lines(plan: Plan) -> Iterator[str]:
     """Yield the sentence about the places of an old plan, where some were to be kept."""
-    if (kept := plan.kept) is not None:
-        rule = "proved to be the fewest" if kept.proved else f"at least {kept.least_moves:,} must"
-        if not kept.proved and kept.least_moves == (kept.moved if kept.least == "buffers" else kept.moved_bytes):
+    if (places := plan.kept) is not None:
+        rule = "proved to be the fewest" if places.proved else f"at least {places.least_moves:,} must"
+        if not places.proved and places.least_moves == (
+            places.moved if places.least == "buffers" else places.moved_bytes
+        ):
             rule = "the fewest near the best peak found, which is not proved to be the best"
-        of_all = f"{kept.moved:,} of {counted(kept.moved + kept.stayed, 'buffer')} moved"
-        yield f"{of_all}, {counted(kept.moved_bytes, 'byte')}; {rule}"
-        if kept.not_tried is not None:
-            yield f"not tried: {kept.not_tried}"
+        of_all = f"{places.moved:,} of {counted(places.moved + places.stayed, 'buffer')} moved"
+        yield f"{of_all}, {counted(places.moved_bytes, 'byte')}; {rule}"
+        if places.not_tried is not None:
+            yield f"not tried: {places.not_tried}"
 
 
 def others_lines(others: Others) -> Iterator[str]:

@@ -38,13 +38,13 @@ class _WithPlan:
 def read_with_plan(reader: Reader, data: bytes, name: str) -> Problem:
     """Return the problem in a file; the plan inside of it, where there is one, is the reader's. Raises InputError."""
     if importers.detect(data, name) is not None:
-        found = _of_model(data, name, reader.options)
+        result = _of_model(data, name, reader.options)
     else:
         reader.options.refuse_for_models()
-        found = _of_problem(data, name)
-    reader.own_plan, reader.own_peak = found.plan, found.own_peak
-    reader.warnings += found.warnings
-    return with_capacities(found.problem, reader.options.capacity)
+        result = _of_problem(data, name)
+    reader.own_plan, reader.own_peak = result.plan, result.own_peak
+    reader.warnings += result.warnings
+    return with_capacities(result.problem, reader.options.capacity)
 
 
 def _plan_inside(reader: Reader, _question: Question) -> Plan:
@@ -90,11 +90,11 @@ def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
 
 def _of_model(data: bytes, name: str, options: ModelOptions) -> _WithPlan:
     """Read a model; its views are in place or apart, in whichever way its own plan is right, or less wrong."""
-    found = importers.read_model(data, name, options)
-    if found.own_plan is None or options.views == "separate" or not found.views.aliases:
-        return _planned(found)
+    imported = importers.read_model(data, name, options)
+    if imported.own_plan is None or options.views == "separate" or not imported.views.aliases:
+        return _planned(imported)
     apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))
-    return _planned(min((found, apart), key=_wrong))
+    return _planned(min((imported, apart), key=_wrong))
 
 
 def _wrong(imported: Imported) -> int:

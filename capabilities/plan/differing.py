@@ -47,12 +47,12 @@ def with_others(problem: Problem, first: Plan, count: int, distance: int, contro
     They differ in at least `distance` pairs that pay in one of two plans alone. What costs nothing whatever the plan is
     no such pair. Of buffers that can be exchanged, the one listed first lies no higher, in the first plan as well.
     """
-    given = problem
+    original = problem
     if problem.objective == PEAK_THEN_COST:
         sizes = {use.name: use.used or None for use in first.pools}
         pools = tuple(pool.model_copy(update={"size": sizes[pool.name] or pool.size}) for pool in problem.pools)
-        given = problem.model_copy(update={"objective": "cost", "pools": pools})
-    instance = compile_problem(given, column([1]))
+        original = problem.model_copy(update={"objective": "cost", "pools": pools})
+    instance = compile_problem(original, column([1]))
     row = first.placements.row_of
     offset = first.placements.offset[[row[problem.buffers.ids[i]] for i in instance.source.tolist()]]
     is_least = first.cost_lower_bound is not None and first.cost == first.cost_lower_bound
@@ -61,10 +61,10 @@ def with_others(problem: Problem, first: Plan, count: int, distance: int, contro
     others: list[Plan] = []
     while len(others) + 1 < count and not search.is_complete:
         with control.child(1 / (count - 1 - len(others))).watched(WORK_PER_S) as watched:
-            found = search.next(watched)
-        if found is None:
+            plan = search.next(watched)
+        if plan is None:
             break
-        others.append(_plan_of(problem, instance, first, found))
+        others.append(_plan_of(problem, instance, first, plan))
     answer = first.model_copy(
         update={
             **_placed(problem, instance, search.first.offset),

@@ -104,10 +104,10 @@ def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
 
 def _by_heap(dealt: Dealt) -> list[dict[int | str, int]]:
     """Return the offsets in each heap."""
-    found: dict[int, dict[int | str, int]] = {}
+    heaps: dict[int, dict[int | str, int]] = {}
     for name, (heap, offset) in dealt.items():
-        found.setdefault(heap, {})[name] = offset
-    return [found[heap] for heap in sorted(found)]
+        heaps.setdefault(heap, {})[name] = offset
+    return [heaps[heap] for heap in sorted(heaps)]
 
 
 def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
@@ -140,27 +140,27 @@ def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
     """Plan each heap by itself, and return all of them."""
-    found = _by_heap(dealt)
-    for number, offsets in enumerate(found):
+    heap_of = _by_heap(dealt)
+    for number, offsets in enumerate(heap_of):
         rows = [row for row in rows_without_pool(problem) if row["id"] in offsets]
         pairs = [pair for pair in problem.conflicts if offsets.keys() >= set(pair)]
         pool = {"name": "heap", "size": heaps.limit, "alignment": problem.pools[0].alignment}
-        plan = _part(Problem(buffers=rows, conflicts=pairs, pools=[pool]), control, 1 / (len(found) - number))
+        plan = _part(Problem(buffers=rows, conflicts=pairs, pools=[pool]), control, 1 / (len(heap_of) - number))
         if plan.placements:  # else the time is over, and what is known of the heap stays
-            found[number] = {each.id: each.offset for each in plan.placements}
-    return _plan_of(problem, found, heaps, least_bytes)
+            heap_of[number] = {each.id: each.offset for each in plan.placements}
+    return _plan_of(problem, heap_of, heaps, least_bytes)
 
 
 def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, least_bytes: int) -> Plan:
     """Return the plan of the offsets in each heap, the fullest first."""
     sizes = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
-    found = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
-    found.sort(key=lambda heap: -heap[0])
+    ranked = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
+    ranked.sort(key=lambda heap: -heap[0])
     places = {
-        name: (f"heap {k + 1}", offset) for k, (_, offsets) in enumerate(found) for name, offset in offsets.items()
+        name: (f"heap {k + 1}", offset) for k, (_, offsets) in enumerate(ranked) for name, offset in offsets.items()
     }
-    peak = sum(used for used, _ in found)
-    is_best = len(found) == heaps.least and peak == least_bytes
+    peak = sum(used for used, _ in ranked)
+    is_best = len(ranked) == heaps.least and peak == least_bytes
     plan = Plan.model_validate(
         {
             "status": "optimal" if is_best else "feasible",
@@ -168,7 +168,7 @@ def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, 
             "lower_bound": least_bytes,
             "gap": gap_of([(peak, least_bytes)]) if least_bytes else None,
             "pools": tuple(
-                PoolUse(name=f"heap {k + 1}", used=used, size=heaps.limit) for k, (used, _) in enumerate(found)
+                PoolUse(name=f"heap {k + 1}", used=used, size=heaps.limit) for k, (used, _) in enumerate(ranked)
             ),
             "heaps": heaps,
             "placements": [

@@ -61,17 +61,17 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
     with running.watched(_LOOKS_PER_S) as whole, running.child(_SWEEP).watched(_LOOKS_PER_S) as sweep:
         clocks = partial(_look, whole), partial(_look, sweep)
-        found = search_kinds(lifetimes, sides, kinds, wanted.ratio, clocks)
-    made = tuple(sorted((_object(wanted, members) for members in groups(found.where)), key=lambda each: -each.amount))
+        answer = search_kinds(lifetimes, sides, kinds, wanted.ratio, clocks)
+    made = tuple(sorted((_object(wanted, members) for members in groups(answer.where)), key=lambda each: -each.amount))
     total = sum(each.amount for each in made)
     return ObjectsAnswer(
-        status="optimal" if total == found.bound else "feasible",
+        status="optimal" if total == answer.bound else "feasible",
         total=total,
-        lower_bound=found.bound,
-        gap=total / found.bound - 1 if found.bound else 0.0 if not total else None,
+        lower_bound=answer.bound,
+        gap=total / answer.bound - 1 if answer.bound else 0.0 if not total else None,
         objects=made,
-        by=found.by,
-        ways=dict(found.ways),
+        by=answer.by,
+        ways=dict(answer.ways),
     )
 
 

@@ -147,10 +147,10 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -
 def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
     """Raise OptionError where several plans are asked for beside what has one."""
     others = {"keep": keep, "profile": options.profile, "heaps": options.heaps}
-    given = [name for name, value in others.items() if value is not None]
-    given += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
-    if given:
-        raise OptionError(f"plans: must be 1 with {given[0]}, got {options.plans}")
+    names = [name for name, value in others.items() if value is not None]
+    names += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
+    if names:
+        raise OptionError(f"plans: must be 1 with {names[0]}, got {options.plans}")
 
 
 def progress(event: Mapping[str, Any]) -> str:

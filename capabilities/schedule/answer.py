@@ -124,8 +124,8 @@ class ScheduleAnswer(Answer):
     @property
     def steps(self) -> tuple[ScheduleStep, ...]:
         """The steps of the rows."""
-        kept = (rows or ((),) * len(self.subgraphs) for rows in (self.alternatives, self.tensors_to_roll))
-        columns = self.subgraphs, self.granularities, self.traversal_orders, self.tensors_to_retain, *kept
+        row_lists = (rows or ((),) * len(self.subgraphs) for rows in (self.alternatives, self.tensors_to_roll))
+        columns = self.subgraphs, self.granularities, self.traversal_orders, self.tensors_to_retain, *row_lists
         return tuple(ScheduleStep(made, *tile, *row) for made, tile, *row in zip(*columns, strict=True))
 
 

@@ -30,17 +30,17 @@ def nodes_of(fields: object) -> list[Mapping[str, Any]] | None:
 
 def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     """Return the graph of nodes; raises FormatError for one of a kind, or without a parameter, that is needed."""
-    tensors, sizes, ops, known = list[dict[str, Any]](), list[int](), list[dict[str, Any]](), dict[str, int]()
+    tensors, sizes, ops, numbers = list[dict[str, Any]](), list[int](), list[dict[str, Any]](), dict[str, int]()
     resident = list[int]()
 
     def tensor(name: str, shape: list[int], bits: int) -> int:
-        if bits not in _TYPES and name not in known:
+        if bits not in _TYPES and name not in numbers:
             raise FormatError(f"{name}: must have 8, 16 or 32 bits an element, got {bits}")
-        if name not in known:
-            known[name] = len(sizes)
+        if name not in numbers:
+            numbers[name] = len(sizes)
             tensors.append({"name": name, "shape": shape, "dtype": _TYPES[bits]})
             sizes.append(prod(shape) * bits // 8)
-        return known[name]
+        return numbers[name]
 
     for k, node in enumerate(nodes):
         row = {key: value for part in _OWN for key, value in node.get(part, {}).items() if value is not None}
@@ -63,8 +63,8 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
             raise FormatError(f"nodes[{k}]: must have what a layer of DORY has, {error} is missing or wrong") from error
         ops.append({"kind": kind, "in": read, "out": [out], "name": row["name"] or None, "attributes": attributes})
     read_names = {t for op in ops for t in op["in"]}
-    kept = [op["out"][0] for op in ops if op["out"][0] not in read_names]
-    return graph_from({"size": sizes, "kept": kept, "resident": resident, "tensors": tensors, "ops": ops})
+    outputs = [op["out"][0] for op in ops if op["out"][0] not in read_names]
+    return graph_from({"size": sizes, "kept": outputs, "resident": resident, "tensors": tensors, "ops": ops})
 
 
 def _kind(row: Mapping[str, Any], k: int) -> str:

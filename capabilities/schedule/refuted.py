@@ -40,8 +40,8 @@ def _network_refuted(
     try:
         rows = zip(found.regions, found.tensors_to_retain, strict=True)
         steps = [
-            NetworkStep(_remade(k, renumbered(row, number.__getitem__)), kept, k in outermost)
-            for k, (row, kept) in enumerate(rows)
+            NetworkStep(_remade(k, renumbered(row, number.__getitem__)), stays, k in outermost)
+            for k, (row, stays) in enumerate(rows)
         ]
         far = frozenset(item if item >= 0 else -1 - number[-1 - item] for item in found.far)
         figures, wrong = run_network(graph, steps, machine, far)

@@ -79,13 +79,13 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
         if k == _SHOWN:
             yield f"and {len(found.subgraphs) - _SHOWN:,} other steps"
             break
-        kept = f", retains {', '.join(map(str, retained))}" if retained else ""
+        text = f", retains {', '.join(map(str, retained))}" if retained else ""
         if found.tensors_to_roll and found.tensors_to_roll[k]:
-            kept += f", rolls {', '.join(map(str, found.tensors_to_roll[k]))}"
+            text += f", rolls {', '.join(map(str, found.tensors_to_roll[k]))}"
         chosen = found.alternatives[k] if found.alternatives else ()
-        kept += "".join(f", {o} by alternative {way}" for o, way in zip(made, chosen, strict=False) if way)
+        text += "".join(f", {o} by alternative {way}" for o, way in zip(made, chosen, strict=False) if way)
         sizes = f"{height} x {width} tiles, slices of {depth}"
-        yield f"step {k}: operations {', '.join(map(str, made))} in {sizes}, {latency:,.1f}{kept}"
+        yield f"step {k}: operations {', '.join(map(str, made))} in {sizes}, {latency:,.1f}{text}"
     for point in found.frontier:
         sizes = f"latency {point.latency:,.1f}, traffic {point.traffic:,} bytes, {counted(point.steps, 'step')}"
         yield f"in {point.peak:,} bytes of fast memory: {sizes}"

@@ -158,8 +158,8 @@ def python_source(sized: Sized, found: OffsetPrograms) -> str:
 
 
 def _python_ranges(sized: Sized) -> Iterator[str]:
-    for given, symbol in sized.space.symbols.items():
-        name = argument(given)
+    for limits, symbol in sized.space.symbols.items():
+        name = argument(limits)
         upper = "" if symbol.max is None else f" <= {symbol.max}"
         divided = f" or {name} % {symbol.multiple_of}" if symbol.multiple_of > 1 else ""
         yield f"if not {symbol.min} <= {name}{upper}{divided}:"
@@ -207,8 +207,8 @@ def c_source(sized: Sized, found: OffsetPrograms) -> str:
         lines.append(f"static const {kind} which{k}[{max(1, count)}] = {{{','.join(map(str, program.which)) or '0'}}};")
     arguments = ", ".join([*(f"int64_t {argument(name)}" for name in symbols), "int64_t *off"])
     lines += ["", f"int64_t plan({arguments}) {{", "    int bad = 0;"]
-    for given, symbol in symbols.items():
-        name = argument(given)
+    for limits, symbol in symbols.items():
+        name = argument(limits)
         rules = [f"{name} < {symbol.min}"]
         rules += [f"{name} > {symbol.max}"] if symbol.max is not None else []
         rules += [f"{name} % {symbol.multiple_of}"] if symbol.multiple_of > 1 else []

@@ -150,13 +150,13 @@ def shapes(
             status=checked.status, symbols=problem.symbols, alignment=problem.alignment, verified=checked
         )
     question = check_limits(problem, options.within, options.at) if options.limits else None
-    found = planned(problem, options.most, running)
-    programs = found.programs
-    sampled = verify_programs(problem, programs, samples(found.sized.space, VERIFIED_AT, seed=2))
+    planned_programs = planned(problem, options.most, running)
+    programs = planned_programs.programs
+    sampled = verify_programs(problem, programs, samples(planned_programs.sized.space, VERIFIED_AT, seed=2))
     if not sampled.is_valid:
         raise InvalidPlanError(*sampled.violations)
     answer = ShapesAnswer(
-        status="optimal" if found.proof.ratio == 0 else "feasible",
+        status="optimal" if planned_programs.proof.ratio == 0 else "feasible",
         symbols=problem.symbols,
         alignment=problem.alignment,
         ids=tuple(buffer.id for buffer in problem.buffers),
@@ -164,16 +164,16 @@ def shapes(
         sizes=programs.sizes,
         size_of=programs.size_of,
         programs=programs.programs,
-        apart=found.sized.apart,
-        pins=found.sized.pins,
-        views=found.sized.views,
-        bound=tuple(found.sized.space.text(load) for load in found.loads),
-        proof=found.proof,
+        apart=planned_programs.sized.apart,
+        pins=planned_programs.sized.pins,
+        views=planned_programs.sized.views,
+        bound=tuple(planned_programs.sized.space.text(load) for load in planned_programs.loads),
+        proof=planned_programs.proof,
         verified_at=sampled.points,
-        curves=tuple(curves(problem, found)),
+        curves=tuple(curves(problem, planned_programs)),
         tensors=problem.tensors,
-        source=None if options.to is None else SOURCES[options.to](found.sized, programs),
-        limits=None if question is None else limits_of(found, question[0], options.at, question[1]),
+        source=None if options.to is None else SOURCES[options.to](planned_programs.sized, programs),
+        limits=None if question is None else limits_of(planned_programs, question[0], options.at, question[1]),
     )
     return answer.model_copy(update={"unchecked": _unchecked(answer, problem, running)})
 

@@ -30,16 +30,16 @@ def _ranges(given: object) -> object:
     """Return ranges that were given as texts, `n=2..2048:8`, as a mapping."""
     if not isinstance(given, tuple | list):
         return given
-    found: dict[str, SymbolRange] = {}
+    ranges: dict[str, SymbolRange] = {}
     for text in given:
         parts = _RANGE.fullmatch(str(text))
         if parts is None:
             raise OptionError(f"symbol: must be a symbol and its values, n=2..2048, got {shown(text)}")
         name, low, high, divisor = parts.groups()
-        if name in found:
+        if name in ranges:
             raise OptionError(f"symbol: must be given once for each symbol, got {shown(name)} again: leave one out")
-        found[name] = SymbolRange(min=int(low), max=int(high) if high else None, multiple_of=int(divisor or 1))
-    return found
+        ranges[name] = SymbolRange(min=int(low), max=int(high) if high else None, multiple_of=int(divisor or 1))
+    return ranges
 
 
 class SymbolicOptions(ForeignOptions):
@@ -61,8 +61,8 @@ def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> Symb
         return read_symbolic(given, options.name, options.symbol, options)
     options.refuse_for_models()
     if unknown := [name for name in options.symbol if name not in given.symbols]:
-        known = ", ".join(given.symbols) or "none"
-        raise OptionError(f"symbol: must be a symbol of the problem ({known}), got {shown(unknown[0])}")
+        names = ", ".join(given.symbols) or "none"
+        raise OptionError(f"symbol: must be a symbol of the problem ({names}), got {shown(unknown[0])}")
     changed = {"symbols": given.symbols | options.symbol, "alignment": options.alignment or given.alignment}
     return given.model_copy(update=changed)
 
@@ -79,8 +79,8 @@ def _plain(problem: Problem) -> SymbolicProblem:
     features = compile_problem(problem).features
     alignments = {row.alignment for row in problem.buffers}
     if features - {"alignment", "capacity"} or len(alignments) > 1:
-        said = ", ".join(sorted(features)) or "several alignments"
-        raise ProblemError(f"problem: must have buffers of one memory, with sizes and lifetimes alone, got {said}")
+        text = ", ".join(sorted(features)) or "several alignments"
+        raise ProblemError(f"problem: must have buffers of one memory, with sizes and lifetimes alone, got {text}")
     rows = problem.buffers
     return SymbolicProblem(
         symbols={},
@@ -138,15 +138,15 @@ def _values(given: object) -> object:
     """Return values that were given as texts, `n=128`, as a mapping."""
     if not isinstance(given, tuple | list):
         return given
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for text in given:
         name, sign, value = str(text).partition("=")
         if not sign or not value.strip().isascii() or not value.strip().isdigit():
             raise OptionError(f"at: must be a symbol and its value, n=128, got {shown(text)}")
-        if name.strip() in found:
+        if name.strip() in values:
             raise OptionError(f"at: must be given once for each symbol, got {shown(name.strip())} again: leave one out")
-        found[name.strip()] = int(value)
-    return found
+        values[name.strip()] = int(value)
+    return values
 
 
 GivenValues = Annotated[dict[str, int], BeforeValidator(_values)]

@@ -55,13 +55,13 @@ def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Ite
     if violations:
         return Checked(points=0, violations=tuple(violations[:MOST_FOUND]))
     rules = _Rules(problem)
-    given = [_tree(buffer.size) for buffer in problem.buffers]
+    trees = [_tree(buffer.size) for buffer in problem.buffers]
     made = [_tree(text) for text in found.sizes]
     count = 0
     for point in points:
         count += 1
         sizes = [value_of(tree, point) for tree in made]
-        plain = [value_of(tree, point) for tree in given]
+        plain = [value_of(tree, point) for tree in trees]
         padded = [-(-size // problem.alignment) * problem.alignment for size in plain]
         violations += (f"problem at {where(point)}: {rule}" for rule in rules.outside(point, plain))
         for buffer, size, at in zip(problem.buffers, padded, found.size_of, strict=True):

@@ -67,9 +67,9 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
     sizes = [read(row.size, sized.space, "size") for row in problem.buffers]
     offsets: list[Polynomial] = [read(plan.offsets[name], sized.space, f"offsets.{name}") for name in ids]
     arena = None if plan.arena is None else read(plan.arena, sized.space, "arena")
-    found = tuple(islice(_faults(sized, sizes, offsets, arena, deadline), _MOST))
-    wrong = any(row.at is not None for row in found)
-    return VerifiedShapes(status="invalid" if wrong else "unknown" if found else "valid", faults=found)
+    faults = tuple(islice(_faults(sized, sizes, offsets, arena, deadline), _MOST))
+    wrong = any(row.at is not None for row in faults)
+    return VerifiedShapes(status="invalid" if wrong else "unknown" if faults else "valid", faults=faults)
 
 
 def _faults(
@@ -106,13 +106,13 @@ class _Claims:
         self.known: dict[frozenset[Key], Values | bool] = {}
 
     def fault(self, rule: str, buffers: tuple[int, ...], forms: Sequence[Polynomial]) -> Iterator[ShapesFault]:
-        known = frozenset(map(key, forms))
-        if known not in self.known:
-            self.known[known] = self._broken(forms)
-        found = self.known[known]
-        if found is not False:
+        form = frozenset(map(key, forms))
+        if form not in self.known:
+            self.known[form] = self._broken(forms)
+        values = self.known[form]
+        if values is not False:
             ids = tuple(self.sized.problem.buffers[b].id for b in buffers)
-            yield ShapesFault(rule=rule, buffers=ids, at=None if found is True else dict(found))
+            yield ShapesFault(rule=rule, buffers=ids, at=None if values is True else dict(values))
 
     def _broken(self, forms: Sequence[Polynomial]) -> Values | bool:
         """Return a value at which all forms are above 0; False where there is none, True where that is not known."""

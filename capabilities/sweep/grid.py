@@ -43,14 +43,14 @@ def sweep(
     axes = [sorted(set(values)) for values in sizes.values()]
     if not sizes or prod(map(len, axes)) > MOST_SIZES:
         raise OptionError(f"sweep: must have 1 to {MOST_SIZES} combinations of sizes, got {_count(axes)}")
-    found: dict[tuple[int, ...], Plan] = {}
+    plans: dict[tuple[int, ...], Plan] = {}
     for place in product(*(range(len(axis)) for axis in axes)):
         chosen = tuple(axis[k] for axis, k in zip(axes, place, strict=True))
         # A plan for a smaller size fits a larger one, so costs never rise with the size.
-        starts = [found[below] for below in _steps(place, -1) if below in found and is_found(found[below])]
+        starts = [plans[below] for below in _steps(place, -1) if below in plans and is_found(plans[below])]
         start = min(starts, key=lambda plan: tuple(value or 0 for value in _score(plan)), default=None)
-        found[place] = plan_one(with_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
-        yield SweepPoint(chosen, found[place])
+        plans[place] = plan_one(with_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
+        yield SweepPoint(chosen, plans[place])
 
 
 def _count(axes: Sequence[Sequence[int]]) -> int:
@@ -157,8 +157,8 @@ def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
             gone.add(change.buffer)
         elif change.buffer is not None:
             rows[change.buffer] |= change.fields or {}
-    kept = [Buffer.model_validate(row) for name, row in rows.items() if name not in gone]
-    return with_fields(problem, buffers=kept, pools=[*pools.values()], **entries_among(problem, rows.keys() - gone))
+    buffers = [Buffer.model_validate(row) for name, row in rows.items() if name not in gone]
+    return with_fields(problem, buffers=buffers, pools=[*pools.values()], **entries_among(problem, rows.keys() - gone))
 
 
 def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:

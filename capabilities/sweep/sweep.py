@@ -72,12 +72,12 @@ _SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
 
 def _bytes(value: object) -> object:
     """Return numbers of bytes that texts say, `16` or `16,64`, as numbers."""
-    given = [value] if isinstance(value, (int, str)) else value
-    if not isinstance(given, (list, tuple)):
+    values = [value] if isinstance(value, (int, str)) else value
+    if not isinstance(values, (list, tuple)):
         return value
-    if not all(isinstance(each, (int, str)) for each in given):
-        return tuple(given)
-    parts = [part for each in given for part in (each.split(",") if isinstance(each, str) else [each])]
+    if not all(isinstance(each, (int, str)) for each in values):
+        return tuple(values)
+    parts = [part for each in values for part in (each.split(",") if isinstance(each, str) else [each])]
     try:
         return tuple(dict.fromkeys(parse_size(part) if isinstance(part, str) else part for part in parts))
     except ValueError as error:
@@ -180,9 +180,9 @@ def sweep(
             note(points)
             if _is_over(running):
                 break
-        found = informed(points) if sizes else points
-        plans += [point.plan for point in found]
-        rows += [_row(point, tuple(sizes), alignment, chosen) for point in found]
+        points_ = informed(points) if sizes else points
+        plans += [point.plan for point in points_]
+        rows += [_row(point, tuple(sizes), alignment, chosen) for point in points_]
         if _is_over(running):
             break
     return Sweep(combinations=combinations, points=tuple(rows), plans=tuple(plans))
@@ -285,11 +285,12 @@ def _in_line(name: str) -> str:
 
 def _sizes_field(value: object) -> SizesOf:
     try:
-        given = _SIZES.validate_python(value)
+        size_list = _SIZES.validate_python(value)
     except ValidationError as error:
         raise OptionError(*sentences(error, ("sizes",))) from error
     sizes: SizesOf = {
-        name: its if isinstance(its, tuple) else range(its.first, its.last + 1, its.step) for name, its in given.items()
+        name: its if isinstance(its, tuple) else range(its.first, its.last + 1, its.step)
+        for name, its in size_list.items()
     }
     for name, its in sizes.items():
         if not len(its):
@@ -350,12 +351,12 @@ def _range(first: str, last: str, step: str) -> range:
 
 def _sizes_extent(value: object) -> Extent:
     """Return the extent of sizes; raises OptionError for more pools, or more sizes, than there are combinations."""
-    given = value if isinstance(value, dict) else {}
-    count = max((len(its) for its in given.values() if isinstance(its, list)), default=0)
-    for what, many in (("pools", len(given)), ("sizes", count)):
+    fields = value if isinstance(value, dict) else {}
+    count = max((len(its) for its in fields.values() if isinstance(its, list)), default=0)
+    for what, many in (("pools", len(fields)), ("sizes", count)):
         if many > MOST_SIZES:
             raise OptionError(f"sizes: must have at most {MOST_SIZES} {what}, got {many}")
-    return Extent(len(given) + count)
+    return Extent(len(fields) + count)
 
 
 SIZES = Input[SizesOf](

@@ -56,12 +56,12 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again:
         deadline = deadline.within(options.time_limit_s)
     elif deadline.left_s > MAX_TIME_LIMIT_S:  # this machine may be slower, or busier
         deadline = Deadline.after(MAX_TIME_LIMIT_S)
-    given: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
-    found = solve(problem, **given, control=Control(deadline, running.cancelled))
+    fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
+    best_plan = solve(problem, **fields, control=Control(deadline, running.cancelled))
     if plan.explanation is not None and plan.explanation.kind is not None:
         counted_s = options.time_limit_s if options.deterministic else None
-        found = with_reason(problem, found, replace(running, deadline=deadline, counted_s=counted_s))
-    before, now = _comparable(plan), _comparable(found)
+        best_plan = with_reason(problem, best_plan, replace(running, deadline=deadline, counted_s=counted_s))
+    before, now = _comparable(plan), _comparable(best_plan)
     same: Same = "bytes" if write_plan(now, problem) == write_plan(before, problem) else "nothing"
     if same != "bytes" and _value(now) == _value(before):
         same = "peak"
@@ -70,11 +70,11 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again:
         reproducible=plan.reproducible is True,
         disturbed_by=plan.disturbed_by,
         peak_before=plan.peak,
-        peak=found.peak,
+        peak=best_plan.peak,
         status_before=plan.status,
-        status=found.status,
-        stop_reason=found.stop_reason,
-        version_before=plan.version if plan.version != found.version else None,
+        status=best_plan.status,
+        stop_reason=best_plan.stop_reason,
+        version_before=plan.version if plan.version != best_plan.version else None,
         plan=now,
     )
 
@@ -83,8 +83,8 @@ def _options_of(plan: Plan) -> SolveOptions:
     try:
         return SolveOptions.model_validate(plan.options or {})
     except (ValidationError, OptionError) as error:
-        said = error.sentences if isinstance(error, OptionError) else sentences(error)
-        raise PlanError(*(f"plan.options.{sentence}" for sentence in said)) from error
+        texts = error.sentences if isinstance(error, OptionError) else sentences(error)
+        raise PlanError(*(f"plan.options.{sentence}" for sentence in texts)) from error
 
 
 def _comparable(plan: Plan) -> Plan:

@@ -77,7 +77,7 @@ def beside_best(
     used = [int(ends[placed.pool == q].max(initial=0)) for q in range(len(problem.pools))]
     # At the very best peak: the moves that reach it are counted, not those that come near.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
-    known = {use.name: use.used for use in better.pools} if len(better.placements) else {}
+    used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}
     peak = sum(used) if is_whole else None
     best = better.peak if better.kept is None else better.kept.peak_without_keeping
     return BesideBest(
@@ -88,7 +88,8 @@ def beside_best(
         too_much_bytes=None if peak is None or best is None else peak - best,
         status=better.status,
         pools=tuple(
-            _pool(problem, placed, ends, q, used[q], known.get(pool.name)) for q, pool in enumerate(problem.pools)
+            _pool(problem, placed, ends, q, used[q], used_by_name.get(pool.name))
+            for q, pool in enumerate(problem.pools)
         ),
         fewest_moves=_moves(problem, plan, better),
         plan=better if len(better.placements) else None,
@@ -96,8 +97,8 @@ def beside_best(
 
 
 def _moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
-    kept = better.kept
-    if kept is None:
+    places = better.kept
+    if places is None:
         return None
     table, old = problem.buffers, plan.placements
     moved = []
@@ -109,9 +110,9 @@ def _moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
     return FewestMoves(
         count=len(moved),
         moved=tuple(moved),
-        at_least=kept.least_moves,
-        proved=kept.proved,
-        not_tried=kept.not_tried,
+        at_least=places.least_moves,
+        proved=places.proved,
+        not_tried=places.not_tried,
     )
 
 

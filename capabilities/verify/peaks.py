@@ -85,13 +85,13 @@ def pool_peaks(
 def _conditions(problem: Problem, plan: Plan) -> list[str]:
     """Say for each pool which plans its bound is about: those that are no worse in all that is minimised before it."""
     kind, names = kind_of(problem, plan), [shown(pool.name) for pool in problem.pools]
-    found = []
+    conditions = []
     for q in range(len(names)):
         is_first = kind == "used" or (kind == "balanced" and q == len(names) - 1)
         limits = [] if is_first else ["cost no more"]
         limits += [f"use no more of {_listed(names[q + 1 :])}"] if q < len(names) - 1 else []
-        found.append(f" of all plans that {' and '.join(limits)}" if limits else "")
-    return found
+        conditions.append(f" of all plans that {' and '.join(limits)}" if limits else "")
+    return conditions
 
 
 def _peak(
@@ -144,7 +144,7 @@ def _peak(
         time=time,
         alive=_ids(ids, alive),
         live_bounds=live_bounds,
-        without=tuple((ids[i], left) for i, left in without if left < live),
+        without=tuple((ids[i], bytes_left) for i, bytes_left in without if bytes_left < live),
         reserved=_reserved(problem.pools[q].reserved, used),
     )
     ground = tower[-1] if tower and tower[-1] in pinned else None
@@ -185,13 +185,13 @@ def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
     if peak.used == 0:
         return "nothing with bytes lies here"
     if peak.lower_bound is None:
-        known = "how near that is to the least is not known"
+        text = "how near that is to the least is not known"
     elif peak.lower_bound == peak.used:
         by = "according to the solver, not re-checked" if peak.proved_by is None else ""
-        known = f"the least{peak.among} {by}" if by else f"proved to be the least{peak.among}"
+        text = f"the least{peak.among} {by}" if by else f"proved to be the least{peak.among}"
     else:
         gap = "" if peak.gap is None else f"{gap_text(peak.gap)} "
-        known = f"{gap}above the bound {size_text(peak.lower_bound)}{peak.among}"
+        text = f"{gap}above the bound {size_text(peak.lower_bound)}{peak.among}"
     first, *others = peak.decides
     ground = "" if pinned_at is None else f", which is pinned at {size_text(pinned_at)}"
     if peak.decided_by == "live-set":
@@ -210,18 +210,18 @@ def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
         why = f"{shown(first)} ends highest{stands}{idle}"
     less = ""
     if peak.without and peak.decided_by == "live-set":
-        name, left = peak.without[0]
-        less = f"; without {shown(name)}, at most {size_text(left)} would be needed at a time"
+        name, bytes_left = peak.without[0]
+        less = f"; without {shown(name)}, at most {size_text(bytes_left)} would be needed at a time"
     elif peak.decided_by != "live-set" and peak.live_bounds and peak.time is not None:
         less = f"; at most {size_text(peak.live)} are alive at a time"
-    return f"{size_text(peak.used)}, {known}: {why}{less}"
+    return f"{size_text(peak.used)}, {text}: {why}{less}"
 
 
 def _names(names: Sequence[Id]) -> str:
-    told = [shown(name) for name in names[:_NAMED]]
+    first_names = [shown(name) for name in names[:_NAMED]]
     if len(names) > _NAMED:
-        told.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
-    return _listed(told)
+        first_names.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
+    return _listed(first_names)
 
 
 def _listed(told: Sequence[str]) -> str:

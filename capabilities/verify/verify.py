@@ -100,20 +100,20 @@ def verify(
     valid plan, the answer says what decides the peak of each pool.
     """
     problem = problem_in_heaps(problem, plan)
-    found = verdict_on(problem, plan, certificate)
+    verdict = verdict_on(problem, plan, certificate)
     if not options.places:
-        found = found.model_copy(update={"places": None})
+        verdict = verdict.model_copy(update={"places": None})
     if not options.better and not options.again:
-        return found
+        return verdict
     running = control.begun(options)
     if options.better:
         left_s = running.left_s / 2 if options.again else running.left_s
         searching = Control(running.deadline.within(left_s), running.cancelled)
         better = beside_best(problem, plan, time_limit_s=left_s, control=searching)
-        found = found.model_copy(update={"better": _without_plan(better, options)})
+        verdict = verdict.model_copy(update={"better": _without_plan(better, options)})
     if options.again:
-        found = found.model_copy(update={"again": _without_plan(solved_again(problem, plan, running), options)})
-    return found
+        verdict = verdict.model_copy(update={"again": _without_plan(solved_again(problem, plan, running), options)})
+    return verdict
 
 
 def _without_plan(part: A, options: VerifyOptions) -> A:
@@ -153,16 +153,16 @@ def _peaks(
     if len(plan.placements) == 0:
         return (), None
     placed = PlacedBuffers.by(problem, plan.placements)
-    found = places(problem, placed, most_pairs)
+    lowest = places(problem, placed, most_pairs)
     bounds: dict[str, tuple[int | None, str | None]] = {
         use.name: (use.lower_bound, claims.get(f"pools[{k}].lower_bound")) for k, use in enumerate(plan.pools)
     }
     if len(problem.pools) == 1 and plan.lower_bound is not None:
         bounds[problem.pools[0].name] = (plan.lower_bound, claims.get("lower_bound"))
-    pools = tuple(pool_peaks(problem, plan, placed, found, bounds))
-    if found is None:
+    pools = tuple(pool_peaks(problem, plan, placed, lowest, bounds))
+    if lowest is None:
         return pools, None
-    columns = (tuple(getattr(found, name).tolist()) for name in BufferPlaces.model_fields)
+    columns = (tuple(getattr(lowest, name).tolist()) for name in BufferPlaces.model_fields)
     return pools, BufferPlaces(**dict(zip(BufferPlaces.model_fields, columns, strict=True)))
 
 

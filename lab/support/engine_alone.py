@@ -111,14 +111,14 @@ class CpuSearch(Search):
 Solver = Callable[[Instance, Search], None]
 
 
-def posed(problem: str) -> Problem:
+def problem_called(problem: str) -> Problem:
     """Return the problem of a file of the repository, or one of `lab.families` by its name."""
     return pose(str(ROOT / problem) if (ROOT / problem).is_file() else problem)
 
 
 def alone(solver: str, problem: str, seconds: float, seed: int) -> EngineRun:
     """Run greedy and then the solver by itself, in this process."""
-    instance = compile_problem(posed(problem))
+    instance = compile_problem(problem_called(problem))
     first = Search(instance, inf, seed=seed)
     BY_NAME["greedy"].function(instance, first)
     search = CpuSearch(instance, cpu_s() + seconds, seed=seed, clock=cpu_s)

@@ -49,11 +49,11 @@ def lower_bound(instance: Instance) -> Bound:
     ends: list[int] = []
     witnesses: list[Witness] = []
     for q in reversed(range(len(instance.pools))):
-        found = [plain.least_end(q), *([forced[q]] if q in forced else [])]
-        found += [packing.least_end(q) for packing in packings[1:]]
+        candidates = [plain.least_end(q), *([forced[q]] if q in forced else [])]
+        candidates += [packing.least_end(q) for packing in packings[1:]]
         if clique is not None:
-            found += [packing.clique_end(clique) for packing in packings]
-        end, why = max(found, key=lambda pair: pair[0])
+            candidates += [packing.clique_end(clique) for packing in packings]
+        end, why = max(candidates, key=lambda pair: pair[0])
         # What this pool need not hold above its bound, the pools before it must.
         for packing in packings if q > 0 else ():
             packing.limit(q, end)
@@ -104,19 +104,19 @@ def _grids(instance: Instance) -> list[_OffsetGrid]:
 def _grid(instance: Instance, step: int) -> _OffsetGrid:
     """Return the grid of the buffers whose offsets are congruent modulo `step` in each pool, most of those."""
     allowed, remainder = instance.allowed, instance.lowest % step
-    kept = np.asarray((~allowed | (instance.alignment % step == 0)).all(axis=0))
+    is_on_step = np.asarray((~allowed | (instance.alignment % step == 0)).all(axis=0))
     shifts = []
     for mine, rest in zip(allowed, remainder, strict=True):
-        found, counts = np.unique(rest[mine & kept], return_counts=True)
-        shifts.append(int(found[counts.argmax()]) if len(found) else 0)
-        kept &= ~mine | (rest == shifts[-1])
-    return _OffsetGrid(step, shifts, kept)
+        remainders, counts = np.unique(rest[mine & is_on_step], return_counts=True)
+        shifts.append(int(remainders[counts.argmax()]) if len(remainders) else 0)
+        is_on_step &= ~mine | (rest == shifts[-1])
+    return _OffsetGrid(step, shifts, is_on_step)
 
 
 def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
     """Return the ends that single buffers force, by pool: pinned ones, and those which may live nowhere else."""
     is_confined = instance.allowed.sum(axis=0) == 1
-    found: dict[int, tuple[int, Witness]] = {}
+    ends: dict[int, tuple[int, Witness]] = {}
     for q, is_allowed in enumerate(instance.allowed):
         here = np.flatnonzero(is_allowed & is_confined)
         if len(here):
@@ -126,8 +126,8 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
             end = np.where(ranged, low % instance.alignment[q, here], low) + instance.size[here]
             k = int(end.argmax())
             kind: ProofKind = "pinned" if instance.pin[here[k]] >= 0 else "largest-buffer"
-            found[q] = int(end[k]), Witness(kind, buffers=(int(here[k]),))
-    return found
+            ends[q] = int(end[k]), Witness(kind, buffers=(int(here[k]),))
+    return ends
 
 
 @dataclass(eq=False)

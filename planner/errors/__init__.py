@@ -161,9 +161,9 @@ def _meant_list(error: Mapping[str, Any]) -> str:
 
 def _choice(error: Mapping[str, Any]) -> str:
     """Say the values that there are, and which of them is near."""
-    said = _got("must be {expected}")(error)
+    text = _got("must be {expected}")(error)
     near = meant(str(error["input"]), re.findall(r"'([^']*)'", error["ctx"]["expected"]), cutoff=0.75)
-    return said if near is None else f"{said} (did you mean {near}?)"
+    return text if near is None else f"{text} (did you mean {near}?)"
 
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -206,24 +206,24 @@ def sentences(
 
     Of a model of options, `options` are its fields; `fields` are those of another object that is no problem.
     """
-    found = error.errors(include_url=False)
+    faults = error.errors(include_url=False)
     lines = []
     rows_with: dict[tuple[str, ...], int] = {}
-    for entry in found[:MAX_SHOWN]:
+    for entry in faults[:MAX_SHOWN]:
         if entry["type"] == "extra_forbidden":  # reported once, however many rows have the field
             field = tuple(step for step in entry["loc"] if isinstance(step, str))
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] > 1:
                 continue
-        said = _SENTENCES.get(entry["type"], _got(entry["msg"]))(entry)
+        text = _SENTENCES.get(entry["type"], _got(entry["msg"]))(entry)
         if entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and options:
-            said = unknown_option(str(entry["loc"][0]), options)
-        elif entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and fields and "did you mean" not in said:
-            said = unknown_here(str(entry["loc"][0]), fields)
+            text = unknown_option(str(entry["loc"][0]), options)
+        elif entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and fields and "did you mean" not in text:
+            text = unknown_here(str(entry["loc"][0]), fields)
         elif entry["type"] not in ("extra_forbidden", "rule"):
-            said += meant_value(entry["loc"], said)
+            text += meant_value(entry["loc"], text)
         path = path_of((*root, *entry["loc"]))
-        lines.append(f"{path}: {said}" if path else said)
-    if len(found) > MAX_SHOWN:
+        lines.append(f"{path}: {text}" if path else text)
+    if len(faults) > MAX_SHOWN:
         lines.append("and more")  # the checks stop here, so that the number is not known
     return tuple(lines)

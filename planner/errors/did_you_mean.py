@@ -140,8 +140,8 @@ def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cut
 
 def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = None) -> str:
     """Return ` (did you mean X?)`, and nothing where nothing is near."""
-    found = meant(word, words, others)
-    return "" if found is None else f" (did you mean {found}?)"
+    suggestion = meant(word, words, others)
+    return "" if suggestion is None else f" (did you mean {suggestion}?)"
 
 
 def meant_field(of: str, word: str) -> str | None:
@@ -153,8 +153,12 @@ def unknown_field(location: Sequence[str | int]) -> str:
     """Say that a field is not known, and which one is meant, if one is near."""
     words = [step for step in location if isinstance(step, str)]
     of = words[-2] if len(words) > 1 else ""
-    found = meant_field(of, words[-1]) if words and of in KNOWN_FIELDS else None
-    return "is not a known field" if found in {None, *words[-1:]} else f"is not a known field (did you mean {found}?)"
+    suggestion = meant_field(of, words[-1]) if words and of in KNOWN_FIELDS else None
+    return (
+        "is not a known field"
+        if suggestion in {None, *words[-1:]}
+        else f"is not a known field (did you mean {suggestion}?)"
+    )
 
 
 def unknown_here(word: str, fields: Collection[str]) -> str:
@@ -169,8 +173,8 @@ def unknown_option(word: str, options: Collection[str]) -> str:
         return "is not a known field (`fields` stands in the query of its call, as ?fields=status,peak)"
     fields = {field.replace("_", "-").removesuffix("-s").removesuffix("s"): field for field in options}
     plain = word.lower().replace("_", "-").removesuffix("-s")
-    found = meant(plain, (), {fields[flag]: wrong for flag, wrong in OPTIONS.items() if flag in fields})
-    near = fields.get(plain) or found or meant(word, options)
+    suggestion = meant(plain, (), {fields[flag]: wrong for flag, wrong in OPTIONS.items() if flag in fields})
+    near = fields.get(plain) or suggestion or meant(word, options)
     hint = f"did you mean {near}?" if near else f"the options are {', '.join(sorted(options))}"
     return f"is not a known field ({hint})"
 

@@ -58,11 +58,11 @@ def ways(sentences: Iterable[str]) -> Iterator[str]:
 
 def with_ways(sentences: Iterable[str]) -> Iterator[str]:
     """Yield sentences, each with what to do, where it is not said before."""
-    said = set[str | None]({None})
+    ways = set[str | None]({None})
     for sentence in sentences:
         way = _way(sentence)
-        yield sentence if way in said else f"{sentence} ({way})"
-        said.add(way)
+        yield sentence if way in ways else f"{sentence} ({way})"
+        ways.add(way)
 
 
 def _way(sentence: str) -> str | None:

@@ -59,9 +59,9 @@ def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
 
 def detect(data: bytes, name: str | None = None) -> str:
     """Return the format of a file by what is in it, else by how its name ends; raises FormatError."""
-    for known, module in FORMATS.items():
+    for format_name, module in FORMATS.items():
         if module.recognises(data):
-            return known
+            return format_name
     refuse_other_files(data, name)
     return _by_suffix(name or "") or refuse_unknown(data)
 
@@ -75,4 +75,4 @@ def format_of_name(name: str) -> str:
 
 
 def _by_suffix(name: str) -> str | None:
-    return next((known for known, module in FORMATS.items() if name.lower().endswith(module.SUFFIX)), None)
+    return next((format_name for format_name, module in FORMATS.items() if name.lower().endswith(module.SUFFIX)), None)

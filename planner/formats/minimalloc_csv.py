@@ -83,8 +83,8 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
     sheet = read_sheet(data, _PROBLEM, ProblemError)
     if interval == "closed" or (interval is None and sheet.headings["end"] == CLOSED_COLUMN):
         interval, sheet = "half-open", replace(sheet, numbers={**sheet.numbers, "end": _after_closed(sheet)})
-    said = {} if interval is None else {"interval": interval}
-    return Problem(buffers=table_of(sheet), **said)
+    header = {} if interval is None else {"interval": interval}
+    return Problem(buffers=table_of(sheet), **header)
 
 
 def table_of(sheet: Sheet) -> BufferTable:
@@ -179,19 +179,19 @@ def write_problem(problem: Problem) -> bytes:
 def _beyond_a_table(problem: Problem) -> list[str]:
     """Name what a reader of the table would not know; names, and traffic that nothing counts, are no loss."""
     table, pool = problem.buffers, problem.pools[0]
-    found = [f"pools[0].{name}" for name, default in Pool(name=pool.name) if getattr(pool, name) != default]
+    lost = [f"pools[0].{name}" for name, default in Pool(name=pool.name) if getattr(pool, name) != default]
     if len(problem.pools) > 1:
-        found = [f"pools ({len(problem.pools)} of them)"]
+        lost = [f"pools ({len(problem.pools)} of them)"]
     if problem.objective != "peak":
-        found.append(f"objective {shown(problem.objective)}")
-    found += entries_of(problem)
+        lost.append(f"objective {shown(problem.objective)}")
+    lost += entries_of(problem)
     counts = np.diff(table.first)
-    found += [f"buffers[{i}]: {counts[i]} lifetimes" for i in np.flatnonzero(counts != 1)[:MAX_SHOWN].tolist()]
-    found += [f"buffers[{i}].alias_of" for i in table.aliases]
+    lost += [f"buffers[{i}]: {counts[i]} lifetimes" for i in np.flatnonzero(counts != 1)[:MAX_SHOWN].tolist()]
+    lost += [f"buffers[{i}].alias_of" for i in table.aliases]
     for name, rows in table.rules.items():
-        found += [f"buffers[{i}].{name}" for i in islice(rows, MAX_SHOWN)]
-    found += [f"buffers[{i}].hint" for i in np.flatnonzero(table.hint != ABSENT)[:MAX_SHOWN].tolist()]
-    return found
+        lost += [f"buffers[{i}].{name}" for i in islice(rows, MAX_SHOWN)]
+    lost += [f"buffers[{i}].hint" for i in np.flatnonzero(table.hint != ABSENT)[:MAX_SHOWN].tolist()]
+    return lost
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:

@@ -154,15 +154,15 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
     """Raise FormatError for a file of a kind that is known and not read, with what it is and what to do instead."""
     if not data.strip():
         raise FormatError("must not be empty")
-    found = other_kind(data, name)
-    if found is not None:
-        raise FormatError(f"must be a file that is read here, got {found[0]}; {found[1]}")
+    kind = other_kind(data, name)
+    if kind is not None:
+        raise FormatError(f"must be a file that is read here, got {kind[0]}; {kind[1]}")
 
 
 def refuse_unknown(data: bytes) -> NoReturn:
     """Raise FormatError, which lists what is read, for a file that nothing knows."""
-    known = ", ".join(f"{each.title} ({each.files})" for each in systems() if each.files)
-    read = f"problems and plans of memplan (.json, .csv), and models and dumps of {known}"
+    kinds = ", ".join(f"{each.title} ({each.files})" for each in systems() if each.files)
+    read = f"problems and plans of memplan (.json, .csv), and models and dumps of {kinds}"
     raise FormatError(f"must be of a known format, got {shown(data[:20])}; known are {read}")
 
 
@@ -192,7 +192,7 @@ def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
             return what, instead
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return "a pickle, of Python objects that nobody should load for others", _EXPORT
-    return next((found for ending, found in _NAMES.items() if (name or "").lower().endswith(ending)), None)
+    return next((kind for ending, kind in _NAMES.items() if (name or "").lower().endswith(ending)), None)
 
 
 def begins_with_description(data: bytes) -> bool:

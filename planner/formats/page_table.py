@@ -56,10 +56,10 @@ def _buffer(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str,
     if "lower" in row and "upper" in row:
         ends = [_number(row["lower"])]
         for gap in row.get("gaps", "").split():
-            found = _GAP.fullmatch(gap)
-            if found is None:
+            match = _GAP.fullmatch(gap)
+            if match is None:
                 raise ProblemError(f"{sheet.cell(k, 'gaps')}: must be times such as 4-6 8-9, got {shown(gap)}")
-            ends += [int(found[1]), int(found[2])]
+            ends += [int(match[1]), int(match[2])]
         ends.append(_number(row["upper"]))
         yield "lifetimes", [ends[at : at + 2] for at in range(0, len(ends), 2)]
     yield from row.get("rest", {}).items()

@@ -71,8 +71,8 @@ class Sheet:
         """Say what is wrong, in the file's order, and no more than can be read."""
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
-        said = [f"{self.cell(row, field)}: {rule}" for row, field, rule in in_order[:MAX_SHOWN]]
-        return (*said, "and more") if len(breaks) > MAX_SHOWN else tuple(said)
+        lines = [f"{self.cell(row, field)}: {rule}" for row, field, rule in in_order[:MAX_SHOWN]]
+        return (*lines, "and more") if len(breaks) > MAX_SHOWN else tuple(lines)
 
 
 def first_line(data: bytes) -> list[str]:
@@ -148,19 +148,19 @@ def _raggedness(data: bytes, width: int) -> str:
 
 def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
     """Return the file's own names of its columns by their fields, in the file's order."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     names = [cell.strip() for row in first for cell in row]
     for name in names:
         if name not in layout.fields:
             raise FormatError(_meant_column(name, names, layout))
         field = layout.fields[name]
-        if field in found:
-            raise FormatError(f"first line, column {name!r}: must not be given beside {found[field]!r}")
-        found[field] = name
-    missing = [name for name in layout.required if layout.fields[name] not in found]
+        if field in columns:
+            raise FormatError(f"first line, column {name!r}: must not be given beside {columns[field]!r}")
+        columns[field] = name
+    missing = [name for name in layout.required if layout.fields[name] not in columns]
     if missing:
         raise FormatError(f"first line: must name the columns {', '.join(layout.required)}, got no {missing[0]!r}")
-    return found
+    return columns
 
 
 def _meant_column(name: str, names: Sequence[str], layout: Layout) -> str:

@@ -48,15 +48,17 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
 
     `instance` is the compiled problem and `order` its canonical order, where they exist already.
     """
-    found = compile_problem(problem) if instance is None else instance
-    if found not in _HASHES:
-        in_order = canonical_order(found) if order is None else order
-        content = _plain_content(found, in_order) if found.is_plain else map(_encoded, _content(found, in_order))
+    compiled = compile_problem(problem) if instance is None else instance
+    if compiled not in _HASHES:
+        in_order = canonical_order(compiled) if order is None else order
+        content = (
+            _plain_content(compiled, in_order) if compiled.is_plain else map(_encoded, _content(compiled, in_order))
+        )
         digest = sha256(_VERSION)
         for part in content:
             digest.update(part)
-        _HASHES[found] = f"sha256:{digest.hexdigest()}"
-    return _HASHES[found]
+        _HASHES[compiled] = f"sha256:{digest.hexdigest()}"
+    return _HASHES[compiled]
 
 
 def _encoded(part: npt.NDArray[np.generic]) -> bytes:
@@ -73,9 +75,9 @@ def canonical_order(instance: Instance) -> I64:
         colour = _mixed(colour, values)
     lifetimes = _mixed(_mixed(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end)
     colour = _mixed(colour, lifetimes if instance.has_one_lifetime_each else _sums(lifetimes, instance.first))
-    found = relations(instance)
-    if found:
-        colour = _refined(found, colour)
+    pairs = relations(instance)
+    if pairs:
+        colour = _refined(pairs, colour)
     return np.argsort(colour, kind="stable")
 
 
@@ -101,15 +103,15 @@ def _refined(ties: list[Neighbours | Groups], colour: U64) -> U64:
     for _ in range(rounds):
         for tie in ties:
             colour = _mixed(colour, _around(tie, colour))
-        found = len(each_once(colour))
+        n_colours = len(each_once(colour))
         # A round that distinguished nothing more: one of several alike buffers is marked, or the order of the file
         # would decide.
-        if found == kinds:
+        if n_colours == kinds:
             chosen = _one_of_many(ties, colour)
             if chosen is None:
                 break
             colour[chosen] += np.uint64(1)
-        kinds = found
+        kinds = n_colours
     return colour
 
 

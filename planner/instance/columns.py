@@ -90,10 +90,12 @@ def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more:
     or is divided by each alignment, divides the offsets.
     """
     counted = [(column.scale, values[name]) for name, column in declared.items() if column.counts != NEVER]
-    parts = [found for scale, found in counted if scale is Scale.EXACT]
-    parts += [found[found != ABSENT] for scale, found in counted if scale is Scale.OPTIONAL]
+    parts = [column_values for scale, column_values in counted if scale is Scale.EXACT]
+    parts += [
+        optional_values[optional_values != ABSENT] for scale, optional_values in counted if scale is Scale.OPTIONAL
+    ]
     unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (*parts, *more))) or 1
-    steps = [step for scale, found in counted if scale is Scale.STEP for step in distinct(found)]
+    steps = [step for scale, step_values in counted if scale is Scale.STEP for step in distinct(step_values)]
     # A step that neither divides the unit nor is a multiple of it would be no whole number of units.
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)

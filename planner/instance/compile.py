@@ -40,7 +40,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     places = legal_places(problem)
     unplaceable = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
     places = places.among(source) if len(source) < len(table) else places
-    kept = KeptBuffers(
+    buffers = KeptBuffers(
         problem, source, position, position[family], first, start, end, places.allowed, places.colocation
     )
     columns: dict[str, Any] = {
@@ -61,7 +61,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
         "live_set_time": time,
         "unplaceable": tuple(unplaceable.tolist()),
     }
-    columns |= columns_of(kept) | (_pages(problem, places) if places.page.any() else {})
+    columns |= columns_of(buffers) | (_pages(problem, places) if places.page.any() else {})
     if places.barred_ranges:
         columns["barred"] = np.where(places.allowed, places.barred, ABSENT)
     declared = {name: COLUMNS[name] for name in columns}
@@ -171,8 +171,8 @@ def _lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, I64]:
     if n == len(home) == len(table.start) and (counts == 1).all():
         return home, table.start, table.end
     lifetime_buffer = home[np.repeat(np.arange(len(table)), counts)]
-    kept = lifetime_buffer >= 0
-    lifetime_buffer, start, end = lifetime_buffer[kept], table.start[kept], table.end[kept]
+    has_lifetime = lifetime_buffer >= 0
+    lifetime_buffer, start, end = lifetime_buffer[has_lifetime], table.start[has_lifetime], table.end[has_lifetime]
     if len(lifetime_buffer) == 0 or np.bincount(lifetime_buffer).max() == 1:
         order = np.argsort(lifetime_buffer, kind="stable")
         return lifetime_buffer[order], start[order], end[order]

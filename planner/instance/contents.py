@@ -37,8 +37,8 @@ def counting(features: frozenset[str]) -> Mapping[str, Column]:
 @cache
 def _numbers(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
     """Return the names of the columns of numbers that count, neighbours on one axis together."""
-    found = [(column.axis, name) for name, column in counting(features).items() if column.holds is Holds.NUMBERS]
-    runs = groupby(found, key=lambda entry: entry[0])
+    names = [(column.axis, name) for name, column in counting(features).items() if column.holds is Holds.NUMBERS]
+    runs = groupby(names, key=lambda entry: entry[0])
     return [(axis, [name for _, name in run if name != "allowed"]) for axis, run in runs]
 
 
@@ -99,8 +99,8 @@ def relations(instance: Instance) -> list[Neighbours | Groups]:
 def weights(instance: Instance, pairs: str) -> F64 | I64:
     """Return the numbers that belong to the rows of a column of pairs."""
     beside = (name for name, column in COLUMNS.items() if column.along == pairs and name != pairs)
-    found: F64 | I64 = getattr(instance, next(beside))
-    return found
+    weights_column: F64 | I64 = getattr(instance, next(beside))
+    return weights_column
 
 
 def _both_ways(pairs: I64, weight: F64 | I64, n: int) -> Neighbours:

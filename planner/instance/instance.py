@@ -165,8 +165,8 @@ class Instance:
         Pinned ones are not among them.
         """
         is_cut = self.allowed & ((self.highest < I64_MAX) | (self.lowest >= self.alignment))
-        found: Bool = is_cut.any(axis=0) & (self.pin < 0) & (self.anchor == np.arange(len(self)))
-        return found
+        is_ranged: Bool = is_cut.any(axis=0) & (self.pin < 0) & (self.anchor == np.arange(len(self)))
+        return is_ranged
 
     @cached_property
     def features(self) -> frozenset[str]:

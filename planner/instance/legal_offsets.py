@@ -121,11 +121,11 @@ def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
 
     That is the group's lowest buffer, or the one that the alias lives in; these are bound to themselves.
     """
-    found = {int(i): (int(i), 0) for i in {root for root, _ in problem.roots.values()}} | dict(problem.rigid)
+    bound = {int(i): (int(i), 0) for i in {root for root, _ in problem.roots.values()}} | dict(problem.rigid)
     for i, (root, distance) in problem.roots.items():
         lead, more = problem.rigid.get(root, (root, 0))
-        found[i] = (lead, more + distance)
-    return found
+        bound[i] = (lead, more + distance)
+    return bound
 
 
 def _range(
@@ -152,12 +152,12 @@ def _range(
 
 def _barred(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> dict[int, Ranges]:
     """Return what lies between the intervals that rules leave each buffer that is no alias, and its aliases."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    barred: dict[int, list[tuple[int, int]]] = {}
     for i, intervals in ranged:
         root, distance = problem.roots.get(i, (i, 0))
         between = [(low - distance, high - distance) for (_, low), (high, _) in pairwise(intervals)]
-        found.setdefault(root, []).extend((max(low, 0), high) for low, high in between if high > 0)
-    return {i: merged(ranges) for i, ranges in found.items() if ranges}
+        barred.setdefault(root, []).extend((max(low, 0), high) for low, high in between if high > 0)
+    return {i: merged(ranges) for i, ranges in barred.items() if ranges}
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
@@ -181,12 +181,12 @@ def _past(ranges: Ranges, at: int, step: int) -> int:
 
 def _pinned(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
     """Return True for the buffers that are pinned, with all that is bound to them."""
-    found: Bool = problem.buffers.offset >= 0
+    is_pinned: Bool = problem.buffers.offset >= 0
     for i, (lead, _) in bound.items():
-        found[lead] |= found[i]
+        is_pinned[lead] |= is_pinned[i]
     for i, (lead, _) in problem.rigid.items():
-        found[i] = found[lead]
-    return found
+        is_pinned[i] = is_pinned[lead]
+    return is_pinned
 
 
 def _on_grid(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
@@ -221,12 +221,12 @@ def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool)
     """Return True for the buffers that may use a pool by its name, with all that is bound to them."""
     table = problem.buffers
     is_open = [not names or pool.name in names for names in table.pool_choices]
-    found = np.array(is_open, dtype=np.bool_)[table.pool_choice]
-    found[forbid_pools.closed_to(problem, pool)] = False
+    may_use = np.array(is_open, dtype=np.bool_)[table.pool_choice]
+    may_use[forbid_pools.closed_to(problem, pool)] = False
     members = np.fromiter(bound, np.int64, len(bound))
     leads = np.fromiter((lead for lead, _ in bound.values()), np.int64, len(bound))
-    np.logical_and.at(found, leads, found[members])
-    return found
+    np.logical_and.at(may_use, leads, may_use[members])
+    return may_use
 
 
 def _congruences(

@@ -22,9 +22,9 @@ def used(instance: Instance, pool: I64, offset: I64) -> list[int]:
     ends = offset + instance.size
     if len(instance.pools) == 1:
         return [int(ends.max(initial=0))]
-    found = np.zeros(len(instance.pools), dtype=np.int64)
-    np.maximum.at(found, pool, ends)
-    return [int(value) for value in found]
+    used_ends = np.zeros(len(instance.pools), dtype=np.int64)
+    np.maximum.at(used_ends, pool, ends)
+    return [int(value) for value in used_ends]
 
 
 def score(instance: Instance, pool: I64, offset: I64) -> Score:

@@ -36,7 +36,7 @@ def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
 
     The placements are in the problem's order, their pools in any. With an alias, its whole family touches a bank.
     """
-    found: list[tuple[int | str, int | str]] = []
+    clashes: list[tuple[int | str, int | str]] = []
     for use in problem.bank:
         if use.weight is None:
             continue
@@ -45,8 +45,8 @@ def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
         i, j = np.triu_indices(len(rows), 1)
         is_near = (placements.pool[rows[i]] == placements.pool[rows[j]]) & bank[i] & bank[j]
         clash = is_near & (first[i] <= last[j]) & (first[j] <= last[i])
-        found += [(use.buffers[a], use.buffers[b]) for a, b in zip(i[clash].tolist(), j[clash].tolist(), strict=True)]
-    return tuple(found)
+        clashes += [(use.buffers[a], use.buffers[b]) for a, b in zip(i[clash].tolist(), j[clash].tolist(), strict=True)]
+    return tuple(clashes)
 
 
 def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> tuple[Reused, ...]:
@@ -60,7 +60,7 @@ def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
     start, end = _first_births(instance), _last_deaths(instance)
     pool, low = placements.pool.tolist(), placements.offset.tolist()
     size = problem.buffers.size.tolist()
-    found = []
+    pairs = []
     for row in problem.reuse:
         for pair in row.pairs:
             rows = [problem.root_of(name) for name in pair]
@@ -69,22 +69,22 @@ def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
                 continue
             if low[a] < low[b] + size[b] and low[b] < low[a] + size[a]:
                 order = pair if end[i] <= start[j] else pair[::-1] if end[j] <= start[i] else (None, None)
-                found.append(Reused(buffers=pair, cost=row.cost, first=order[0], then=order[1]))
-    return tuple(found)
+                pairs.append(Reused(buffers=pair, cost=row.cost, first=order[0], then=order[1]))
+    return tuple(pairs)
 
 
 def _first_births(instance: Instance) -> list[int]:
     """Return the first live set of each buffer; one without lifetimes has that behind all."""
-    found = np.full(len(instance), instance.n_live_sets)
-    np.minimum.at(found, instance.lifetime_buffer, instance.start)
-    return list(found.tolist())
+    births = np.full(len(instance), instance.n_live_sets)
+    np.minimum.at(births, instance.lifetime_buffer, instance.start)
+    return list(births.tolist())
 
 
 def _last_deaths(instance: Instance) -> list[int]:
     """Return the live set behind the last one of each buffer, 0 without lifetimes."""
-    found = np.zeros(len(instance), dtype=np.int64)
-    np.maximum.at(found, instance.lifetime_buffer, instance.end)
-    return list(found.tolist())
+    deaths = np.zeros(len(instance), dtype=np.int64)
+    np.maximum.at(deaths, instance.lifetime_buffer, instance.end)
+    return list(deaths.tolist())
 
 
 def _banks(problem: Problem, placements: PlacementTable, rows: I64) -> tuple[Bool, U64, U64]:

@@ -14,18 +14,18 @@ def made_again(graph: OperationGraph) -> Iterator[Finding]:
 
     That is a change of a tensor where it lies; in graphs that somebody writes it is mostly a wrong position.
     """
-    found = [
+    repeats = [
         (position, tensor)
         for position, row in enumerate(graph.ops)
         for tensor in row.outputs
         if graph.maker[tensor] not in (None, position) and tensor not in row.inputs
     ]
-    if found:
-        position, tensor = found[0]
+    if repeats:
+        position, tensor = repeats[0]
         names = [
             f"ops[{k}]" + (f" ({shown(row.name)})" if (row := graph.ops[k]).name else "")
             for k in (graph.maker[tensor] or 0, position)
         ]
-        more = f"; {len(found) - 1} more are" if len(found) > 1 else ""
+        more = f"; {len(repeats) - 1} more are" if len(repeats) > 1 else ""
         message = f"tensor {tensor} is made by {names[0]} and by {names[1]}, which does not read it{more}"
         yield Finding("made-again", f"{message}: taken as changed where it lies")

@@ -60,9 +60,9 @@ def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
     """Some pairs are given both ways, as in a list for each buffer, but others only one way."""
     first, second = _conflicting(problem)
     n = len(problem.buffers)
-    given, turned = each_once((first * n + second)[first != second]), second * n + first
-    is_one_way = ~np.isin(turned, given) & (first != second)
-    both = len(given) - len(each_once(turned[is_one_way]))
+    directed, turned = each_once((first * n + second)[first != second]), second * n + first
+    is_one_way = ~np.isin(turned, directed) & (first != second)
+    both = len(directed) - len(each_once(turned[is_one_way]))
     if both and is_one_way.any():
         pair = problem.conflicts[int(is_one_way.argmax())]
         once = f"but {shown(pair)} only this way; it counts both ways"
@@ -98,13 +98,13 @@ def _buffers_without_room(problem: Problem) -> Iterator[Finding]:
     kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]
     largest = [max(_size(pool) for pool in allowed[choice]) for choice in kinds[0]]
-    left = [
+    room = [
         max(_size(pool) - _first_offset(pool, step) for pool in allowed[choice]) for choice, step in kinds.T.tolist()
     ]
     kind = kind.ravel()
-    for i in np.flatnonzero(table.size > np.array(left, dtype=np.int64)[kind]).tolist():
+    for i in np.flatnonzero(table.size > np.array(room, dtype=np.int64)[kind]).tolist():
         name, size, k = table.ids[i], int(table.size[i]), int(kind[i])
-        rule, why = "never-aligned", f"must fit behind the first aligned offset of a pool ({max(0, left[k])} bytes)"
+        rule, why = "never-aligned", f"must fit behind the first aligned offset of a pool ({max(0, room[k])} bytes)"
         if size > largest[k]:
             rule, why = "too-large", f"must fit a pool that it may use (the largest has {largest[k]} bytes)"
         yield Finding(rule, f"buffer {shown(name)}: {why}, got size {size}", (name,))

@@ -54,7 +54,7 @@ def analyse(operations: Operations, reading: Reading | None = None) -> Analysis:
         readings=tuple(_readings(timeline, alive)),
         functions=functions,
         temporaries=_temporaries(operations, functions),
-        **_apart(timeline, reading, {found.variable for found in alive}),
+        **_apart(timeline, reading, {span.variable for span in alive}),
         orphans=tuple(_orphans(timeline, alive)),
         steps=tuple(_steps(timeline, load)),
         events=tuple(_events(timeline, alive, reading.way)),
@@ -77,15 +77,15 @@ def _problem(
     operations: Operations, timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> Problem:
     rows: list[dict[str, Any]] = []
-    for found in alive:
-        intervals = found.by[way].intervals
-        for i in timeline.families[found.variable]:
+    for span in alive:
+        intervals = span.by[way].intervals
+        for i in timeline.families[span.variable]:
             variable = timeline.variables[i]
             row: dict[str, Any] = {"id": variable.id, "size": variable.size, "alignment": variable.alignment}
             if variable.pools is not None:
                 row["pools"] = variable.pools
-            if i != found.variable:  # its family is alive whenever it is
-                row["alias_of"] = timeline.variables[found.variable].id
+            if i != span.variable:  # its family is alive whenever it is
+                row["alias_of"] = timeline.variables[span.variable].id
                 row["alias_offset"] = variable.distance
             elif len(intervals) == 1:
                 row["start"], row["end"] = intervals[0]
@@ -116,9 +116,9 @@ def _most(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: Read
 def _changes(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> defaultdict[int, int]:
     """Return by how many bytes what is alive changes at each time."""
     change: defaultdict[int, int] = defaultdict(int)
-    for found in alive:
-        size = timeline.variables[found.variable].size
-        for start, end in found.by[way].intervals:
+    for span in alive:
+        size = timeline.variables[span.variable].size
+        for start, end in span.by[way].intervals:
             change[start] += size
             change[end] -= size
     return change
@@ -126,9 +126,9 @@ def _changes(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: R
 
 def _workspace(timeline: ProgramTimeline, load: list[int], alive: Iterable[PlannedVariable]) -> Workspace:
     needed: defaultdict[int, int] = defaultdict(int)
-    for found in alive:
-        for stretch in {use.stretch for use in found.uses if not use.is_about_scope}:
-            needed[stretch] += timeline.variables[found.variable].size
+    for span in alive:
+        for stretch in {use.stretch for use in span.uses if not use.is_about_scope}:
+            needed[stretch] += timeline.variables[span.variable].size
     any_order = max(needed.values(), default=0)
     largest = max(load)
     if largest == 0:
@@ -156,7 +156,7 @@ def _functions(
 ) -> Iterator[FunctionFacts]:
     calls = Counter(activation.function for activation in timeline.activations)
     first = {activation.function: activation for activation in reversed(timeline.activations)}
-    own = [found for found in alive if timeline.variables[found.variable].role == "temporary"]
+    own = [spans for spans in alive if timeline.variables[spans.variable].role == "temporary"]
     for name, function in operations.functions.items():
         most = None
         if name in first:
@@ -198,9 +198,9 @@ def _apart(timeline: ProgramTimeline, reading: Reading, planned: set[int]) -> di
 
 
 def _orphans(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[str]:
-    for found in alive:
-        row = timeline.variables[found.variable]
-        actions = {use.action for use in found.uses if not use.is_about_scope} - {"hold"}
+    for span in alive:
+        row = timeline.variables[span.variable]
+        actions = {use.action for use in span.uses if not use.is_about_scope} - {"hold"}
         if row.role == "temporary" and actions <= {"write", "part"}:
             yield row.id
 
@@ -213,25 +213,25 @@ def _steps(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
 
 def _events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[Event]:
     """List the buffers that become alive or dead, in time order; at one time, the dead ones come first."""
-    found = []
+    events = []
     for row in alive:
         name = timeline.variables[row.variable].id
         for start, end in row.by[way].intervals:
-            found += [Event(start, "alloc", name), Event(end, "kill", name)]
-    return sorted(found, key=lambda event: (event.time, event.kind == "alloc"))
+            events += [Event(start, "alloc", name), Event(end, "kill", name)]
+    return sorted(events, key=lambda event: (event.time, event.kind == "alloc"))
 
 
 def _insert_free(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[InsertFree]:
-    for found in alive:
-        row = timeline.variables[found.variable]
+    for span in alive:
+        row = timeline.variables[span.variable]
         if row.role == "temporary" and not row.is_persistent:
-            for death in found.by["usage", "nested"].deaths:
+            for death in span.by["usage", "nested"].deaths:
                 yield InsertFree(row.id, death.where, death.path)
 
 
 def _warnings(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[Finding]:
-    for found in alive:
-        row = timeline.variables[found.variable]
-        if not row.is_persistent and first_access(timeline.whole, found.uses, WRITING_IN_PART)[0]:
+    for warnings in alive:
+        row = timeline.variables[warnings.variable]
+        if not row.is_persistent and first_access(timeline.whole, warnings.uses, WRITING_IN_PART)[0]:
             message = f"buffer {shown(row.id)}: may be read before it is written"
             yield Finding("read-before-written", message, (row.id,))

@@ -206,9 +206,9 @@ class _Expansion:
             self._end(index)
             return
         callee = self.operations.functions[statement.call]
-        given = zip((*callee.params, *callee.results), (*statement.inputs, *statement.outputs), strict=True)
+        bindings = zip((*callee.params, *callee.results), (*statement.inputs, *statement.outputs), strict=True)
         activation = len(self.calls.found)
-        names = self.calls.begin(statement.call, path, index, {formal: at.names[actual] for formal, actual in given})
+        names = self.calls.begin(statement.call, path, index, {formal: at.names[actual] for formal, actual in bindings})
         if self.calls.characters > self.characters:
             rule = f"must call each other less deeply: the paths of calls have more than {self.characters} characters"
             raise OperationsError(f"functions: {rule}")
@@ -256,7 +256,7 @@ class _Expansion:
 
 
 def _freed(body: tuple[Statement, ...]) -> set[str]:
-    return {name for _, found in every_statement(body, ()) if isinstance(found, Free) for name in found.free}
+    return {name for _, item in every_statement(body, ()) if isinstance(item, Free) for name in item.free}
 
 
 def _arguments(statement: Operation | Call) -> Iterator[tuple[str, Action]]:

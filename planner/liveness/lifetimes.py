@@ -108,9 +108,9 @@ def _whole(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifet
         stretch = operations.pop()
         if operations or stretch == NOWHERE:
             return None
-    found = Lifetime()
-    found.add(timeline.stretches[stretch].start, timeline.stretches[stretch].end)
-    return found
+    whole = Lifetime()
+    whole.add(timeline.stretches[stretch].start, timeline.stretches[stretch].end)
+    return whole
 
 
 _FREE, _HELD = frozenset({False}), frozenset({True})

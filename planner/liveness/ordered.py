@@ -48,16 +48,16 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
 def _lifetimes(graph: OperationGraph, order: Sequence[int]) -> dict[int, tuple[int, int]]:
     """Return when each tensor is alive that takes bytes."""
     position = {operation: k for k, operation in enumerate(order)}
-    kept = set(graph.kept)
-    found: dict[int, tuple[int, int]] = {}
+    results = set(graph.kept)
+    lifetimes: dict[int, tuple[int, int]] = {}
     for tensor, size in enumerate(graph.counted):
         maker, readers = graph.maker[tensor], graph.readers[tensor]
-        if size == 0 or (maker is None and not readers and tensor not in kept):
+        if size == 0 or (maker is None and not readers and tensor not in results):
             continue
         start = 0 if maker is None else position[maker]
         last = max((position[reader] for reader in readers), default=start)
-        found[tensor] = start, max(1, len(order)) if tensor in kept else last + 1
-    return found
+        lifetimes[tensor] = start, max(1, len(order)) if tensor in results else last + 1
+    return lifetimes
 
 
 def _chained(

@@ -124,15 +124,15 @@ class ProgramTimeline:
 
     def path(self, stretch: int) -> str:
         """Name the position of a stretch: `main/3:f/0` is the first statement of what the fourth of main calls."""
-        found = self.stretches[stretch]
-        path = self.activations[found.activation].path
-        return f"{path}/{'.'.join(map(str, found.position))}" if found.position else path
+        span = self.stretches[stretch]
+        path = self.activations[span.activation].path
+        return f"{path}/{'.'.join(map(str, span.position))}" if span.position else path
 
     @cached_property
     def families(self) -> dict[int, list[int]]:
         """From each variable that is no alias to its aliases and itself, itself first."""
-        found: dict[int, list[int]] = {i: [i] for i, row in enumerate(self.variables) if row.root == NOWHERE}
+        families: dict[int, list[int]] = {i: [i] for i, row in enumerate(self.variables) if row.root == NOWHERE}
         for i, row in enumerate(self.variables):
             if row.root != NOWHERE:
-                found[row.root].append(i)
-        return found
+                families[row.root].append(i)
+        return families

@@ -43,7 +43,7 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
 
     A write to an alias of a part writes a part.
     """
-    found: list[Use] = []
+    uses: list[Use] = []
     size = timeline.variables[root].size
     for i in timeline.families[root]:
         row = timeline.variables[i]
@@ -52,10 +52,10 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
                 continue
             stretch = timeline.stretches[mark.stretch]
             action: Action = "part" if mark.action == "write" and row.size < size else mark.action
-            found.append(Use(mark.stretch, stretch.start, stretch.end, stretch.depth, action))
+            uses.append(Use(mark.stretch, stretch.start, stretch.end, stretch.depth, action))
     if len(timeline.families[root]) > 1:
-        found.sort(key=lambda use: (use.stretch, use.action not in _READING))  # a statement reads, then writes
-    return found
+        uses.sort(key=lambda use: (use.stretch, use.action not in _READING))  # a statement reads, then writes
+    return uses
 
 
 def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
@@ -98,5 +98,5 @@ def _first_access(item: BlockItem, writing: Set[Action]) -> tuple[bool, bool]:
     if isinstance(item.part, Loop):
         may_read, surely_written = first_access(item.part.body, item.uses, writing)
         return may_read, surely_written and item.part.surely_runs
-    found = [first_access(branch, within(branch, item.uses), writing) for branch in item.part.branches]
-    return any(may_read for may_read, _ in found), all(surely for _, surely in found)
+    accesses = [first_access(branch, within(branch, item.uses), writing) for branch in item.part.branches]
+    return any(may_read for may_read, _ in accesses), all(surely for _, surely in accesses)

@@ -29,26 +29,26 @@ def weights_of(operations: Operations) -> list[Weight]:
     for caller in reversed(operations.callees):
         for callee, count in _counted(operations.functions[caller].body, _calls).items():
             times[callee] += times[caller] * count
-    found = []
+    weights = []
     for name, function in operations.functions.items():
         reads = _counted(function.body, _reads)
         for constant in function.constants if times[name] else ():
             row = function.declared[constant]
             traffic = row.bytes * reads[constant] * times[name]
-            found.append(Weight(f"{name}/{constant}", row.bytes, row.alignment, traffic))
-    return found
+            weights.append(Weight(f"{name}/{constant}", row.bytes, row.alignment, traffic))
+    return weights
 
 
 def _counted(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
     """Count how often statements name something while a body runs once; of branches, all."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for statement in body:
-        found.update(names(statement))
+        counts.update(names(statement))
         times = (statement.trips or 1) if isinstance(statement, Repetition) else 1
         for _, inside in blocks(statement):
             for name, count in _counted(inside, names).items():
-                found[name] += times * count
-    return found
+                counts[name] += times * count
+    return counts
 
 
 def _reads(statement: Statement) -> Iterable[str]:

@@ -21,8 +21,8 @@ def each_once(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return the values, each once, ascending."""
     # np.unique hashes them: 1.2 s for a million that differ, where sorting them takes 0.06.
     ordered: npt.NDArray[Number] = np.sort(values, axis=None)
-    found: npt.NDArray[Number] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: ordered.size]]
-    return found
+    unique: npt.NDArray[Number] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: ordered.size]]
+    return unique
 
 
 def repeated(ids: Sequence[int | str]) -> list[tuple[int, int]]:
@@ -30,13 +30,13 @@ def repeated(ids: Sequence[int | str]) -> list[tuple[int, int]]:
     if len(set(ids)) == len(ids):
         return []
     seen: dict[int | str, int] = {}
-    found = []
+    repeats = []
     for i, name in enumerate(ids):
         if name in seen:
-            found.append((seen[name], i))
+            repeats.append((seen[name], i))
         else:
             seen[name] = i
-    return found
+    return repeats
 
 
 class Columns(Sequence[Row]):

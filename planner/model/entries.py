@@ -33,17 +33,17 @@ def among(entry: Entry, kept: Container[Id]) -> Entry | None:
     if isinstance(entry, ReuseCost):
         return entry.among(kept)
     ids = named(entry)
-    left = tuple(name for name in ids if name in kept)
-    if len(left) == len(ids):
+    names = tuple(name for name in ids if name in kept)
+    if len(names) == len(ids):
         return entry
-    if len(left) < 2:
+    if len(names) < 2:
         return None
-    return left if isinstance(entry, tuple) else entry.model_copy(update={"buffers": left})
+    return names if isinstance(entry, tuple) else entry.model_copy(update={"buffers": names})
 
 
 def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
     """Return, for each list, what its entries say of the kept buffers alone."""
     return {
-        name: tuple(left for entry in entries if (left := among(entry, kept)) is not None)
+        name: tuple(rest for entry in entries if (rest := among(entry, kept)) is not None)
         for name, entries in entries_of(problem).items()
     }

@@ -25,16 +25,16 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     changed = []
     for i, row in enumerate(rows):
         row = row.model_dump(exclude_unset=True) if isinstance(row, Buffer) else row
-        found = dict(row)
+        row_fields = dict(row)
         if is_time(row.get("end")):
             breaks += _wrong(("buffers", i, "end"), row.get("start"), row["end"])
-            found["end"] = row["end"] + 1
+            row_fields["end"] = row["end"] + 1
         if isinstance(row.get("lifetimes"), (list, tuple)):
-            found["lifetimes"] = [_after(pair) for pair in row["lifetimes"]]
+            row_fields["lifetimes"] = [_after(pair) for pair in row["lifetimes"]]
             for k, pair in enumerate(row["lifetimes"]):
                 if _is_pair(pair):
                     breaks += _wrong(("buffers", i, "lifetimes", k, 1), *pair)
-        changed.append(found)
+        changed.append(row_fields)
         if len(breaks) > MAX_SHOWN:
             break
     if breaks:
@@ -72,10 +72,10 @@ def _wrong(where: Location, start: object, last: int) -> Iterator[tuple[Location
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return half-open intervals, rising, with those that overlap or meet joined into one."""
-    found: list[tuple[int, int]] = []
+    merged_spans: list[tuple[int, int]] = []
     for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
+        if merged_spans and start <= merged_spans[-1][1]:
+            merged_spans[-1] = merged_spans[-1][0], max(merged_spans[-1][1], end)
         else:
-            found.append((start, end))
-    return found
+            merged_spans.append((start, end))
+    return merged_spans

@@ -29,9 +29,9 @@ def in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     _check_width(enumerate(value) if dict in set(map(type, value)) else ())
     if len(value) <= _PART:
         return handler(value)
-    found: list[Any] = []
-    part_by_part(value, _PART, lambda part: found.extend(handler(part)), "list")
-    return tuple(found)
+    parts: list[Any] = []
+    part_by_part(value, _PART, lambda part: parts.extend(handler(part)), "list")
+    return tuple(parts)
 
 
 def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], object], title: str) -> None:
@@ -56,10 +56,10 @@ def entries_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     if len(value) <= _PART:
         return handler(value)
     entries = iter(value.items())
-    found: dict[Any, Any] = {}
+    parts_of_entries: dict[Any, Any] = {}
     while part := dict(islice(entries, _PART)):
-        found |= handler(part)
-    return found
+        parts_of_entries |= handler(part)
+    return parts_of_entries
 
 
 def _check_width(entries: Iterable[tuple[Any, Any]]) -> None:
@@ -78,8 +78,8 @@ def narrowed(value: Any, known: Mapping[str, FieldInfo]) -> Any:
     if type(value) is not dict or len(value) <= _MOST_FIELDS:
         return value
     others = islice((name for name in value if name not in known), MAX_SHOWN + 1)
-    kept = {*others, *(field.alias or name for name, field in known.items())}
-    return {name: field for name, field in value.items() if name in kept}
+    names = {*others, *(field.alias or name for name, field in known.items())}
+    return {name: field for name, field in value.items() if name in names}
 
 
 def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:

@@ -273,9 +273,9 @@ class Plan(PlanValue):
         """
         rows = self.placements.row_of
         if buffer not in self:
-            known = {str(name): name for name in rows}
-            near = meant(str(buffer), known)
-            hint = "" if near is None else f" (did you mean {shown(known[near])}?)"
+            names = {str(name): name for name in rows}
+            near = meant(str(buffer), names)
+            hint = "" if near is None else f" (did you mean {shown(names[near])}?)"
             raise PlanError(f"placements: must name a placed buffer, got {shown(buffer)}{hint}")
         return self.placements[rows[buffer]]
 
@@ -294,7 +294,7 @@ class Plan(PlanValue):
         start and the last end, None for a buffer that has no lifetimes.
         """
         table = self.placements
-        found: dict[str, Any] = {
+        columns: dict[str, Any] = {
             "id": list(table.ids),
             "pool": [table.pool_names[pool] for pool in table.pool.tolist()],
             "offset": table.offset.copy(),
@@ -303,10 +303,10 @@ class Plan(PlanValue):
         if problem is not None:
             rows = [problem.index[name] for name in table.ids]
             spans = [problem.buffers.intervals(row) for row in rows]
-            found["size"] = problem.buffers.size[rows]
-            found["start"] = [min(start for start, _ in pairs) if pairs else None for pairs in spans]
-            found["end"] = [max(end for _, end in pairs) if pairs else None for pairs in spans]
-        return found
+            columns["size"] = problem.buffers.size[rows]
+            columns["start"] = [min(start for start, _ in pairs) if pairs else None for pairs in spans]
+            columns["end"] = [max(end for _, end in pairs) if pairs else None for pairs in spans]
+        return columns
 
     def to_dataframe(self) -> Any:
         """Return `to_columns` as a data frame of pandas; raises OptionError where pandas is not installed."""

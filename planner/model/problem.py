@@ -40,18 +40,18 @@ class Problem(ProblemFields):
 
         Where the problem names no pools, the names make them, in order of preference.
         """
-        given = capacity if isinstance(capacity, Mapping) else {self.pools[0].name: capacity}
-        if self.pools == (Pool(),) and given and self.pools[0].name not in given:
-            return with_fields(self, pools=[{"name": name, "size": size} for name, size in given.items()])
-        if unknown := [name for name in given if name not in self.pool_index]:
-            known = ", ".join(self.pool_index)
-            raise ProblemError(f"capacity: must name a pool of the problem ({known}), got {shown(unknown[0])}")
-        if given is not capacity and len(self.pools) > 1:
+        sizes = capacity if isinstance(capacity, Mapping) else {self.pools[0].name: capacity}
+        if self.pools == (Pool(),) and sizes and self.pools[0].name not in sizes:
+            return with_fields(self, pools=[{"name": name, "size": size} for name, size in sizes.items()])
+        if unknown := [name for name in sizes if name not in self.pool_index]:
+            names = ", ".join(self.pool_index)
+            raise ProblemError(f"capacity: must name a pool of the problem ({names}), got {shown(unknown[0])}")
+        if sizes is not capacity and len(self.pools) > 1:
             raise ProblemError("capacity: must name its pools, as in {'sram': 65536}, where there are several")
         return with_fields(
             self,
             pools=[
-                pool.model_dump(exclude_unset=True) | ({"size": given[pool.name]} if pool.name in given else {})
+                pool.model_dump(exclude_unset=True) | ({"size": sizes[pool.name]} if pool.name in sizes else {})
                 for pool in self.pools
             ],
         )
@@ -67,12 +67,12 @@ class Problem(ProblemFields):
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> Problem:
-        found = [self._repeats()]
+        all_breaks = [self._repeats()]
         if len(self.buffers.pool_choices) > 1:
-            found.append(self._unknown_pools())
+            all_breaks.append(self._unknown_pools())
         if len(self.pools) > 1:
-            found += [self._unpinnable(), self._pools_at_one_address()]
-        breaks = list(islice(chain.from_iterable(found), MAX_SHOWN + 1))
+            all_breaks += [self._unpinnable(), self._pools_at_one_address()]
+        breaks = list(islice(chain.from_iterable(all_breaks), MAX_SHOWN + 1))
         kinds = kinds_of(self)
         for stage in sorted({stage for kind in kinds for stage in kind.checks}):
             if stage == 0 or not breaks:
@@ -93,11 +93,14 @@ class Problem(ProblemFields):
         wrong = {k for k, names in enumerate(choices) if not set(names) <= self.pool_index.keys()}
         if not wrong:
             return
-        known = ", ".join([pool.name for pool in self.pools[:5]] + ["..."] * (len(self.pools) > 5))
+        first_names = ", ".join([pool.name for pool in self.pools[:5]] + ["..."] * (len(self.pools) > 5))
         for i, choice in enumerate(self.buffers.pool_choice.tolist()):
             for j, name in enumerate(choices[choice] if choice in wrong else ()):
                 if name not in self.pool_index:
-                    yield ("buffers", i, "pools", j), f"must name a pool of the problem ({known}), got {shown(name)}"
+                    yield (
+                        ("buffers", i, "pools", j),
+                        f"must name a pool of the problem ({first_names}), got {shown(name)}",
+                    )
 
     def _unpinnable(self) -> Iterator[tuple[Location, str]]:
         choices = self.buffers.pool_choices

@@ -51,11 +51,11 @@ def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) ->
     members: dict[int, list[tuple[int, int]]] = {}
     for i, (at, distance) in above.items():
         members.setdefault(at, [(0, at)]).append((distance, i))
-    found: dict[int, tuple[int, int]] = {}
+    groups: dict[int, tuple[int, int]] = {}
     for group in members.values():
         lowest, lead = min(group)
-        found.update({i: (lead, distance - lowest) for distance, i in group})
-    return found
+        groups.update({i: (lead, distance - lowest) for distance, i in group})
+    return groups
 
 
 def target(relative: tuple[Id, int], index: Mapping[Id, int], roots: Roots) -> tuple[int, int]:
@@ -162,8 +162,8 @@ class ReuseCost(Value):
 
     def among(self, kept: Container[Id]) -> ReuseCost | None:
         """Return what is said of the kept buffers alone; None where that is nothing."""
-        left = tuple(pair for pair in self.pairs if pair[0] in kept and pair[1] in kept)
-        return ReuseCost.model_construct(pairs=left, cost=self.cost) if left else None
+        pairs = tuple(pair for pair in self.pairs if pair[0] in kept and pair[1] in kept)
+        return ReuseCost.model_construct(pairs=pairs, cost=self.cost) if pairs else None
 
 
 class ProblemFields(Value):
@@ -210,17 +210,17 @@ class ProblemFields(Value):
     @cached_property
     def roots(self) -> Mapping[int, tuple[int, int]]:
         """From an alias's position to (position of the buffer it finally lives in, bytes from that one's start)."""
-        found: dict[int, tuple[int, int]] = {}
+        roots: dict[int, tuple[int, int]] = {}
         for i in self.buffers.aliases:
             path = []
-            while i in self.buffers.aliases and i not in found:
+            while i in self.buffers.aliases and i not in roots:
                 path.append(i)
                 i = self.index[self.buffers.aliases[i][0]]
-            at, distance = found.get(i, (i, 0))
+            at, distance = roots.get(i, (i, 0))
             for j in reversed(path):
                 distance += self.buffers.aliases[j][1]
-                found[j] = (at, distance)
-        return found
+                roots[j] = (at, distance)
+        return roots
 
     @cached_property
     def rigid(self) -> Mapping[int, tuple[int, int]]:

@@ -132,7 +132,7 @@ class Value(WireValue):
     @classmethod
     def _refused(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
         """Validate once more with Python's integers where numpy's were in the way. Raises InputError."""
-        if any(isinstance(found["input"], np.integer) for found in error.errors(include_url=False)):
+        if any(isinstance(fault["input"], np.integer) for fault in error.errors(include_url=False)):
             try:
                 return validate(_with_plain_integers(value))
             except ValidationError as second:
@@ -142,8 +142,8 @@ class Value(WireValue):
         raise cls.error(*sentences(error, options=options, fields=() if "buffers" in names else names)) from error
 
     def __repr__(self) -> str:
-        known = type(self).model_fields.items()
-        values = {name: value for name, field in known if (value := getattr(self, name)) != field.default}
+        fields = type(self).model_fields.items()
+        values = {name: value for name, field in fields if (value := getattr(self, name)) != field.default}
         return f"{type(self).__name__}({', '.join(f'{name}={brief(value)}' for name, value in values.items())})"
 
     __str__ = __repr__
@@ -224,31 +224,31 @@ class Buffer(Value):
         return self
 
     def _breaks(self) -> list[tuple[Location, str]]:
-        found: list[tuple[Location, str]] = []
+        breaks: list[tuple[Location, str]] = []
         if self.start is not None or self.end is not None:
             if self.lifetimes is not None:
-                found.append((("lifetimes",), "must not be given beside start and end"))
+                breaks.append((("lifetimes",), "must not be given beside start and end"))
             if self.start is None:
-                found.append((("start",), "is required where end is given"))
+                breaks.append((("start",), "is required where end is given"))
             elif self.end is None:
-                found.append((("end",), "is required where start is given"))
+                breaks.append((("end",), "is required where start is given"))
             elif self.end <= self.start:
-                found.append((("end",), end_rule(self.start, self.end)))
+                breaks.append((("end",), end_rule(self.start, self.end)))
         for k, (start, end) in enumerate(self.lifetimes or ()):
             if end <= start:
-                found.append((("lifetimes", k, 1), end_rule(start, end)))
+                breaks.append((("lifetimes", k, 1), end_rule(start, end)))
         if self.alias_offset is not None and self.alias_of is None:
-            found.append((("alias_offset",), "must not be given without alias_of"))
+            breaks.append((("alias_offset",), "must not be given without alias_of"))
         if self.alias_of is not None and self.alias_of == self.id and type(self.alias_of) is type(self.id):
-            found.append((("alias_of",), f"must name another buffer, got {shown(self.alias_of)}"))
+            breaks.append((("alias_of",), f"must name another buffer, got {shown(self.alias_of)}"))
         if self.relative is not None:
             if self.alias_of is not None:
-                found.append((("relative",), "must not be given beside alias_of"))
+                breaks.append((("relative",), "must not be given beside alias_of"))
             if self.relative.to == self.id and type(self.relative.to) is type(self.id):
-                found.append((("relative", "to"), f"must name another buffer, got {shown(self.id)}"))
+                breaks.append((("relative", "to"), f"must name another buffer, got {shown(self.id)}"))
         if self.no_cross is not None and self.alias_of is not None:
-            found.append((("no_cross",), "must not be given beside alias_of; relative takes both"))
-        return found
+            breaks.append((("no_cross",), "must not be given beside alias_of; relative takes both"))
+        return breaks
 
     @property
     def intervals(self) -> tuple[tuple[int, int], ...]:

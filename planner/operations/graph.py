@@ -166,11 +166,11 @@ class OperationGraph(Value):
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
         """For each tensor, the operations that read it or make it again, ascending."""
-        found: list[list[int]] = [[] for _ in self.size]
+        readers: list[list[int]] = [[] for _ in self.size]
         for position, row in enumerate(self.ops):
             for tensor in {*row.inputs, *row.outputs}.difference(self.made[position]):
-                found[tensor].append(position)
-        return tuple(map(tuple, found))
+                readers[tensor].append(position)
+        return tuple(map(tuple, readers))
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
@@ -180,7 +180,7 @@ class OperationGraph(Value):
         """
         writer: list[int | None] = [None] * len(self.size)
         since: list[list[int]] = [[] for _ in self.size]
-        found: list[tuple[int, ...]] = []
+        predecessors: list[tuple[int, ...]] = []
         for position, row in enumerate(self.ops):
             earlier: set[int | None] = set(row.after)
             earlier.update(writer[tensor] for tensor in row.inputs)
@@ -189,8 +189,8 @@ class OperationGraph(Value):
             for tensor in row.outputs:
                 earlier.update((writer[tensor], *since[tensor]))
                 writer[tensor], since[tensor] = position, []
-            found.append(tuple(sorted(one for one in earlier if one is not None and one != position)))
-        return tuple(found)
+            predecessors.append(tuple(sorted(one for one in earlier if one is not None and one != position)))
+        return tuple(predecessors)
 
     def _broken_tensors(self) -> Iterator[tuple[Location, str]]:
         for field in ("kept", "given", "resident"):
@@ -271,5 +271,5 @@ def read_graph(data: bytes) -> OperationGraph:
 
 def write_graph(graph: OperationGraph) -> bytes:
     """Write a graph as JSON; what is absent or default is left out, but for the format."""
-    said = graph.model_dump(by_alias=True, exclude_defaults=True)
-    return to_json({"format": FORMAT, **said}) + b"\n"
+    fields = graph.model_dump(by_alias=True, exclude_defaults=True)
+    return to_json({"format": FORMAT, **fields}) + b"\n"

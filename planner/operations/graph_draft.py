@@ -133,18 +133,18 @@ class GraphDraft:
         makes = [root for root in uses.all if root not in apart and not (root in uses.reads and self._is_there(root))]
         makes += [root for root in uses.writes if root not in makes and root not in apart]
         work = sum(self._bytes(root) for root in scratch)
-        said: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if is_simple and isinstance(statement, Operation):
             reads = [root for root in map(self.root.__getitem__, statement.inputs) if self._is_there(root)]
-            said = self._views_of(statement) if self.facts.tensors and len(reads) == len(statement.inputs) else {}
+            fields = self._views_of(statement) if self.facts.tensors and len(reads) == len(statement.inputs) else {}
         inputs, outputs = tuple(map(self.number_of, reads)), tuple(map(self.number_of, makes))
         if not is_simple:
             exact = self._exact(k, statement if len(group) == 1 else None, apart)
-            said["regions"], inside = self._regions(group, deep, exact)
+            fields["regions"], inside = self._regions(group, deep, exact)
             work += max(0, inside - sum(self.declared[root].bytes for root in exact))
         self.made.update(makes)
         return GraphOperation(
-            inputs=inputs, outputs=outputs, work=work, **said, **self._said_of(k, group, facts, makes)
+            inputs=inputs, outputs=outputs, work=work, **fields, **self._said_of(k, group, facts, makes)
         )
 
     def _is_there(self, root: str) -> bool:
@@ -157,7 +157,7 @@ class GraphDraft:
         uses = self.uses[k]
         direct = {self.root[name] for _, _, name in named_buffers(statement)} if statement is not None else set()
         condition = direct if isinstance(statement, Branches) else set()
-        found = set()
+        roots = set()
         for root in uses.all:
             if root in apart or root in direct - condition or root not in self.counted:
                 continue
@@ -166,8 +166,8 @@ class GraphDraft:
             if (touching[0] == k and root not in self.given and root not in condition) or (
                 is_read_here_only and len(touching) == (1 if root in self.given else 2)
             ):
-                found.add(root)
-        return found
+                roots.add(root)
+        return roots
 
     def _regions(self, group: list[Placed], deep: set[str], exact: set[str]) -> tuple[tuple[Region, ...], int]:
         """Return the regions of an operation, and the largest of their peaks."""
@@ -190,8 +190,8 @@ class GraphDraft:
 
     def _ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
         """Return which of the buffers that a region counts are there before it, and which are needed behind it."""
-        given = {root for root in exact if self._is_there(root)}
-        return given, exact - given
+        ends = {root for root in exact if self._is_there(root)}
+        return ends, exact - ends
 
     def _region(
         self, kind: RegionKind, body: list[Placed], deep: set[str], given: set[str], kept: set[str]
@@ -251,13 +251,13 @@ class GraphDraft:
 
     def _views_of(self, statement: Operation) -> dict[str, Any]:
         """Return the shapes in which an operation sees its tensors, where one is not the tensor's own."""
-        said: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for field, names in (("in_shapes", statement.inputs), ("out_shapes", statement.outputs)):
             seen = [self._shape(name) for name in names]
             whole = [self._shape(self.root[name]) for name in names]
             if seen != whole and len({self.root[name] for name in names}) == len(names):
-                said[field] = tuple(None if one == other else one for one, other in zip(seen, whole, strict=True))
-        return said
+                fields[field] = tuple(None if one == other else one for one, other in zip(seen, whole, strict=True))
+        return fields
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
         facts = self.facts.tensors.get(name)
@@ -270,15 +270,15 @@ class GraphDraft:
         statement = group[0][1]
         op = statement.op if isinstance(statement, Operation) else None
         self._count(1)
-        said: dict[str, Any] = {"name": op} if op else {}
+        fields: dict[str, Any] = {"name": op} if op else {}
         is_simple = len(group) == 1 and isinstance(statement, Operation) and not statement.body
         if facts is not None:
-            said = {"name": facts.name or op, "kind": facts.kind, "attributes": facts.attributes}
-            said["source"] = facts.source
+            fields = {"name": facts.name or op, "kind": facts.kind, "attributes": facts.attributes}
+            fields["source"] = facts.source
         if (is_simple and not makes) or self.program.uses.has_effects(group):
-            said["after"] = () if self.effects is None else (self.effects,)
+            fields["after"] = () if self.effects is None else (self.effects,)
             self.effects = k
-        return said
+        return fields
 
     def _bytes(self, root: str) -> int:
         return self.declared[root].bytes

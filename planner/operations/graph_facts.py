@@ -29,10 +29,10 @@ Floats = Annotated[tuple[float, ...], WrapValidator(in_parts)]
 
 def _attribute(value: object) -> object:
     """Validate one value, or a list of integers or of numbers, which becomes a tuple."""
-    found = as_tuple(value)
-    parts = found if isinstance(found, tuple) else (found,)
-    if all(isinstance(part, int | float) for part in parts) or isinstance(found, bool | str):
-        return found
+    values = as_tuple(value)
+    parts = values if isinstance(values, tuple) else (values,)
+    if all(isinstance(part, int | float) for part in parts) or isinstance(values, bool | str):
+        return values
     rule = "must be true, false, a number, a string, or a list of numbers, got {shown}"
     raise PydanticCustomError("rule", rule, {"shown": shown(value)})
 

@@ -12,17 +12,17 @@ from memplan.planner.operations.graph_facts import OVERWRITING, bits_of
 
 def replaced(graph: OperationGraph, **fields: Any) -> OperationGraph:
     """Return a graph with other fields, checked anew; raises OperationsError."""
-    said = {name: getattr(graph, name) for name in OperationGraph.model_fields}
-    return OperationGraph(**{**said, **fields})
+    graph_fields = {name: getattr(graph, name) for name in OperationGraph.model_fields}
+    return OperationGraph(**{**graph_fields, **fields})
 
 
 def with_resident_counted(graph: OperationGraph) -> OperationGraph:
     """Return a graph whose resident tensors count: weights that are copied to the memory in which it runs."""
     if not graph.resident:
         return graph
-    given = tuple(dict.fromkeys((*graph.given, *graph.resident)))
-    kept = tuple(dict.fromkeys((*graph.kept, *graph.resident)))
-    return replaced(graph, given=given, kept=kept, resident=())
+    inputs = tuple(dict.fromkeys((*graph.given, *graph.resident)))
+    results = tuple(dict.fromkeys((*graph.kept, *graph.resident)))
+    return replaced(graph, given=inputs, kept=results, resident=())
 
 
 def with_overwriting(graph: OperationGraph) -> OperationGraph:

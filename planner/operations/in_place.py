@@ -14,14 +14,14 @@ def overwritable(graph: OperationGraph, operation: int) -> dict[int, list[int]]:
     input is neither kept nor resident.
     """
     row, size = graph.ops[operation], graph.counted
-    found: dict[int, list[int]] = {}
+    candidates: dict[int, list[int]] = {}
     for k, j in row.may_overwrite:
         output, tensor = row.outputs[k], row.inputs[j]
         is_dead = tensor not in graph.lasting and tensor not in row.outputs
         # An output larger than its input would break the proof for commits from the end (decision 055).
         if is_dead and output in graph.made[operation] and 0 < size[output] <= size[tensor]:
-            found.setdefault(output, []).append(tensor)
-    return found
+            candidates.setdefault(output, []).append(tensor)
+    return candidates
 
 
 def written_over(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
@@ -46,12 +46,12 @@ def written_over(graph: OperationGraph, operation: int, before: Container[int]) 
 
 def written_over_along(graph: OperationGraph, order: Iterable[int]) -> dict[int, int]:
     """Return the outputs that are written over inputs when the operations run in an order: from each to its input."""
-    found: dict[int, int] = {}
+    targets: dict[int, int] = {}
     ran: set[int] = set()
     for operation in order:
-        found.update(written_over(graph, operation, ran))
+        targets.update(written_over(graph, operation, ran))
         ran.add(operation)
-    return found
+    return targets
 
 
 def matched(wanted: Sequence[Sequence[int]]) -> dict[int, int]:

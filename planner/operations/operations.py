@@ -207,7 +207,7 @@ class Operations(WireValue):
     def _broken_names(self) -> Iterator[tuple[Location, str]]:
         if self.entry not in self.functions:
             yield ("entry",), f"must name a function, got {shown(self.entry)}"
-        known = {pool.name for pool in self.pools}
+        names = {pool.name for pool in self.pools}
         for first, k in repeated([pool.name for pool in self.pools]):
             yield (
                 ("pools", k, "name"),
@@ -216,7 +216,7 @@ class Operations(WireValue):
         for name, function in self.functions.items():
             for i, row in enumerate(function.buffers):
                 for k, pool in enumerate(row.pools or ()):
-                    if pool not in known:
+                    if pool not in names:
                         place = ("functions", name, "buffers", i, "pools", k)
                         yield place, f"must name a pool of the operations, got {shown(pool)}"
 
@@ -225,7 +225,7 @@ class Operations(WireValue):
         if callee is None:
             yield (*where, "call"), f"must name a function, got {shown(call.call)}"
             return
-        given: dict[str, str] = {}
+        bindings: dict[str, str] = {}
         for field, formals, actuals in (
             ("inputs", callee.params, call.inputs),
             ("outputs", callee.results, call.outputs),
@@ -236,8 +236,8 @@ class Operations(WireValue):
                 yield (*where, field), rule
             for k, (formal, actual) in enumerate(zip(formals, actuals, strict=False)):
                 wanted = callee.declared[formal]
-                if given.setdefault(formal, actual) != actual:
-                    rule = f"must be {shown(given[formal])}, as {shown(call.call)} returns that param"
+                if bindings.setdefault(formal, actual) != actual:
+                    rule = f"must be {shown(bindings[formal])}, as {shown(call.call)} returns that param"
                     yield (*where, field, k), f"{rule}, got {shown(actual)}"
                 elif wanted.alias_of is not None or wanted.persistent:
                     rule = f"must not stand for an alias or a persistent buffer of {shown(call.call)}"
@@ -263,8 +263,8 @@ class Operations(WireValue):
     @cached_property
     def callees(self) -> dict[str, tuple[str, ...]]:
         """From a function to what it calls, each as often as it does; those that are called come first."""
-        found = {name: tuple(callee for _, callee in self.calls(name)) for name in self.functions}
-        return {name: found[name] for name in TopologicalSorter(found).static_order()}
+        callees = {name: tuple(callee for _, callee in self.calls(name)) for name in self.functions}
+        return {name: callees[name] for name in TopologicalSorter(callees).static_order()}
 
     def calls(self, name: str) -> Iterator[tuple[Location, str]]:
         """Yield, for each call in a function, its location and what is called."""

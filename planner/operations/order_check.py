@@ -36,24 +36,24 @@ def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
             if earlier not in position:
                 raise OperationsError(f"order[{k}]: must come after operation {earlier}, got {operation}")
         position[operation] = k
-    kept = set(graph.kept)
+    results = set(graph.kept)
     change = [0] * (len(order) + 1)
     for tensor, bytes_ in enumerate(graph.counted):
         maker, readers = graph.maker[tensor], graph.readers[tensor]
-        if (maker is None and not readers and tensor not in kept) or (maker is not None and maker not in position):
+        if (maker is None and not readers and tensor not in results) or (maker is not None and maker not in position):
             continue
         start = 0 if maker is None else position[maker]
-        stays = tensor in kept or any(reader not in position for reader in readers)
+        stays = tensor in results or any(reader not in position for reader in readers)
         last = len(order) - 1 if stays else max((position[reader] for reader in readers), default=start)
         change[start] += bytes_
         change[last + 1] -= bytes_
-    alive, found = 0, []
+    alive, totals = 0, []
     ran: set[int] = set()
     for k, operation in enumerate(order):
         alive += change[k]
-        found.append(alive + graph.ops[operation].work - _bytes_saved(graph, operation, ran))
+        totals.append(alive + graph.ops[operation].work - _bytes_saved(graph, operation, ran))
         ran.add(operation)
-    return found
+    return totals
 
 
 def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
@@ -66,12 +66,12 @@ def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
         for earlier in graph.predecessors[operation]:
             if earlier not in ran:
                 raise OperationsError(f"done: must hold operation {earlier}, which comes before {operation}")
-    kept = set(graph.kept)
+    results = set(graph.kept)
     alive = 0
     for tensor, bytes_ in enumerate(graph.counted):
         maker = graph.maker[tensor]
         is_there = maker is None or maker in ran
-        is_needed = tensor in kept or any(reader not in ran for reader in graph.readers[tensor])
+        is_needed = tensor in results or any(reader not in ran for reader in graph.readers[tensor])
         alive += bytes_ if is_there and is_needed else 0
     return alive
 

@@ -53,8 +53,8 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
     groups = list(program.groups([((k,), statement) for k, statement in enumerate(entry.body)]))
     state = {row.id for row in entry.buffers if row.persistent}
     counted = {row.id for row in entry.buffers if row.alias_of is None}.difference(entry.constants)
-    given, kept = {*entry.params, *state}, {*entry.results, *state}
-    draft = GraphDraft(program, operations.entry, groups, counted, given, kept)
+    inputs, results = {*entry.params, *state}, {*entry.results, *state}
+    draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     for root in (*entry.params, *sorted(state)):
         draft.number_of(root)
     graph = draft.graph(operations.name, program.uses.state_of_calls())
@@ -72,14 +72,14 @@ def without_scopes(operations: Operations) -> Operations:
 
 
 def _unscoped(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    found: list[Statement] = []
+    statements: list[Statement] = []
     for row in body:
         if isinstance(row, Repetition):
-            found.append(row.model_copy(update={"loop": _unscoped(row.loop)}))
+            statements.append(row.model_copy(update={"loop": _unscoped(row.loop)}))
         elif isinstance(row, Branches):
-            found.append(row.model_copy(update={"branches": tuple(map(_unscoped, row.branches))}))
+            statements.append(row.model_copy(update={"branches": tuple(map(_unscoped, row.branches))}))
         elif isinstance(row, Operation) and row.body:
-            found.append(row.model_copy(update={"body": _unscoped(row.body)}))
+            statements.append(row.model_copy(update={"body": _unscoped(row.body)}))
         elif not isinstance(row, Alloc | Free):
-            found.append(row)
-    return tuple(found)
+            statements.append(row)
+    return tuple(statements)

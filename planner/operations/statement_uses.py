@@ -53,18 +53,18 @@ class FunctionUses:
     def of(self, function: str, body: Sequence[Placed]) -> StatementUses:
         """Return what statements of a function touch, with all inside of them."""
         root = self.root[function]
-        found = StatementUses()
+        uses = StatementUses()
         for where, outer in body:
             for _, statement in every_statement((outer,), where):
                 if isinstance(statement, Operation):
-                    found.scratch.update((root[name], None) for name in statement.temporaries)
+                    uses.scratch.update((root[name], None) for name in statement.temporaries)
                 if isinstance(statement, Operation | Call | Branches):
-                    found.reads.update((root[name], None) for name in statement.inputs)
+                    uses.reads.update((root[name], None) for name in statement.inputs)
                 if isinstance(statement, Operation | Call):
-                    found.writes.update((root[name], None) for name in statement.outputs)
+                    uses.writes.update((root[name], None) for name in statement.outputs)
                 if isinstance(statement, Call):
-                    found.writes.update((root[name], None) for name in self._changed(statement))
-        return found
+                    uses.writes.update((root[name], None) for name in self._changed(statement))
+        return uses
 
     def has_effects(self, body: Sequence[Placed]) -> bool:
         """Return True if an operation in some statements, or one inside of them, has effects."""

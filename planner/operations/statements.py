@@ -85,11 +85,11 @@ def _of_its_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
     if isinstance(value, tuple(_KINDS.values())):
         return value
     keys = value if isinstance(value, Mapping) else ()
-    found = [kind for kind in _KINDS if kind in keys]
-    if len(found) != 1:
+    kinds = [kind for kind in _KINDS if kind in keys]
+    if len(kinds) != 1:
         rule = "must be an object with one of op, call, branches, loop, alloc and free, got {shown}"
         raise PydanticCustomError("rule", rule, {"shown": shown(value)})
-    return _KINDS[found[0]].model_validate(value)
+    return _KINDS[kinds[0]].model_validate(value)
 
 
 Statement: TypeAlias = Operation | Call | Branches | Repetition | Alloc | Free
@@ -117,12 +117,12 @@ def every_statement(body: tuple[Statement, ...], location: Location) -> Iterator
     """Yield the statements of a body, and those inside them, in program order, each with its location."""
     stack = [iter([((*location, k), statement) for k, statement in enumerate(body)])]
     while stack:
-        found = next(stack[-1], None)
-        if found is None:
+        item = next(stack[-1], None)
+        if item is None:
             stack.pop()
             continue
-        yield found
-        where, statement = found
+        yield item
+        where, statement = item
         inside = [((*where, *block, k), inner) for block, inners in blocks(statement) for k, inner in enumerate(inners)]
         if inside:
             stack.append(iter(inside))

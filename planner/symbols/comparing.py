@@ -65,12 +65,12 @@ class Comparer:
 
     def never_negative(self, polynomial: Polynomial) -> bool:
         """True where a polynomial is proved to be at least 0 for all values."""
-        known = key(polynomial)
-        if known not in self._known:
-            self._known[known] = self._is_plain(polynomial) or all(
+        form = key(polynomial)
+        if form not in self._known:
+            self._known[form] = self._is_plain(polynomial) or all(
                 not_negative(each, self.box) for each in self.lower(polynomial)
             )
-        return self._known[known]
+        return self._known[form]
 
     def negative(self, polynomial: Polynomial) -> Values | bool:
         """Return a value at which a polynomial is negative; False where there is none, True where that is not known.
@@ -99,8 +99,8 @@ class Comparer:
             steps = {name: np.full(rows.shape[1], low) for name, low in others.items()}
             values = space.at(polynomial, space.filled(steps | dict(zip(names_, rows, strict=True))))
             if values[at := int(values.argmin())] < 0:
-                found = {**others, **dict(zip(names_, rows[:, at].tolist(), strict=True))}
-                return {name: step * space.symbols[name].multiple_of for name, step in found.items()}
+                corner = {**others, **dict(zip(names_, rows[:, at].tolist(), strict=True))}
+                return {name: step * space.symbols[name].multiple_of for name, step in corner.items()}
         return True
 
     def _is_plain(self, polynomial: Polynomial) -> bool:
@@ -118,13 +118,13 @@ class Comparer:
         So where none of them is negative, it is not. There are several where it has atoms of `max`. Without any, where
         it has too many of these, a polynomial that is negative stands for what cannot be said.
         """
-        found: list[Exact] = []
+        bounds: list[Exact] = []
         for case in self._cases([polynomial]):
             corners = [self._expand(polynomial, case)]
             for rest in self._mixed(corners[0]):
                 corners = [self._at(corner, rest, end) for corner in corners for end in (0, 1)]
-            found += map(self._without_rests, corners)
-        return found or [{(): Fraction(-1)}]
+            bounds += map(self._without_rests, corners)
+        return bounds or [{(): Fraction(-1)}]
 
     def _mixed(self, polynomial: Exact) -> list[str]:
         """Return rests that add in some terms and take away in others: what is linear in one is least at its ends."""
@@ -150,14 +150,14 @@ class Comparer:
 
     def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
         """Return the sets of atoms of `max(p, 0)` that may be `p` while the others are 0; none where they are many."""
-        found: set[str] = set()
+        symbols: set[str] = set()
         work = names(polynomials)
         while work:
             name = work.pop()
-            if (atom := self.space.atoms.get(name)) is not None and name not in found:
-                found.add(name)
+            if (atom := self.space.atoms.get(name)) is not None and name not in symbols:
+                symbols.add(name)
                 work |= names([atom.inner])
-        maxima = sorted(name for name in found if isinstance(self.space.atoms[name], Positive))
+        maxima = sorted(name for name in symbols if isinstance(self.space.atoms[name], Positive))
         if len(maxima) > _MOST_MAXIMA:
             return []
         rows = chain.from_iterable(combinations(maxima, count) for count in range(len(maxima) + 1))
@@ -308,13 +308,13 @@ def _divided(polynomial: Exact, box: Box) -> Exact:
             shared += [name] * min(monomial.count(name) for monomial in (first, *others))
     if not shared:
         return polynomial
-    found: dict[Monomial, Fraction] = {}
+    quotient: dict[Monomial, Fraction] = {}
     for monomial, value in polynomial.items():
         rest = list(monomial)
         for name in shared:
             rest.remove(name)
-        found[tuple(rest)] = value
-    return found
+        quotient[tuple(rest)] = value
+    return quotient
 
 
 def ends(space: Space) -> dict[str, tuple[int, int]]:

@@ -71,9 +71,9 @@ class SymbolicProblem(Value):
         for name in self.symbols:
             if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):
                 breaks.append((("symbols",), f"must have names of letters, digits and _, got {shown(name)}"))
-        known = {buffer.id for buffer in self.buffers}
+        names = {buffer.id for buffer in self.buffers}
         for i, tensor in enumerate(self.tensors):
-            if tensor.buffer is not None and tensor.buffer not in known:
+            if tensor.buffer is not None and tensor.buffer not in names:
                 rule = f"must be the id of a buffer, got {shown(tensor.buffer)}"
                 breaks.append((("tensors", i, "buffer"), rule))
         if breaks:

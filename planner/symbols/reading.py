@@ -73,8 +73,8 @@ class _Reader:
 
     def _symbol(self, name: str, tree: ast.AST) -> Polynomial:
         if name not in self.space.symbols:
-            known = ", ".join(sorted(self.space.symbols)) or "none"
-            self.wrong(f"must have symbols that the problem has ({known})", tree)
+            names = ", ".join(sorted(self.space.symbols)) or "none"
+            self.wrong(f"must have symbols that the problem has ({names})", tree)
         return self.space.symbol(name)
 
     def _operation(self, tree: ast.BinOp) -> Polynomial:

@@ -60,9 +60,9 @@ class Sized:
         """The buffers that may not share bytes with each one: a row and a column for each; none with itself."""
         alive = np.zeros((self.count, self.live_sets), np.float32)
         alive[self.members, self.sets] = 1
-        found: NDArray[np.bool_] = alive @ alive.T > 0
-        np.fill_diagonal(found, False)
-        return found
+        meets: NDArray[np.bool_] = alive @ alive.T > 0
+        np.fill_diagonal(meets, False)
+        return meets
 
     def sets_of(self, buffer: int) -> NDArray[np.int64]:
         """Return the live sets that a buffer belongs to."""
@@ -74,10 +74,10 @@ class Sized:
 
     def least(self, points: Sequence[Values]) -> Rows:
         """Return at points what offsets are not below: 0, and of what is pinned its place."""
-        found = np.zeros((self.count, len(points)), np.int64)
+        least = np.zeros((self.count, len(points)), np.int64)
         for (buffer, _), row in zip(self.pins, self._at(points)[[form for _, form in self.pins]], strict=True):
-            found[buffer] = row
-        return found
+            least[buffer] = row
+        return least
 
     def _at(self, points: Sequence[Values]) -> Rows:
         columns = self.space.columns(points)
@@ -110,10 +110,10 @@ def compiled(problem: SymbolicProblem) -> Sized:
             of[buffer].append(i)
     first = np.cumsum([0, *map(len, of)], dtype=np.int64)
     sets, count = np.array([each for row in of for each in row], np.int64), len(live) + len(apart)
-    found = Sized(problem, reader.space, Comparer(reader.space), forms, form_of, first, sets, count, apart, pins, views)
-    if wrong := [*_pins_apart(found)]:
+    sized = Sized(problem, reader.space, Comparer(reader.space), forms, form_of, first, sets, count, apart, pins, views)
+    if wrong := [*_pins_apart(sized)]:
         raise ProblemError(*wrong)
-    return found
+    return sized
 
 
 class _Reader:
@@ -176,10 +176,10 @@ class _Reader:
 
 def _refused(form: Polynomial, compare: Comparer) -> str | None:
     """Return the rule that a size breaks: it is negative somewhere, or cannot be shown not to be."""
-    space, found = compare.space, compare.negative(form)
-    if found is False:
+    space, corner = compare.space, compare.negative(form)
+    if corner is False:
         return None
-    points = samples(space, 256) if found is True else [found]
+    points = samples(space, 256) if corner is True else [corner]
     for point in points:
         if (value := space.value(form, point)) < 0:
             return f"must not be negative, and is {value} at {where(point)}"
@@ -208,16 +208,16 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
         begins[row.start].append(plain.roots.get(i, (i, 0))[0])
         ends[row.end].append(plain.roots.get(i, (i, 0))[0])
     alive: Counter[int] = Counter()
-    found: list[frozenset[int]] = []
+    live_sets: list[frozenset[int]] = []
     for time in sorted({*begins, *ends}):
         alive.subtract(ends[time])
         alive.update(begins[time])
         alive = +alive
         now = frozenset(alive)
-        if begins[time] and not (found and now <= found[-1]):
-            found[-1:] = [now] if found and found[-1] <= now else [*found[-1:], now]
+        if begins[time] and not (live_sets and now <= live_sets[-1]):
+            live_sets[-1:] = [now] if live_sets and live_sets[-1] <= now else [*live_sets[-1:], now]
     pairs = [frozenset(map(plain.root_of, pair)) for pair in problem.conflicts]
-    return found, _apart(found, [pair for pair in pairs if not any(pair <= live for live in found)])
+    return live_sets, _apart(live_sets, [pair for pair in pairs if not any(pair <= live for live in live_sets)])
 
 
 def _apart(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
@@ -226,15 +226,15 @@ def _apart(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> t
     for each in [*live, *pairs] if pairs else ():
         for buffer in each:
             near[buffer] |= each
-    found = set()
+    apart_pairs = set()
     for pair in pairs:
         for alive in [each for each in live if each & pair]:
             apart = set(pair)
             for buffer in (*sorted(alive), *sorted(set.intersection(*(near[each] for each in sorted(pair))))):
                 if near[buffer] >= apart:
                     apart.add(buffer)
-            found.add(tuple(sorted(apart)))
-    return tuple(sorted(found))
+            apart_pairs.add(tuple(sorted(apart)))
+    return tuple(sorted(apart_pairs))
 
 
 def _pins_apart(sized: Sized) -> Iterator[str]:

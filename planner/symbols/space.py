@@ -131,11 +131,11 @@ class Space:
         return scaled(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
 
     def _atom(self, kind: str, inner: Polynomial, divisor: int) -> str:
-        known = (kind, key(inner), divisor)
-        if known not in self._names:
-            self._names[known] = name = f"@{len(self.atoms)}"
+        atom = (kind, key(inner), divisor)
+        if atom not in self._names:
+            self._names[atom] = name = f"@{len(self.atoms)}"
             self.atoms[name] = Floor(inner, divisor) if kind == "floor" else Positive(inner)
-        return self._names[known]
+        return self._names[atom]
 
     # Values
 
@@ -225,10 +225,10 @@ class Space:
 
     def free(self, polynomial: Polynomial) -> set[str]:
         """Return the symbols of a polynomial, those inside its atoms as well."""
-        found: set[str] = set()
+        free_names: set[str] = set()
         for name in names([polynomial]):
-            found |= {name} if name in self.symbols else self.free(self.atoms[name].inner)
-        return found
+            free_names |= {name} if name in self.symbols else self.free(self.atoms[name].inner)
+        return free_names
 
     # Text
 

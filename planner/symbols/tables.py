@@ -106,12 +106,12 @@ class PolynomialTable:
 
     def to_bernstein(self, box: Box) -> Doubles:
         """Return the matrix from powers of symbols to Bernstein's basis on a box."""
-        found = np.ones((len(self.powers), 1))
+        values = np.ones((len(self.powers), 1))
         for axis, (low, high) in enumerate(box):
             exponents = [power[axis] for power in self.powers]
             turned = _in_doubles(max(exponents, default=0), low, high)[exponents]
-            found = (found[:, :, None] * turned[:, None, :]).reshape(len(found), -1)
-        return found
+            values = (values[:, :, None] * turned[:, None, :]).reshape(len(values), -1)
+        return values
 
     def values(self, columns: Columns, rows: Any = slice(None)) -> NDArray[np.int64]:
         """Return the values of polynomials at points: a row a polynomial, a column a point."""

@@ -100,9 +100,9 @@ def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Ite
     truths = {"shared": (plan.shared, pairs_that_share), "bank_clashes": (plan.bank_clashes, pairs_that_clash)}
     for name, (claim, truth) in truths.items():
         if name in plan.model_fields_set:
-            found = truth(problem, placed)
-            if Counter(map(frozenset, claim)) != Counter(map(frozenset, found)):
-                yield false_claim(name, f"{shown(found)} by the placements", claim)
+            claims = truth(problem, placed)
+            if Counter(map(frozenset, claim)) != Counter(map(frozenset, claims)):
+                yield false_claim(name, f"{shown(claims)} by the placements", claim)
 
 
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
@@ -114,15 +114,15 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
     is_peak_alone = len(problem.pools) == 1 and plan.cost_lower_bound is None
     goals = [(peak, bound)] if is_peak_alone else _goals(problem, plan, used)
     value, least = next(((value, least) for value, least in goals if least is None or value > least), (1, 1))
-    known = [value / least - 1] if least else []
-    known += [peak / bound - 1] if bound else [0.0] if bound is not None and peak == 0 else []
+    gaps = [value / least - 1] if least else []
+    gaps += [peak / bound - 1] if bound else [0.0] if bound is not None and peak == 0 else []
     if plan.status == "optimal" and bound is None:
         if gap:
             yield false_claim("gap", "0 where the status is optimal", gap)
         return
-    known = [0.0] if plan.status == "optimal" else known
-    if not any(isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9) for right in known):
-        rule = f"{known[0]}, by which the peak is above the bound" if known else "null where no bound above 0 is known"
+    gaps = [0.0] if plan.status == "optimal" else gaps
+    if not any(isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9) for right in gaps):
+        rule = f"{gaps[0]}, by which the peak is above the bound" if gaps else "null where no bound above 0 is known"
         yield false_claim("gap", rule, gap)
 
 
@@ -138,8 +138,8 @@ def _is_cost_alone(problem: Problem, plan: Plan) -> bool:
 
 def _goals(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[float, float | None]]:
     """Return what a plan has of each goal, in their order, and the bound that it states for it."""
-    known = {pool.name: pool.lower_bound for pool in plan.pools}
-    ends = [(used[pool.name], known.get(pool.name)) for pool in reversed(problem.pools)]
+    bounds = {pool.name: pool.lower_bound for pool in plan.pools}
+    ends = [(used[pool.name], bounds.get(pool.name)) for pool in reversed(problem.pools)]
     if plan.weighted is not None:
         return [(plan.weighted.sum, plan.weighted.lower_bound)]
     if plan.cost_lower_bound is None or plan.cost is None:
@@ -219,7 +219,7 @@ def _that_share_bytes(problem: Problem, placed: PlacedBuffers) -> set[frozenset[
         i, j = placed.root_of(a), placed.root_of(b)
         partners[i].add(j)
         partners[j].add(i)
-    found: set[frozenset[int]] = set()
+    groups: set[frozenset[int]] = set()
     for q in range(len(problem.pools)):
         mine = [i for i in partners if placed.pool[i] == q and problem.buffers.size[i] > 0]
         # At one offset, what ends there goes before what begins there.
@@ -227,21 +227,21 @@ def _that_share_bytes(problem: Problem, placed: PlacedBuffers) -> set[frozenset[
         here: set[int] = set()
         for _, begins, i in sorted(events):
             if begins:
-                found.update(frozenset((i, j)) for j in partners[i] & here)
+                groups.update(frozenset((i, j)) for j in partners[i] & here)
                 here.add(i)
             else:
                 here.remove(i)
-    return found
+    return groups
 
 
 def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> dict[int, Times]:
     """Return when some buffers are alive, each with what lies in it."""
-    found: dict[int, Times] = {i: [] for i in buffers}
+    times: dict[int, Times] = {i: [] for i in buffers}
     if buffers:
         table, home = problem.buffers, placed.lifetime_root
         for k in np.flatnonzero(np.isin(home, list(buffers))).tolist():
-            found[int(home[k])].append((int(table.start[k]), int(table.end[k])))
-    return found
+            times[int(home[k])].append((int(table.start[k]), int(table.end[k])))
+    return times
 
 
 def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
@@ -251,8 +251,8 @@ def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
     """
     if plan.cost is None and not plan.reused:
         return
-    found = paid_pairs(problem, placed) if counts_cost(problem.objective) else []
-    paid = sorted((*sorted(map(str, pair)), cost) for pair, cost in found)
+    paid_now = paid_pairs(problem, placed) if counts_cost(problem.objective) else []
+    paid = sorted((*sorted(map(str, pair)), cost) for pair, cost in paid_now)
     if sorted((*sorted(map(str, row.buffers)), row.cost) for row in plan.reused) != paid:
         listed = [pair for *pair, _ in paid]
         yield false_claim("reused", f"{shown(listed)} by the placements", [row.buffers for row in plan.reused])

@@ -170,9 +170,9 @@ class _Alive:
         """Let a buffer be born; return those that it shares bytes with."""
         met: list[int] = []
         for layer in self.layers:
-            found = layer.met_by(i)
-            met += found
-            if not found and i not in self.layer_of:
+            neighbours = layer.met_by(i)
+            met += neighbours
+            if not neighbours and i not in self.layer_of:
                 self.layer_of[i] = layer
         if i not in self.layer_of:
             self.layer_of[i] = _Layer(self.low, self.high)

@@ -31,13 +31,13 @@ class PlacedBuffers:
         # Plans that memplan made list buffers in the problem's order.
         if placements.ids == problem.buffers.ids:
             return cls(problem, pools[placements.pool], placements.offset)
-        found = cls(problem, np.full(len(problem.buffers), ABSENT), np.zeros(len(problem.buffers), dtype=np.int64))
+        placed = cls(problem, np.full(len(problem.buffers), ABSENT), np.zeros(len(problem.buffers), dtype=np.int64))
         # Backwards, so that the first of several placements of a buffer is the one that stays.
         for k in reversed(range(len(placements))):
-            i = found.row.get(placements.ids[k])
+            i = placed.row.get(placements.ids[k])
             if i is not None:
-                found.pool[i], found.offset[i] = pools[placements.pool[k]], placements.offset[k]
-        return found
+                placed.pool[i], placed.offset[i] = pools[placements.pool[k]], placements.offset[k]
+        return placed
 
     @cached_property
     def end(self) -> npt.NDArray[np.uint64]:

@@ -55,10 +55,10 @@ class LowestPlaces:
 
     def tower(self, i: int) -> list[int]:
         """Return a buffer, the one that it stands on, and so on down."""
-        found = [i]
+        tower = [i]
         while (i := int(self.under[i])) >= 0:
-            found.append(i)
-        return found
+            tower.append(i)
+        return tower
 
 
 def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> LowestPlaces | None:
@@ -67,10 +67,10 @@ def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS
     None, too, for rules of pairs that are not known here.
     """
     is_known = not any(getattr(problem, field) for field in PAIR_RULES.keys() - {"bank"})
-    found = _rivals(problem, placed, most_pairs) if is_known else None
-    if found is None:
+    rivals = _rivals(problem, placed, most_pairs) if is_known else None
+    if rivals is None:
         return None
-    alive, share, banked = found
+    alive, share, banked = rivals
     under, idle, over = _neighbours(problem, placed, alive)
     lowest = _lowest(problem, placed, alive, share, banked)
     root, distance = placed.inside if problem.buffers.aliases else (placed.root, np.zeros(len(under), dtype=np.int64))
@@ -89,7 +89,7 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
     table, n = problem.buffers, len(problem.buffers)
     keys: list[I64] = []
     ranges = sum(len(pool.reserved) for pool in problem.pools)
-    left = most - len(problem.conflicts) - n * ranges - sum(len(use.buffers) ** 2 for use in problem.bank)
+    room = most - len(problem.conflicts) - n * ranges - sum(len(use.buffers) ** 2 for use in problem.bank)
     for q in range(len(problem.pools)):
         holder = placed.lifetime_root
         rows = np.flatnonzero((placed.pool[holder] == q) & (table.size[holder] > 0))
@@ -97,8 +97,8 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
         start, end, holder = table.start[rows], table.end[rows], holder[rows]
         number = np.arange(len(rows))
         count = np.searchsorted(start, end) - number - 1
-        left -= int(count.sum())
-        if left < 0:
+        room -= int(count.sum())
+        if room < 0:
             return None
         i = np.repeat(number, count)
         j = i + 1 + np.arange(len(i)) - np.repeat(np.cumsum(count) - count, count)
@@ -156,9 +156,9 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
         ends = np.sort(np.array([low + size for low, size in pool.reserved if size > 0], dtype=np.int64))
         here = np.flatnonzero(placed.pool == q) if len(ends) else np.zeros(0, dtype=np.int64)
         k = np.searchsorted(ends, placed.offset[here], side="right") - 1
-        known = np.where(k >= 0, ends[k], 0) if len(here) else here
-        on = here[known > top[here]]
-        top[on], under[on] = known[known > top[here]], ON_RESERVED
+        highest = np.where(k >= 0, ends[k], 0) if len(here) else here
+        on = here[highest > top[here]]
+        top[on], under[on] = highest[highest > top[here]], ON_RESERVED
     return under, placed.offset - top, over
 
 
@@ -178,7 +178,7 @@ def _lowest(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDAr
             base = pools[pool[i]].base_address
             first, last = (offset[j] + base) // width, (end[j] - 1 + base) // width
             taken[i].append((first * width - base - size[i] + 1, (last + 1) * width - base))
-    found = np.where(placed.pool < 0, ABSENT, placed.offset)
+    lowest = np.where(placed.pool < 0, ABSENT, placed.offset)
     is_root = placed.root == np.arange(len(table))
     moving = np.flatnonzero(is_root & (placed.pool >= 0) & ~_fixed(problem, placed))
     for i, rules in rules_of(problem, placed, moving).items():
@@ -186,8 +186,8 @@ def _lowest(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDAr
         ranges = taken[i] + [(low - size[i] + 1, low + width) for low, width in reserved if width]
         page = table.rules["no_cross"].get(i, _NO_PAGE)
         border = Border(pools[pool[i]].base_address, size[i], page)
-        found[i] = _lowest_at(congruence(rules), border, sorted(ranges), offset[i])
-    return found
+        lowest[i] = _lowest_at(congruence(rules), border, sorted(ranges), offset[i])
+    return lowest
 
 
 def _lowest_at(grid: Congruence, border: Border, ranges: list[tuple[int, int]], own: int) -> int:

@@ -117,8 +117,8 @@ def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
         i, j = (position.get(placed.root_of(name)) for name in pair)
         if i is not None and j is not None:
             apart[i, j] = apart[j, i] = True
-    found = np.argwhere(~apart)
-    return tuple(named[found[0]].tolist()) if len(found) else ()
+    pairs = np.argwhere(~apart)
+    return tuple(named[pairs[0]].tolist()) if len(pairs) else ()
 
 
 def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
@@ -168,13 +168,13 @@ def _covered(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
     """Return the bytes that buffers take together, one number for each group of fixed distances."""
     group, above = (values[named].tolist() for values in placed.group)
     rows = sorted(zip(group, above, problem.buffers.size[named].tolist(), strict=True))
-    found: dict[int, int] = {}
+    covered: dict[int, int] = {}
     reached: dict[int, int] = {}
     for name, low, size in rows:
         high = max(low + size, reached.get(name, low))
-        found[name] = found.get(name, 0) + high - max(low, reached.get(name, low))
+        covered[name] = covered.get(name, 0) + high - max(low, reached.get(name, low))
         reached[name] = high
-    return list(found.values())
+    return list(covered.values())
 
 
 def _end_of(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
@@ -221,15 +221,15 @@ def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, l
     """Return the congruences of each named buffer's offset: its own, and those of what lies at a distance from it."""
     table, (group, above) = problem.buffers, placed.group
     of_group = {int(group[i]): int(i) for i in named}
-    found: dict[int, list[Congruence]] = {int(i): [] for i in named}
+    rules: dict[int, list[Congruence]] = {int(i): [] for i in named}
     for j in np.flatnonzero(np.isin(group, group[named])).tolist():
         i = of_group[int(group[j])]
         distance, pool = int(above[j]) - int(above[i]), problem.pools[int(placed.pool[j])]
-        found[i].append((lcm(int(table.alignment[j]), pool.alignment), -pool.base_address - distance))
+        rules[i].append((lcm(int(table.alignment[j]), pool.alignment), -pool.base_address - distance))
         if j in table.rules["offset_mod"]:
             modulus, remainder = table.rules["offset_mod"][j]
-            found[i].append((modulus, remainder - distance))
-    return found
+            rules[i].append((modulus, remainder - distance))
+    return rules
 
 
 def congruence(rules: Iterable[Congruence]) -> Congruence:

@@ -23,8 +23,8 @@ def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> It
     """Yield each buffer that is not at its distance from the one that it is relative to."""
     ids = problem.buffers.ids
     for i, (name, distance) in problem.buffers.rules["relative"].items():
-        if said := placed.misplaced(i, placed.row[name], distance):
-            sentence = f"must lie {distance} bytes from {shown(name)}, {', '.join(said)}"
+        if rule := placed.misplaced(i, placed.row[name], distance):
+            sentence = f"must lie {distance} bytes from {shown(name)}, {', '.join(rule)}"
             yield about(ids[i], "relative-misplaced", sentence)
 
 
@@ -119,7 +119,7 @@ PAIR_RULES: Mapping[str, PairRule] = {
 def in_a_common_bank(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tuple[Id, Id]]) -> npt.NDArray[np.bool_]:
     """Say which pairs lie in one pool and touch a common bank of it, aliases with the whole buffer they live in."""
     rows = np.array([[placed.root_of(name) for name in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
-    found = np.zeros(len(rows), dtype=np.bool_)
+    is_common = np.zeros(len(rows), dtype=np.bool_)
     size = problem.buffers.size
     for q, pool in enumerate(problem.pools):
         if pool.bank_size is None:
@@ -129,8 +129,8 @@ def in_a_common_bank(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tu
         # Addresses are below 2^63 + 2^62, and ends below 2^64: both fit what has no sign.
         first = (placed.offset[rows[here]].astype(np.uint64) + base) // width
         last = (placed.end[rows[here]] - np.uint64(1) + base) // width
-        found[here] = (first[:, 0] <= last[:, 1]) & (first[:, 1] <= last[:, 0])
-    return found
+        is_common[here] = (first[:, 0] <= last[:, 1]) & (first[:, 1] <= last[:, 0])
+    return is_common
 
 
 def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], float]]:

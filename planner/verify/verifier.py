@@ -79,16 +79,16 @@ def _paying(plan: Plan) -> set[frozenset[int | str]]:
 
 
 def _listed(violations: Iterable[Violation]) -> list[Violation]:
-    found = list(islice(violations, MAX_LISTED + 1))
-    if len(found) > MAX_LISTED:
-        found[-1] = Violation("not-all-listed", f"only {MAX_LISTED} violations of this kind are listed")
-    return found
+    listed = list(islice(violations, MAX_LISTED + 1))
+    if len(listed) > MAX_LISTED:
+        listed[-1] = Violation("not-all-listed", f"only {MAX_LISTED} violations of this kind are listed")
+    return listed
 
 
 def _every_buffer_has_one_place(problem: Problem, placements: PlacementTable) -> Iterator[Violation]:
-    ids, known = problem.buffers.ids, {pool.name for pool in problem.pools}
+    ids, pools = problem.buffers.ids, {pool.name for pool in problem.pools}
     for row, pool in enumerate(placements.pool_names):
-        if pool not in known:
+        if pool not in pools:
             for k in np.flatnonzero(placements.pool == row).tolist():
                 yield about(placements.ids[k], "unknown-pool", f"must be in a pool of the problem, got {shown(pool)}")
     if placements.ids == ids:
@@ -121,8 +121,8 @@ def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
                 yield about(ids[i], word, broken)
     for i in problem.buffers.aliases:
         root, distance = (int(values[i]) for values in placed.inside)
-        if said := placed.misplaced(i, root, distance):
-            yield about(ids[i], "alias-misplaced", f"must lie in {shown(ids[root])}, {', '.join(said)}")
+        if misplacement := placed.misplaced(i, root, distance):
+            yield about(ids[i], "alias-misplaced", f"must lie in {shown(ids[root])}, {', '.join(misplacement)}")
 
 
 def _crosses_a_page(page: int, offset: int, size: int, pool: Pool) -> str | None:

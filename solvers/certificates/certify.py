@@ -85,13 +85,13 @@ def certify(
     if isinstance(prices, str):
         return Certificate("none", reason=prices)
     claims: list[ClaimText] = []
-    said = [] if kind == "infeasible" else [*map(str, used_of(problem, plan))]
+    ends = [] if kind == "infeasible" else [*map(str, used_of(problem, plan))]
     open_goals: str | None = None
     for goal in goals_of(problem, plan, kind):
         claim = prove(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
             # What decides between plans of equal cost is left out, with all that is compared after it.
-            said[: goal.pool + 1] = ["-"] * (goal.pool + 1)
+            ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)
             pools = ", ".join(f"pool {shown(pool.name)}" for pool in problem.pools[: goal.pool + 1])
             open_goals = f"the use of {pools} among plans of equal cost: {claim}"
             break
@@ -99,8 +99,8 @@ def certify(
             return Certificate("none", reason=claim)
         claims.append(claim)
     head = [kind] if prices is None else [kind, str(prices.least), str(prices.parts)]
-    found = _checked(problem, instance, " ".join([*head, *said]), claims)
-    return replace(found, left_open=open_goals) if found.kind != "none" else found
+    certificate = _checked(problem, instance, " ".join([*head, *ends]), claims)
+    return replace(certificate, left_open=open_goals) if certificate.kind != "none" else certificate
 
 
 def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
@@ -111,10 +111,10 @@ def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
     instance = compile_problem(problem)
     if "bank-weights" in instance.features and plan.cost:
         return Certificate("none", reason=f"{NEEDED}: banks beside reuse")
-    found = price_lines(instance, int(plan.cost or 0), control)
-    if found is None:
+    lines = price_lines(instance, int(plan.cost or 0), control)
+    if lines is None:
         return Certificate("none", reason="no cliques were found that bring the bound up to the cost")
-    return _checked(problem, instance, f"price {int(plan.cost or 0)}", [], found)
+    return _checked(problem, instance, f"price {int(plan.cost or 0)}", [], lines)
 
 
 def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
@@ -178,8 +178,8 @@ def infeasible_core(
     tuple of int or str, or None
         Ids of buffers.
     """
-    found = certify(problem, Plan(status="infeasible"), time_limit_s=time_limit_s, cancelled=cancelled)
-    return found.buffers if found.kind != "none" else None
+    certificate = certify(problem, Plan(status="infeasible"), time_limit_s=time_limit_s, cancelled=cancelled)
+    return certificate.buffers if certificate.kind != "none" else None
 
 
 def with_certificate(plan: Plan, certificate: Certificate, file: str | None = None) -> Plan:

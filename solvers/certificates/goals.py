@@ -60,12 +60,12 @@ def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
     if kind == "infeasible":
         return [Goal(sizes)]
     used, top, excess = used_of(problem, plan), len(sizes), None if kind == "used" else 1
-    found = [] if excess is None else [Goal(sizes, 0)]
+    goals = [] if excess is None else [Goal(sizes, 0)]
     if kind == "balanced":
         top -= 1
-        found = [Goal((*sizes[:-1], used[-1] - 1))] * (used[-1] > 0) + [Goal((*sizes[:-1], used[-1]), 0)]
+        goals = [Goal((*sizes[:-1], used[-1] - 1))] * (used[-1] > 0) + [Goal((*sizes[:-1], used[-1]), 0)]
     lower = [q for q in reversed(range(top)) if used[q]]
-    return found + [Goal((*sizes[:q], used[q] - 1, *used[q + 1 :]), excess, q) for q in lower]
+    return goals + [Goal((*sizes[:q], used[q] - 1, *used[q + 1 :]), excess, q) for q in lower]
 
 
 def priced(problem: Problem, kind: str) -> Problem:

@@ -74,8 +74,8 @@ class CostProof:
         self._pools = np.arange(len(self.ends))
         self._share = np.zeros((n, len(self.ends)))
         self._weight = np.zeros((len(self.conflict_sets), len(self.ends)))
-        known = np.array([[low < FAR for low in lows] for lows in self.first], dtype=np.bool_).T
-        self._known = known.reshape(len(self.ends), n)
+        is_reachable = np.array([[low < FAR for low in lows] for lows in self.first], dtype=np.bool_).T
+        self._known = is_reachable.reshape(len(self.ends), n)
         homes = [[q for q, low in enumerate(lows) if low < FAR] for lows in self.first]
         price = self.prices.price
         self.base = sum(price[mine[0]][i] for i, mine in enumerate(homes) if mine)
@@ -88,10 +88,10 @@ class CostProof:
 
     def claim(self) -> ClaimText | None:
         """Return the claim with its lines, or None where the time was too short, or the search too deep."""
-        found = self._refuted(self._known, {}, 0)
-        if found is None:
+        claim = self._refuted(self._known, {}, 0)
+        if claim is None:
             return None
-        lines = (*self.sets.lines, *self.worth_lines, *self.lines, f"end {found[0]}")
+        lines = (*self.sets.lines, *self.worth_lines, *self.lines, f"end {claim[0]}")
         return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
 
     def _refuted(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
@@ -129,13 +129,13 @@ class CostProof:
             inner[:, b] = False
             inner[q, b] = True
             only = tuple(0 if k == q else FAR for k in range(p))
-            found = self._refuted(inner, fixed | {b: only}, depth + 1)
-            if found is None:
+            claim = self._refuted(inner, fixed | {b: only}, depth + 1)
+            if claim is None:
                 return None
-            refs[q], need = found
+            refs[q], need = claim
             # The refutation did not need the branch: it is one of the whole node.
             if b not in need:
-                return found
+                return claim
             lows[q] = need[b][q]
             for i, mine in need.items():
                 merged[i] = tuple(map(max, mine, merged.get(i, (0,) * p)))
@@ -154,12 +154,12 @@ class CostProof:
 
     def _paid(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
         """Return which fixed buffers some multipliers need to refute a choice of pools; None where they do not."""
-        worth = self.worths[k]
-        least = worth.least(allowed)
-        slack = int(least.sum()) - worth.paid - worth.scale * self._goal() - 1
+        multipliers = self.worths[k]
+        least = multipliers.least(allowed)
+        slack = int(least.sum()) - multipliers.paid - multipliers.scale * self._goal() - 1
         if slack < 0:
             return None
-        need, gains = dict(fixed), least - worth.least(self._known)
+        need, gains = dict(fixed), least - multipliers.least(self._known)
         for gain, i in sorted((int(gains[i]), i) for i in fixed):
             # Ascending by what each gives: as many as possible are dropped from the lemma.
             if gain > slack:
@@ -217,9 +217,9 @@ class CostProof:
         # Coarse multipliers make short lines, so the coarsest that still refute are written.
         for scale in _SCALES:
             whole = np.rint(self._weight * (scale / unit)).astype(np.int64)
-            worth = self._worth(scale, whole)
-            if int(worth.least(allowed).sum()) - worth.paid > scale * self._goal():
-                self.worths.append(worth)
+            multipliers = self._worth(scale, whole)
+            if int(multipliers.least(allowed).sum()) - multipliers.paid > scale * self._goal():
+                self.worths.append(multipliers)
                 self.worth_lines.append(" ".join(["worth", str(scale), *self._words(whole)]))
                 return True
         return False
@@ -261,8 +261,8 @@ class CostProof:
     def _packed_not(self, home: I64, allowed: Bool) -> list[int] | None:
         """Prove by lemmas that a choice of pools cannot be packed, and learn of which buffers; None where it can."""
         p = len(self.ends)
-        kept = allowed & (np.arange(p)[:, None] == home)
-        instance = replace(self.instance, allowed=kept)
+        is_allowed = allowed & (np.arange(p)[:, None] == home)
+        instance = replace(self.instance, allowed=is_allowed)
         search = LemmaSearch(instance, self.ends)
         while search.run(_CHUNK, self.flag) == STOPPED:
             if self.is_over():
@@ -276,7 +276,9 @@ class CostProof:
             return None
         self.sets.lines += proof.sets
         self.lines += proof.lemmas
-        need = {i: tuple(lows.get(q, 0) if kept[q, i] else FAR for q in range(p)) for i, lows in proof.need.items()}
+        need = {
+            i: tuple(lows.get(q, 0) if is_allowed[q, i] else FAR for q in range(p)) for i, lows in proof.need.items()
+        }
         self._learn(proof.ref, need)
         return list(need)
 

@@ -142,17 +142,17 @@ def solve(instance: Instance, search: Search) -> None:
     if len(instance) == 0:
         search.offer(instance.pin, instance.pin, NAME)
         return
-    left = min(_NODES, search.work_limit // _NODE_WORK) if search.deterministic else _NODES
+    nodes = min(_NODES, search.work_limit // _NODE_WORK) if search.deterministic else _NODES
     step = 0
-    while left > 0 and not search.is_over:
+    while nodes > 0 and not search.is_over:
         low = int(search.bound[-1])
         high = instance.pools[0].capacity if search.best is None else int(search.best.score[-1]) - 1
         tried = min(low + step, high)
         run = LemmaSearch(instance, (tried * instance.unit,), search.seed)
-        while left > 0 and run.nodes < _NODES and not search.is_over:
+        while nodes > 0 and run.nodes < _NODES and not search.is_over:
             before = run.nodes
-            outcome = run.run(min(_CHUNK, left), search.flag)
-            left -= run.nodes - before
+            outcome = run.run(min(_CHUNK, nodes), search.flag)
+            nodes -= run.nodes - before
             if outcome != STOPPED:
                 break
         if run.outcome == FOUND:

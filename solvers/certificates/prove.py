@@ -62,12 +62,12 @@ def _by_multipliers(
     problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], control: Control
 ) -> ClaimText | str:
     """Return the claim that no plan under some capacities costs less than the prices say, or why there is none."""
-    given = [(pool.size, None) for pool in problem.pools]
+    pools = [(pool.size, None) for pool in problem.pools]
     try:
-        known = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), given), ends)
+        known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
     except ValueError:  # a field that the checker's grammar does not have
         return _refused(problem, instance)
-    first = [tuple(min(int(low), FAR) for low in known.first(row)) for row in instance.source.tolist()]
+    first = [tuple(min(int(low), FAR) for low in known_claim.first(row)) for row in instance.source.tolist()]
     with control.flag() as flag:
         search = CostProof(instance, prices, ends, first, lambda: control.is_over, flag)
         claim = None if search.is_no_question_of_cost else search.claim()
@@ -95,5 +95,5 @@ def _refused(problem: Problem, instance: Instance, more: Set[str] = frozenset())
 
 def left_out(problem: Problem, instance: Instance) -> set[str]:
     """Return the rules of a problem that certificates leave out."""
-    found = set(instance.features & _LEFT_OUT)
-    return found | {"together"} if problem.together else found
+    features = set(instance.features & _LEFT_OUT)
+    return features | {"together"} if problem.together else features

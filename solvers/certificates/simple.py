@@ -41,11 +41,11 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
         confined = np.logical_not(np.logical_or.reduce(allowed[outside], axis=0))
         for which in _candidates(problem, instance, plan, confined):
             members = np.array([i for i in which.buffers if confined[i]], dtype=np.int64)
-            found = _too_long(instance, which, members, pools, [int(cap) for cap in caps[pools]])
-            if found is not None:
+            claim = _too_long(instance, which, members, pools, [int(cap) for cap in caps[pools]])
+            if claim is not None:
                 sets = SetNumbers(instance.source.tolist())
-                granule = found[0] * unit if found[0] > 1 or len(pools) > 1 else 1
-                ref = sets.ref(which, granule, found[1] * unit, group)
+                granule = claim[0] * unit if claim[0] > 1 or len(pools) > 1 else 1
+                ref = sets.ref(which, granule, claim[1] * unit, group)
                 rows = tuple(sorted(instance.source[members].tolist()))
                 return ClaimText(tuple(ends), (*sets.lines, f"end {ref}"), 0, rows)
     return None
@@ -59,9 +59,9 @@ def _collided(instance: Instance) -> tuple[int, int] | None:
     is_same_pool = instance.allowed[:, pinned].T.argmax(axis=1)
     clash = conflict_matrix(instance, pinned) & (low[:, None] < high[None, :]) & (low[None, :] < high[:, None])
     clash &= is_same_pool[:, None] == is_same_pool[None, :]
-    found = np.argwhere(clash)
+    pairs = np.argwhere(clash)
     return (
-        (int(instance.source[pinned[found[0, 0]]]), int(instance.source[pinned[found[0, 1]]])) if len(found) else None
+        (int(instance.source[pinned[pairs[0, 0]]]), int(instance.source[pinned[pairs[0, 1]]])) if len(pairs) else None
     )
 
 
@@ -102,17 +102,17 @@ def _too_long(
         # Over several pools no grid is common, so bytes are counted.
         return (1, 0) if sum(instance.size[members].tolist()) > free else None
     for granule, remainder in _grids(instance, members, pools[0]):
-        kept = members[
+        narrowed = members[
             (instance.alignment[pools[0], members] % granule == 0)
             & (instance.lowest[pools[0], members] % granule == remainder)
         ]
-        size = instance.size[kept].tolist()
+        size = instance.size[narrowed].tolist()
         if not size:
             continue
         waste = [-each % granule for each in size]
         # Cells of the grid are counted from its first one; below that nothing can be.
         rounded = [(low + (remainder - low) % granule, high + (remainder - high) % granule) for low, high in blocks[0]]
-        lows = [int(instance.lowest[pools[0], i]) for i in kept.tolist()]
+        lows = [int(instance.lowest[pools[0], i]) for i in narrowed.tolist()]
         start = min(lows)
         rows = merged((low - start, high - start) for low, high in rounded if high > max(low, start))
         end = start + Reserve([(max(0, low), high) for low, high in rows]).reach(sum(size) + sum(waste)) - max(waste)
@@ -126,9 +126,9 @@ def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]
     alignment, residue = instance.alignment[q, members], instance.lowest[q, members]
     steps, counts = np.unique(alignment, return_counts=True)
     common = int(np.gcd.reduce(steps)) if len(steps) else 1
-    found = {(1, 0): None}
+    grids = {(1, 0): None}
     for granule in [common, *steps[np.argsort(-counts, kind="stable")][:_GRANULES].tolist()]:
         rests, count = np.unique(residue[alignment % granule == 0] % granule, return_counts=True)
         if len(rests):
-            found[int(granule), int(rests[count.argmax()])] = None
-    return found
+            grids[int(granule), int(rests[count.argmax()])] = None
+    return grids

@@ -52,23 +52,23 @@ class Proved:
 
 def prove(problem: Problem, proof: ProofText) -> Proved:
     """Check a certificate against the file of a problem, or else against the problem as memplan writes it."""
-    given = [(pool.size, pool.base_address) for pool in problem.pools]
+    pools = [(pool.size, pool.base_address) for pool in problem.pools]
     lines = proof.text.split("\n")
-    said = "refused: it does not end with a line"
+    ending = "refused: it does not end with a line"
     texts = [(proof.problem, proof.interval)] if proof.problem is not None else []
     for text, interval in [*texts, (write_problem(problem).decode(), None)] if lines.pop() == "" else []:
         try:
-            said = _CHECKER.check(text, lines, given, interval)
+            ending = _CHECKER.check(text, lines, pools, interval)
         except _CHECKER.Refused as why:
-            said = f"refused: {why}"
+            ending = f"refused: {why}"
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as why:
-            said = f"refused: {why!r}"
+            ending = f"refused: {why!r}"
         else:
             kind, *words = lines[2].split(" ")
             cost = None if kind in ("used", "infeasible") else Fraction(int(words[0]), int(words[1]))
             used = tuple(None if word == "-" else int(word) for word in words[0 if cost is None else 2 :])
-            return Proved(said, kind, cost, used, sum(line[0] in "ls" and line[1] == " " for line in lines))
-    return Proved(said)
+            return Proved(ending, kind, cost, used, sum(line[0] in "ls" and line[1] == " " for line in lines))
+    return Proved(ending)
 
 
 def contradictions(plan: Plan, proof: ProofText, proved: Proved) -> Iterator[Violation]:
@@ -76,9 +76,9 @@ def contradictions(plan: Plan, proof: ProofText, proved: Proved) -> Iterator[Vio
     facts = _facts(plan)
     if facts is None:
         return
-    known = Certificate("lemmas", proof.text, proved.lemmas).facts()
+    certified = Certificate("lemmas", proof.text, proved.lemmas).facts()
     for name in ("format", "bytes", "sha256", *(("lemmas",) if proved.kind else ())):
-        claim, truth = getattr(facts, name), getattr(known, name)
+        claim, truth = getattr(facts, name), getattr(certified, name)
         if claim is not None and claim != truth:
             yield false_claim(f"certificate.{name}", f"{truth}, that of the certificate", claim)
 
@@ -90,42 +90,42 @@ def _facts(plan: Plan) -> CertificateFacts | None:
 
 def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved | None) -> dict[str, By | None]:
     """Return what checked each claim of a valid plan, by the name of its field; None: nothing did."""
-    found: dict[str, By | None] = {}
+    makers: dict[str, By | None] = {}
     witness, by_certificate = _by_witness(problem, plan), _by_certificate(problem, plan, proved)
     # That it is feasible is what being valid means, and to be unknown claims nothing.
     if plan.status in ("optimal", "infeasible"):
-        found["status"] = by_certificate.get("status", witness)
-    found |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
+        makers["status"] = by_certificate.get("status", witness)
+    makers |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
     if plan.peak is not None:
-        found["peak"] = "placements"
+        makers["peak"] = "placements"
     # Where nothing fits, what was counted again says nothing of a bound.
     bound = by_certificate.get("lower_bound", None if plan.status == "infeasible" else witness)
     if plan.lower_bound is not None:
-        found["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
+        makers["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
     if plan.cost_lower_bound is not None:
-        found["cost_lower_bound"] = "placements" if plan.cost_lower_bound <= 0 else by_certificate.get("cost")
+        makers["cost_lower_bound"] = "placements" if plan.cost_lower_bound <= 0 else by_certificate.get("cost")
     if plan.gap is not None:
-        found["gap"] = found.get("status") if plan.status == "optimal" else found.get("lower_bound", None)
+        makers["gap"] = makers.get("status") if plan.status == "optimal" else makers.get("lower_bound", None)
         if plan.cost_lower_bound is not None and plan.status != "optimal":
-            found["gap"] = found["gap"] and found["cost_lower_bound"]
+            makers["gap"] = makers["gap"] and makers["cost_lower_bound"]
     for k, pool in enumerate(plan.pools):
-        found |= {f"pools[{k}].used": "placements"} if pool.used is not None else {}
+        makers |= {f"pools[{k}].used": "placements"} if pool.used is not None else {}
         if pool.lower_bound is not None:
             alone = bound if len(problem.pools) == 1 else by_certificate.get(pool.name)
-            found[f"pools[{k}].lower_bound"] = "placements" if pool.lower_bound <= 0 else alone
+            makers[f"pools[{k}].lower_bound"] = "placements" if pool.lower_bound <= 0 else alone
     if plan.profile is not None:
-        found["profile"] = by_certificate.get("status")
+        makers["profile"] = by_certificate.get("status")
     if plan.proof is not None:
-        found |= {"proof": witness} | ({"proof.by": None} if plan.proof.by is not None else {})
-    found |= _of_explanation(plan, witness)
+        makers |= {"proof": witness} | ({"proof.by": None} if plan.proof.by is not None else {})
+    makers |= _of_explanation(plan, witness)
     if _facts(plan) is not None:
-        found["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
-    found |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
+        makers["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
+    makers |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
     if plan.others is not None:  # their places, their costs and how far they differ were looked at
-        found |= {"others.distance": "placements", "others.plans": "placements", "others.complete": None}
+        makers |= {"others.distance": "placements", "others.plans": "placements", "others.complete": None}
         if any(other.status == "optimal" or other.cost_lower_bound is not None for other in plan.others.plans):
-            found["others.plans.cost_lower_bound"] = None
-    return found | {name: None for name in MADE if getattr(plan, name) not in (None, ())}
+            makers["others.plans.cost_lower_bound"] = None
+    return makers | {name: None for name in MADE if getattr(plan, name) not in (None, ())}
 
 
 def _of_explanation(plan: Plan, witness: By | None) -> dict[str, By | None]:
@@ -134,8 +134,8 @@ def _of_explanation(plan: Plan, witness: By | None) -> dict[str, By | None]:
     if why is None:
         return {}
     plain = ("pool", "time", "buffers")
-    said = {name for name in type(why).model_fields if getattr(why, name) not in (None, ())} - {"certificate"}
-    return {f"explanation.{name}": witness if name in plain else None for name in sorted(said)}
+    fields = {name for name in type(why).model_fields if getattr(why, name) not in (None, ())} - {"certificate"}
+    return {f"explanation.{name}": witness if name in plain else None for name in sorted(fields)}
 
 
 def _by_witness(problem: Problem, plan: Plan) -> By | None:
@@ -160,26 +160,26 @@ def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict
         return {"status": "certificate"} if plan.status == proved.kind == "infeasible" else {}
     if plan.weighted is not None or plan.cost_limit is not None:
         return {}  # certificates say nothing of plans for these
-    found: dict[str, By] = {}
+    makers: dict[str, By] = {}
     truth = used_of(problem, plan)
     is_cost_right = proved.cost is None
     if proved.cost is not None and plan.cost is not None:
         is_cost_right = isclose(float(proved.cost), plan.cost, rel_tol=1e-9)
         is_bounded = plan.cost_lower_bound is not None and plan.cost_lower_bound <= float(proved.cost) * (1 + 1e-9)
         if is_bounded and proved.kind == kind_of(problem, plan):
-            found["cost"] = "certificate"
+            makers["cost"] = "certificate"
     is_same = proved.kind == kind_of(problem, plan) and is_cost_right
     names = [pool.name for pool in problem.pools]
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
     # What is used of a pool is the least only among plans that are as good in all that is compared before it.
     for name, least, mine in reversed(list(zip(names, proved.used, truth, strict=True))) if is_same else ():
         if least != mine:
-            return found
+            return makers
         if (bounds.get(name) or 0) <= mine:
-            found[name] = "certificate"
+            makers[name] = "certificate"
     if is_same and len(proved.used) == len(truth):
-        found["status"] = "certificate"
+        makers["status"] = "certificate"
         # The least of all plans is what is used of the last pool, where no cost comes before it.
         if proved.kind in ("used", "balanced") and (plan.lower_bound or 0) <= truth[-1]:
-            found["lower_bound"] = "certificate"
-    return found
+            makers["lower_bound"] = "certificate"
+    return makers

@@ -102,8 +102,8 @@ def compiler_command() -> list[str]:
 
 def installed_compiler() -> list[str] | None:
     """Return the command that CXX says, or that of a compiler that is installed; None where there is none."""
-    if said := os.environ.get("CXX"):
-        return shlex.split(said)
+    if compiler := os.environ.get("CXX"):
+        return shlex.split(compiler)
     places = (shutil.which(name) for name in ("c++", "g++", "clang++"))
     return next(([place] for place in places if place), None)
 

@@ -130,7 +130,7 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
     table, pool = problem.buffers, problem.pools[0]
     unit, n_sets = int(task.answer[0]), int(task.answer[1])
     size, step, start, end, time = frozen(task.columns)
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "unit": unit,
         "objective": problem.objective,
         "pools": (CompiledPool(pool.name, task.capacity // unit, pool.size is not None, _NO_RANGES, pool.cost),),
@@ -142,7 +142,7 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
         "live_set_time": time[:n_sets],
     }
     blanks = _blanks(len(table))
-    instance = Instance(**blanks, **known)
+    instance = Instance(**blanks, **fields)
     words = {"capacity": pool.size is not None, "alignment": bool((step > 1).any())}
     # Where cached properties are kept.
     instance.__dict__.update(
@@ -204,9 +204,9 @@ def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> 
 def _blanks(n: int) -> dict[str, Any]:
     """Return the columns by which `n` plain buffers require nothing, or whose values follow from their number."""
     made = {*_MADE, *ON[Axis.WHOLE], "first"}
-    found = {name: frozen(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
-    found |= {"first": frozen(np.arange(n + 1)), "source": frozen(np.arange(n))}
-    return found | {"allowed": frozen(np.ones((1, n), dtype=np.bool_))}
+    blanks = {name: frozen(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
+    blanks |= {"first": frozen(np.arange(n + 1)), "source": frozen(np.arange(n))}
+    return blanks | {"allowed": frozen(np.ones((1, n), dtype=np.bool_))}
 
 
 def _close(parts: Handle, search: Handle) -> None:

@@ -93,15 +93,15 @@ class AddressIntervals:
     def _views(self, members: list[int]) -> list[list[int]]:
         """Cut the members into views that overlap each other, directly or in a chain, the lowest first."""
         anchor, distance, size = self.instance.anchor, self.instance.distance, self.instance.size
-        found: list[list[int]] = []
+        views: list[list[int]] = []
         last, end = -1, 0
         for i in sorted(members, key=lambda i: (anchor[i], distance[i], i)):
             if anchor[i] != last or distance[i] >= end:
-                found.append([])
+                views.append([])
                 last, end = int(anchor[i]), 0
-            found[-1].append(i)
+            views[-1].append(i)
             end = max(end, int(distance[i] + size[i]))
-        return found
+        return views
 
     def _of_views(self, views: list[int]) -> IntervalVar:
         """Return the interval from the start of the lowest of some overlapping views to the highest end."""

@@ -58,7 +58,7 @@ class _FewBuffers:
 
     def _rules_of(self, q: int) -> dict[tuple[int, int], list[Rule]]:
         """Return the rules of each pair in a pool, those that cost something first."""
-        instance, bank, found = self.instance, self.instance.pools[q].bank, {}
+        instance, bank, rules = self.instance, self.instance.pools[q].bank, {}
         near, named = conflict_matrix(instance, np.arange(len(instance))), PairRules.of(instance, q)
         for i, j in combinations(range(len(instance)), 2):
             rows = [k for k in range(named.first[i], named.first[i + 1]) if named.other[k] == j]
@@ -70,8 +70,8 @@ class _FewBuffers:
                 if pair == [i, j] and (bank if is_by_bank else not must):
                     may.append((bank if is_by_bank else 1, 0, price))
             if must or may:
-                found[i, j] = sorted(may, key=lambda rule: -rule[0]) + must
-        return found
+                rules[i, j] = sorted(may, key=lambda rule: -rule[0]) + must
+        return rules
 
     def best(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the pools and the offsets of the best plan; None where there is none."""

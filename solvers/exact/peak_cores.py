@@ -63,15 +63,15 @@ def solve(instance: Instance, search: Search) -> None:
         return
     traits, nodes, spent, gained = Traits(instance), NODES, 0, 0
     most = search.work_limit // NODE_WORK if search.deterministic else 2**62
-    known: object = None
+    bound: object = None
     while True:
         before = spent
         for share in SHARES:
-            kept = (traits.pressure >= share) | (instance.pin != ABSENT)
-            for cost in grown(packer, traits, search, kept, nodes, most - spent):
+            is_core = (traits.pressure >= share) | (instance.pin != ABSENT)
+            for cost in grown(packer, traits, search, is_core, nodes, most - spent):
                 spent += cost
                 # Gains of others count, too: what they find is where this search goes on.
-                if known != (known := (search.best, search.bound)):
+                if bound != (bound := (search.best, search.bound)):
                     gained = spent
                 if search.is_over or spent >= most or spent - gained > PATIENCE:
                     return

@@ -19,7 +19,7 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
 
     The offsets are those that alignments and ranges allow; pages, reserved ranges and other buffers are not looked at.
     """
-    found: list[dict[int, Span]] = [{} for _ in range(len(instance))]
+    ranges: list[dict[int, Span]] = [{} for _ in range(len(instance))]
     reach, anchor, distance = _reach(instance), instance.anchor.tolist(), instance.distance.tolist()
     for q, end in enumerate(ends):
         lowest, highest, step = (row[q].tolist() for row in (instance.lowest, instance.highest, instance.alignment))
@@ -27,13 +27,13 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
             # What lies above it in its rigid group must fit, too.
             slack = end - reach[anchor[i]] + distance[i] - lowest[i]
             if slack >= 0:
-                found[i][q] = (lowest[i], min(lowest[i] + slack // step[i] * step[i], highest[i]))
+                ranges[i][q] = (lowest[i], min(lowest[i] + slack // step[i] * step[i], highest[i]))
     shared: dict[int, set[int]] = {}
     for i, colocation in enumerate(instance.colocation.tolist()):
-        shared[colocation] = shared.get(colocation, set(found[i])) & found[i].keys()
+        shared[colocation] = shared.get(colocation, set(ranges[i])) & ranges[i].keys()
     return [
         {q: span for q, span in mine.items() if q in shared[colocation]}
-        for mine, colocation in zip(found, instance.colocation.tolist(), strict=True)
+        for mine, colocation in zip(ranges, instance.colocation.tolist(), strict=True)
     ]
 
 
@@ -66,5 +66,5 @@ def _reach(instance: Instance) -> list[int]:
     """Return the bytes from each anchor's start to the end of its group, and 0 for a buffer that is no anchor."""
     reach = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
-    found: list[int] = reach.tolist()
-    return found
+    offsets: list[int] = reach.tolist()
+    return offsets

@@ -58,9 +58,9 @@ class PairRules:
 
     def most_free(self) -> I64:
         """Return the most units that a buffer's rules leave free below it, where it lies above all others, (n,)."""
-        found = np.zeros(len(self.first) - 1, dtype=np.int64)
-        np.maximum.at(found, _listing(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
-        return found
+        free = np.zeros(len(self.first) - 1, dtype=np.int64)
+        np.maximum.at(free, _listing(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
+        return free
 
     def clearance_of(self, i: int, j: int) -> int | None:
         """Return the units that two buffers keep free between them; None where no rule names them."""

@@ -40,8 +40,8 @@ def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
 
 def neighbours(first: I64, values: I64, i: int) -> list[int]:
     """Return the list of buffer `i` among adjacency lists."""
-    found: list[int] = values[first[i] : first[i + 1]].tolist()
-    return found
+    neighbours: list[int] = values[first[i] : first[i + 1]].tolist()
+    return neighbours
 
 
 class Sharing:
@@ -108,7 +108,7 @@ class Sharing:
             leader[find(i)] = find(anchors.setdefault(self._anchor[i], i))
             for j in self.partners[i] & leader.keys():
                 leader[find(i)] = find(j)
-        found: dict[int, list[int]] = {}
+        clusters: dict[int, list[int]] = {}
         for i in leader:
-            found.setdefault(find(i), []).append(i)
-        return [cluster for cluster in found.values() if len(cluster) > 1]
+            clusters.setdefault(find(i), []).append(i)
+        return [cluster for cluster in clusters.values() if len(cluster) > 1]

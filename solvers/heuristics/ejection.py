@@ -93,8 +93,8 @@ class Ejector:
     def moved(self, places: Places) -> Bool:
         """Return True for the buffers that are not at home, of those that have one."""
         homes = self._homes.table
-        found: Bool = (homes.home >= 0) & ((places.offset != homes.home) | (places.pool != homes.home_pool))
-        return found
+        is_moved: Bool = (homes.home >= 0) & ((places.offset != homes.home) | (places.pool != homes.home_pool))
+        return is_moved
 
     def weigh(self, places: Places) -> int:
         """Return what the buffers weigh that are not at home."""

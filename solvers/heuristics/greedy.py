@@ -110,9 +110,9 @@ def _plans(instance: Instance, search: Search) -> Iterator[int]:
             enough = search.work_limit if search.deterministic or search.best is None else _ENOUGH
             if tried * price >= enough and tried >= at_least:
                 return
-        found = place(packer, instance, rule.order(traits), pools, rule.best_fit)
-        if found is not None:
-            search.offer(*found, f"greedy:{rule.name}")
+        assignment = place(packer, instance, rule.order(traits), pools, rule.best_fit)
+        if assignment is not None:
+            search.offer(*assignment, f"greedy:{rule.name}")
         yield tried + 1
 
 

@@ -84,10 +84,10 @@ def _several_pools(instance: Instance, search: Search, rng: np.random.Generator)
             packer = sharing_decisions.draw(instance, rng, _best_placements(search)).packer(instance, search.flag)
         for _ in range(_TURN):
             order, best_fit = random_order(rng, traits, mixes, some_are_confined)
-            found = place(packer, instance, order, preference(instance), best_fit)
+            assignment = place(packer, instance, order, preference(instance), best_fit)
             yield len(instance)
-            if found is not None:
-                _offer(search, *found, "restart")
+            if assignment is not None:
+                _offer(search, *assignment, "restart")
         for q in reversed(range(len(instance.pools))):
             yield from _repack(instance, search, rng, q)
 
@@ -107,8 +107,8 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
     moves = MoveSearch(part, search.flag, rng, take)
     moves.start_from(best.offset[here])
     if sharing_decisions.is_needed(part):
-        known = column(np.zeros(len(part))), best.offset[here]
-        moves.packer = sharing_decisions.draw(part, rng, known).packer(part, search.flag)
+        offsets = column(np.zeros(len(part))), best.offset[here]
+        moves.packer = sharing_decisions.draw(part, rng, offsets).packer(part, search.flag)
     for move in (moves.flips(), moves.restarts()):
         if not moves.is_at_bound:
             yield from _turn(move, moves)
@@ -116,13 +116,13 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
 
 def _turn(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
     """Take steps of a move as long as it gains."""
-    left, peak = _TURN * len(moves.instance), moves.peak
+    steps, peak = _TURN * len(moves.instance), moves.peak
     for placed in move:
         yield placed
-        left -= placed
+        steps -= placed
         if moves.peak < peak:
-            left, peak = _TURN * len(moves.instance), moves.peak
-        if left <= 0:
+            steps, peak = _TURN * len(moves.instance), moves.peak
+        if steps <= 0:
             return
 
 

@@ -103,22 +103,22 @@ class ChoiceSearch:
         Returns (pool, offset) of each buffer, or None where one fits nowhere.
         """
         instance, item = self.instance, self.knapsack.item
-        found_pool, found = np.zeros(len(item), dtype=np.int64), np.full(len(item), ABSENT)
+        found_pool, offsets = np.zeros(len(item), dtype=np.int64), np.full(len(item), ABSENT)
         for q in self.pools:
             is_last = q == self.pools[-1]
-            waiting = (found == ABSENT) & instance.allowed[q]
+            waiting = (offsets == ABSENT) & instance.allowed[q]
             chosen = order[waiting[order] & (pool[order] == q)]
             by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
             # Groups of several buffers go nowhere but to their own pool, or half of one might fit.
             others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
             mine = np.concatenate((chosen, others))
             mine = bounded_first(instance, mine)
-            found[mine], found_pool[mine] = self.packer.pack(q, mine), q
+            offsets[mine], found_pool[mine] = self.packer.pack(q, mine), q
             is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
             # One member without a place takes its whole group on to the next pool.
-            is_out[item[found == ABSENT]] = True
-            found[is_out[item]] = ABSENT
-        return None if (found == ABSENT).any() else (column(found_pool), column(found))
+            is_out[item[offsets == ABSENT]] = True
+            offsets[is_out[item]] = ABSENT
+        return None if (offsets == ABSENT).any() else (column(found_pool), column(offsets))
 
     def _offer(self, packed: tuple[I64, I64] | None, by: str) -> bool:
         return packed is not None and self.search.offer(*packed, by)

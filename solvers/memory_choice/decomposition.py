@@ -149,32 +149,32 @@ class Decomposition:
         Returns (a proved bound on that end, the lowest one with a choice that was found, that choice).
         """
         proved, low, requested = floor, floor, floor
-        found, home = top + 1, None
+        lowest, home = top + 1, None
         ends = list(self.ends)
-        worth = multipliers
-        while low < found and not self._is_over():
+        values = multipliers
+        while low < lowest and not self._is_over():
             ends[q] = requested
             limit = self.knapsack.limits(ends)
             most = self.goals.proved[0] if self.goals.has_cost else 0
-            if multipliers is None and (worth is None or worth.cost_bound(self.knapsack, limit) <= most):
-                worth = for_cost(self.knapsack, limit, self.dearest, self.iterations // 4, self._is_over)
-            assert worth is not None
-            choice = self._cheapest(ends, worth, nogoods, most)
+            if multipliers is None and (values is None or values.cost_bound(self.knapsack, limit) <= most):
+                values = for_cost(self.knapsack, limit, self.dearest, self.iterations // 4, self._is_over)
+            assert values is not None
+            choice = self._cheapest(ends, values, nogoods, most)
             if choice.home is not None:
                 home = choice.home
-                found = max(low, min(requested, self._reach(q, home, nogoods)))
+                lowest = max(low, min(requested, self._reach(q, home, nogoods)))
             else:
                 low = requested + 1
                 proved = low if choice.bound > most else proved
             is_new = choice.home is not None or requested == floor
             # One unit less first: mostly the end found is the least; else bisect.
-            requested = found - 1 if is_new else (low + found) // 2
-        return proved, found, home
+            requested = lowest - 1 if is_new else (low + lowest) // 2
+        return proved, lowest, home
 
     def _reach(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
         """Return the least end of pool `q` that a choice needs, as far as loads and no-goods show."""
-        said = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
-        return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *said, 0)
+        needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
+        return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
     def _cheapest(self, ends: list[int], multipliers: Multipliers, nogoods: list[NoGood], most: int) -> PoolChoice:
         """Look for the cheapest choice with all pools below their ends that costs at most so much."""
@@ -196,17 +196,17 @@ class Decomposition:
         offset = np.zeros(len(pool), dtype=np.int64)
         reached = self.goals.reached(goal)
         for q in fullest.tolist():
-            kept = pool == q
+            is_here = pool == q
             # Only the pool of the goal has to end lower than in the best plan.
             target, at_most = self.ends[q], self.ends[q]
             if q == goal:
                 target, at_most = end, at_most if reached is None else reached - 1
-            packing = self.packings.pack(q, kept, target, at_most, work)
+            packing = self.packings.pack(q, is_here, target, at_most, work)
             if packing.end > target:
-                self._learn(q, kept, target, packing.need)
+                self._learn(q, is_here, target, packing.need)
             if packing.offset is None or packing.end > at_most:
                 return len(self.doubts) <= _OPEN_AT_MOST
-            offset[kept] = packing.offset
+            offset[is_here] = packing.offset
         self.search.offer(column(pool), column(offset), NAME)
         return len(self.doubts) <= _OPEN_AT_MOST
 

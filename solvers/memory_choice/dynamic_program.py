@@ -74,12 +74,12 @@ def cheapest(
     best, most, is_crowded, work = PoolChoice(None, 0, floor), at_most, False, 0
     while floor <= most and not is_over():
         requested = min(most, floor + span)
-        found = _PartialChoices(timeline, multipliers, limit, requested, widest).go(is_over)
-        floor, span, work = max(floor, found.bound), 2 * span, work + found.work
-        if found.home is not None:
-            best, most = found, found.cost - 1
+        choice = _PartialChoices(timeline, multipliers, limit, requested, widest).go(is_over)
+        floor, span, work = max(floor, choice.bound), 2 * span, work + choice.work
+        if choice.home is not None:
+            best, most = choice, choice.cost - 1
         # Where partial choices were dropped, the rest is searched once, as far as it goes.
-        if found.bound <= requested and floor <= most:
+        if choice.bound <= requested and floor <= most:
             if is_crowded:
                 break
             is_crowded, span = True, most

@@ -77,14 +77,14 @@ def _waste(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
     # The largest waste everywhere is right as well, only weaker.
     if len(kinds) > _MOST_KINDS:
         return np.full(rows, int(kinds[-1]))
-    found = np.zeros(rows, dtype=np.int64)
+    wasted = np.zeros(rows, dtype=np.int64)
     for kind in kinds.tolist():
         mine = waste[lifetime_buffer] == kind
         change = np.zeros(rows + 1, dtype=np.int64)
         np.add.at(change, start[mine], 1)
         np.subtract.at(change, end[mine], 1)
-        found[np.cumsum(change)[:-1] > 0] = kind
-    return found
+        wasted[np.cumsum(change)[:-1] > 0] = kind
+    return wasted
 
 
 _LARGEST = 2**58
@@ -199,7 +199,7 @@ def _cliques(instance: Instance, timeless: I64) -> list[list[int]]:
     }
     by_size = sorted(among, key=lambda i: (-int(instance.size[i]), i))
     covered: set[int] = set()
-    found: list[list[int]] = []
+    cliques: list[list[int]] = []
     for i in by_size:
         if i in covered:
             continue
@@ -209,5 +209,5 @@ def _cliques(instance: Instance, timeless: I64) -> list[list[int]]:
                 clique.append(j)
                 common = common & near[j]
         covered.update(clique)
-        found.append(clique)
-    return found
+        cliques.append(clique)
+    return cliques

@@ -42,9 +42,9 @@ class Multipliers:
     def value(self, knapsack: Knapsack, limit: I64) -> int:
         """Return what no choice within the limits (p, rows) costs less than, in parts of which a step has `scale`."""
         cheapest = np.where(knapsack.homes, self.prices(knapsack), np.iinfo(np.int64).max).min(axis=0)
-        worth: int = sum((self.worth * limit).sum(axis=1).tolist())
+        total: int = sum((self.worth * limit).sum(axis=1).tolist())
         charged: int = sum(cheapest.tolist())
-        return charged - worth
+        return charged - total
 
     def cost_bound(self, knapsack: Knapsack, limit: I64) -> int:
         """Return a number of steps that no choice within the limits (p, rows) costs less than."""
@@ -63,16 +63,16 @@ class Multipliers:
 
 def for_cost(knapsack: Knapsack, limit: I64, upper: float, iterations: int, is_over: Callable[[], bool]) -> Multipliers:
     """Return multipliers that make the bound on the cost large; `upper` is a guess of the cost that is not too low."""
-    worth = _ascend(knapsack, limit, None, upper, iterations, is_over)
-    return _whole(knapsack, worth)
+    values = _ascend(knapsack, limit, None, upper, iterations, is_over)
+    return _whole(knapsack, values)
 
 
 def for_load(
     knapsack: Knapsack, limit: I64, q: int, upper: float, iterations: int, is_over: Callable[[], bool]
 ) -> Multipliers:
     """Return multipliers that make the bound on the largest load of pool `q` large, where nothing costs anything."""
-    worth = _ascend(knapsack, limit, q, upper, iterations, is_over)
-    return _whole(knapsack, worth)
+    values = _ascend(knapsack, limit, q, upper, iterations, is_over)
+    return _whole(knapsack, values)
 
 
 def _ascend(
@@ -85,38 +85,38 @@ def _ascend(
     everything = np.arange(knapsack.n_items)
     price = np.where(knapsack.homes, knapsack.price, np.inf)
     capacity = limit.astype(np.float64)
-    worth = np.zeros((len(capacity), knapsack.rows))
+    values = np.zeros((len(capacity), knapsack.rows))
     if goal is not None:
         capacity[goal] = 0.0
         # The pool whose load is bounded has weights that add up to 1.
-        worth[goal] = 1.0 / knapsack.rows
-    best, best_worth = -np.inf, worth
-    direction, step, stalled = np.zeros_like(worth), 1.0, 0
+        values[goal] = 1.0 / knapsack.rows
+    best, best_worth = -np.inf, values
+    direction, step, stalled = np.zeros_like(values), 1.0, 0
     for _ in range(iterations):
-        prices = price + _charges(knapsack, worth)
+        prices = price + _charges(knapsack, values)
         home = prices.argmin(axis=0)
-        value = float(prices[home, everything].sum() - (worth * capacity).sum())
+        value = float(prices[home, everything].sum() - (values * capacity).sum())
         stalled = 0 if value > best + 1e-4 * abs(best) else stalled + 1
         if value > best:
-            best, best_worth = value, worth
+            best, best_worth = value, values
         if stalled >= _PATIENCE:
-            worth, direction, step, stalled = best_worth, np.zeros_like(worth), step * _SHORTER, 0
+            values, direction, step, stalled = best_worth, np.zeros_like(values), step * _SHORTER, 0
             if step < _SHORTEST:
                 break
         excess = knapsack.loads(home) - capacity
         if goal is not None:
             excess[goal] -= value
         # Multipliers cannot fall below 0, so such a direction is no way.
-        excess[(worth <= 0) & (excess < 0)] = 0
+        excess[(values <= 0) & (excess < 0)] = 0
         direction = excess + _MOMENTUM * direction
         length = float((direction * direction).sum())
         if length == 0 or is_over():
             break
         # Polyak's step: the longer, the further the bound is from the guess of the cost.
-        worth = np.maximum(0, worth + step * max(upper - value, 1.0) / length * direction)
+        values = np.maximum(0, values + step * max(upper - value, 1.0) / length * direction)
         if goal is not None:
-            total = worth[goal].sum()
-            worth = worth / total if total > 0 else best_worth
+            total = values[goal].sum()
+            values = values / total if total > 0 else best_worth
     return best_worth
 
 

@@ -156,9 +156,9 @@ class Boxes:
     @cached_property
     def conflicts(self) -> set[tuple[int, int]]:
         """The pairs (a, b), a < b, of buffers that are alive together or named to keep apart, other than views."""
-        found = {pair for members in self.live_sets for pair in combinations(members, 2)}
-        found |= self.kept_clear.keys()
-        return {(a, b) for a, b in found if not self.sharing.are_views(a, b)}
+        pairs = {pair for members in self.live_sets for pair in combinations(members, 2)}
+        pairs |= self.kept_clear.keys()
+        return {(a, b) for a, b in pairs if not self.sharing.are_views(a, b)}
 
     @cached_property
     def bank_partners(self) -> set[tuple[int, int]]:
@@ -173,9 +173,9 @@ class Boxes:
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
         """The pairs (a, b), a < b, one of which lies below the other in some pool, or they share an offset."""
-        found = self.conflicts | self.bank_partners
-        found |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
-        return sorted(pair for pair in found if self.ordered_in(*pair))
+        pairs = self.conflicts | self.bank_partners
+        pairs |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
+        return sorted(pair for pair in pairs if self.ordered_in(*pair))
 
     def common(self, a: int, b: int) -> list[int]:
         """Return the pools that both boxes may lie in."""

@@ -128,5 +128,5 @@ def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Ou
     if "nfeasible" in status or _INFEASIBLE.search(log):
         # A relaxation that was cut off is called infeasible, too.
         return Outcome("open" if is_late else "infeasible")
-    bounds = [float(said) for said in _BOUND.findall(log)]
+    bounds = [float(number) for number in _BOUND.findall(log)]
     return Outcome("open", bounds[-1] if bounds and isfinite(bounds[-1]) else -inf)

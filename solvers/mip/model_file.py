@@ -240,7 +240,7 @@ class ModelNames:
 def _distinct(texts: list[str]) -> list[str]:
     """Return the texts as parts of names: of letters, digits, dots and underscores, short, each one once."""
     short = [_NOT_IN_NAMES.sub("_", text)[:_LONGEST_ID] or "_" for text in texts]
-    found: list[str] = []
+    names: list[str] = []
     used = set(short)
     seen: set[str] = set()
     for text in short:
@@ -249,5 +249,5 @@ def _distinct(texts: list[str]) -> list[str]:
         while name in seen or (name != text and name in used):
             name, number = f"{text}_{number}", number + 1
         seen.add(name)
-        found.append(name)
-    return found
+        names.append(name)
+    return names

@@ -185,15 +185,15 @@ class _Pursuit:
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""
         run = _Run(is_decision=False, ends=self.search.clock() + self._left_s)
-        said = self._solve_for(goal, floor, most, run)
-        if said.status == "open" and not self.search.deterministic:
+        outcome = self._solve_for(goal, floor, most, run)
+        if outcome.status == "open" and not self.search.deterministic:
             self.search.run_out_of_time()
-        if said.status == "infeasible":
+        if outcome.status == "infeasible":
             if most is None and not self.goals.proved:
                 self.search.claim_infeasible(self.name)
             return floor
-        if said.bound > floor:
-            floor = int(said.bound)
+        if outcome.bound > floor:
+            floor = int(outcome.bound)
             self.search.offer_bound(self.goals.score(floor), self.name)
         return floor
 
@@ -214,8 +214,8 @@ class _Pursuit:
             return Outcome("open")
         start = None if most is None or run.is_decision else start_of(program, boxes, self.search.best)
         take, is_late = partial(self._take, boxes, program), partial(self._is_late, run.ends)
-        said = self.engine(EngineRun(program, start, effort, take, self.search.log, is_late))
-        return Outcome(said.status, _whole(said.bound, program.value_of_one))
+        outcome = self.engine(EngineRun(program, start, effort, take, self.search.log, is_late))
+        return Outcome(outcome.status, _whole(outcome.bound, program.value_of_one))
 
     def _is_late(self, ends: float) -> bool:
         return self.search.is_over or (not self.search.deterministic and self.search.clock() >= ends)

@@ -67,21 +67,21 @@ class Demands:
     @cached_property
     def least(self) -> tuple[int, ...]:
         """The least amounts of the largest object, of the next, and so on: maxima over the live sets, position-wise."""
-        found: list[int] = []
+        sets: list[int] = []
         for members in self.alive:
-            found += [0] * (len(members) - len(found))
+            sets += [0] * (len(members) - len(sets))
             for k, i in enumerate(members):
-                found[k] = max(found[k], self.amounts[i])
-        return tuple(found)
+                sets[k] = max(sets[k], self.amounts[i])
+        return tuple(sets)
 
     @cached_property
     def alive(self) -> list[list[int]]:
         """The buffers of each live set, the largest first."""
-        found: list[list[int]] = [[] for _ in range(self.n_sets)]
+        alive: list[list[int]] = [[] for _ in range(self.n_sets)]
         for i in sorted(range(len(self)), key=lambda i: (-self.amounts[i], -self.last[i])):
             for t in range(self.first[i], self.last[i]):
-                found[t].append(i)
-        return found
+                alive[t].append(i)
+        return alive
 
 
 def demands(
@@ -96,7 +96,7 @@ def demands(
 
 def groups(where: Objects) -> list[list[int]]:
     """Return the buffers of each object that has some."""
-    found: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for i, each in enumerate(where):
-        found.setdefault(each, []).append(i)
-    return list(found.values())
+        groups.setdefault(each, []).append(i)
+    return list(groups.values())

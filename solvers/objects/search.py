@@ -137,8 +137,8 @@ def _local_search(found: Demands, where: Objects, bound: int, is_over: IsOver) -
             cut = found.first[i]
             out, back = ({j for j in some if found.first[j] >= cut} for some in (held[mine], there))
         after = {mine: held[mine] - out | back, other: there - back | out}
-        kept = ((held[mine] - out, back), (there - back, out))
-        if any(found.meet(j, k) for stay, come in kept for j in stay for k in come):
+        pairs = ((held[mine] - out, back), (there - back, out))
+        if any(found.meet(j, k) for stay, come in pairs for j in stay for k in come):
             continue
         changed = {o: found.amount([*members]) for o, members in after.items()}
         if None in changed.values():

@@ -84,7 +84,7 @@ class Sweep:
 
     def _placed(self, i: int, states: Layer, classes: list[tuple[int, int]]) -> Layer:
         amount, end = self.demands.amounts[i], self.demands.last[i]
-        found: Layer = {}
+        layer: Layer = {}
         for state in states:
             used = [0] * len(classes)
             for _, each in state:
@@ -95,8 +95,8 @@ class Sweep:
                 if used[each] < count:
                     longer = list(state)
                     insort(longer, (end, each))
-                    found.setdefault(tuple(longer), (state, each))
-        return found
+                    layer.setdefault(tuple(longer), (state, each))
+        return layer
 
 
 def least_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Objects | None]:
@@ -150,9 +150,9 @@ def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
 
 def _larger(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:
     """Return the next larger sizes: one object as large as the next that occurs in a stretch, or one more."""
-    found = [tuple(sorted((*sizes, there[0]), reverse=True))]
+    placed_sizes = [tuple(sorted((*sizes, there[0]), reverse=True))]
     for k, size in enumerate(sizes):
         if (k == 0 or sizes[k - 1] != size) and there[-1] > size:
             grown = there[bisect_right(there, size)]
-            found.append(tuple(sorted((*sizes[:k], grown, *sizes[k + 1 :]), reverse=True)))
-    return found
+            placed_sizes.append(tuple(sorted((*sizes[:k], grown, *sizes[k + 1 :]), reverse=True)))
+    return placed_sizes

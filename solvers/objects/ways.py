@@ -181,10 +181,10 @@ def _assigned(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[i
             at = following
         while at != n:
             row_of[at], at = row_of[way[at]], int(way[at])
-    found = [0] * n
+    objects = [0] * n
     for column, row in enumerate(row_of[:n].tolist()):
-        found[row] = column
-    return found
+        objects[row] = column
+    return objects
 
 
 def relay(demands: Demands) -> Objects:
@@ -220,11 +220,11 @@ WAYS: Mapping[str, Callable[[Demands], Objects | None]] = {
 
 def tried(demands: Demands, is_over: IsOver) -> dict[str, tuple[int, Objects]]:
     """Return what the ways need, and their objects; the first always, the others while there is time."""
-    found: dict[str, tuple[int, Objects]] = {}
+    results: dict[str, tuple[int, Objects]] = {}
     for name, way in WAYS.items():
-        if found and is_over():
+        if results and is_over():
             break
         where = way(demands)
         if where is not None and (cost := demands.cost(where)) is not None:
-            found[name] = cost, where
-    return found
+            results[name] = cost, where
+    return results

@@ -84,9 +84,9 @@ class Traits:
             last = self.instance.end[mine] - (1 << height)
             largest[mine] = np.maximum(table[self.instance.start[mine]], table[last])
             table = np.maximum(table[: -(1 << height)], table[1 << height :])
-        found = np.zeros(len(self.instance))
-        np.maximum.at(found, self.instance.lifetime_buffer, largest)
-        return found / max(1.0, float(self.load.max(initial=0.0)))
+        pressure = np.zeros(len(self.instance))
+        np.maximum.at(pressure, self.instance.lifetime_buffer, largest)
+        return pressure / max(1.0, float(self.load.max(initial=0.0)))
 
     @cached_property
     def busyness(self) -> F64:
@@ -101,10 +101,10 @@ class Traits:
     @cached_property
     def is_at_peak(self) -> Bool:
         """True if it is alive in the live set with the largest load."""
-        found = np.zeros(len(self.instance), dtype=np.bool_)
+        is_at_peak = np.zeros(len(self.instance), dtype=np.bool_)
         if len(self.load):
-            found[self.instance.members(int(self.load.argmax()))] = True
-        return found
+            is_at_peak[self.instance.members(int(self.load.argmax()))] = True
+        return is_at_peak
 
     @cached_property
     def is_joined(self) -> Bool:

@@ -44,9 +44,9 @@ class Packer:
         by_body, body_first = self._bodies[q].grouped(order)
         task = PackOrder(order[by_body], body_first, best_fit, self.flag, np.full(len(order), ABSENT))
         pack(self._rules[q], Reference(task))
-        found = np.empty_like(task.offsets)
-        found[by_body] = task.offsets
-        return column(found)
+        offsets = np.empty_like(task.offsets)
+        offsets[by_body] = task.offsets
+        return column(offsets)
 
     def _rules_of(self, q: int) -> PackRules:
         instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]

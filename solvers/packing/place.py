@@ -25,10 +25,12 @@ def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None 
     if not is_colocated or not instance.allowed[pool, np.arange(len(instance))].all():
         return None
     flag = column([0]) if flag is None else flag
-    found = [_fallen(Packer(instance, flag), pool, raw)]
+    candidates = [_fallen(Packer(instance, flag), pool, raw)]
     if is_needed(instance):
-        found.append(_fallen(_decided(instance, pool, raw.astype(np.float64)).packer(instance, flag), pool, raw))
-    return min((each for each in found if each is not None), key=lambda each: score(instance, pool, each), default=None)
+        candidates.append(_fallen(_decided(instance, pool, raw.astype(np.float64)).packer(instance, flag), pool, raw))
+    return min(
+        (each for each in candidates if each is not None), key=lambda each: score(instance, pool, each), default=None
+    )
 
 
 def _fallen(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | None:
@@ -70,11 +72,11 @@ def place(
     waiting = bounded_first(instance, order)
     for q in pools:
         mine = waiting[instance.allowed[q, waiting]]
-        found = packer.pack(q, mine, best_fit)
-        while (out := found == ABSENT).any() and (torn := _torn(instance.colocation[mine], out)).any():
+        ends = packer.pack(q, mine, best_fit)
+        while (out := ends == ABSENT).any() and (torn := _torn(instance.colocation[mine], out)).any():
             mine = mine[~torn]
-            found = packer.pack(q, mine, best_fit)
-        pool[mine], offset[mine] = q, found
+            ends = packer.pack(q, mine, best_fit)
+        pool[mine], offset[mine] = q, ends
         waiting = waiting[offset[waiting] == ABSENT]
         if len(waiting) == 0:
             return column(pool), column(offset)
@@ -103,8 +105,8 @@ def _torn(colocation: I64, is_left_out: Bool) -> Bool:
         return np.zeros(len(colocation), dtype=np.bool_)
     names, first = np.unique(torn, return_index=True)
     by_first = names[np.argsort(first, kind="stable")]
-    found: Bool = np.isin(colocation, by_first[len(by_first) // 2 :])
-    return found
+    is_torn: Bool = np.isin(colocation, by_first[len(by_first) // 2 :])
+    return is_torn
 
 
 def pins_collide(instance: Instance, packer: Packer) -> bool:

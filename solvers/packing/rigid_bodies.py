@@ -208,9 +208,9 @@ class Bodies:
 
         That keeps apart, by banks, those of one body that must touch no common one.
         """
-        found = sorted(row for members in self._members.values() for row in self._borders(members))
-        uppers = np.array([j for j, _ in found], dtype=np.int64)
-        return column(np.searchsorted(uppers, np.arange(len(self.lead) + 1))), column([taken for _, taken in found])
+        borders = sorted(row for members in self._members.values() for row in self._borders(members))
+        uppers = np.array([j for j, _ in borders], dtype=np.int64)
+        return column(np.searchsorted(uppers, np.arange(len(self.lead) + 1))), column([taken for _, taken in borders])
 
     def _suit(self, mine: list[int], others: list[int], shift: int) -> bool:
         """Say whether the buffers of one body may lie where they do beside those of another, moved up by `shift`."""

@@ -60,8 +60,8 @@ def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | 
 
 def _flipped(is_chosen: Bool, rng: np.random.Generator) -> Bool:
     """Change about one of some decisions."""
-    found: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
-    return found
+    is_flipped: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
+    return is_flipped
 
 
 def is_shared(pairs: I64, pool: I64, offset: I64) -> Bool:

@@ -105,9 +105,9 @@ class OneSearch:
         if not self._is_quick:
             return wanted
         # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
-        found = [[row for row in stage if not row.is_isolated][:1] for stage in wanted]
-        self._end = "work_limit" if found == wanted else "time_limit"
-        return found
+        rows = [[row for row in stage if not row.is_isolated][:1] for stage in wanted]
+        self._end = "work_limit" if rows == wanted else "time_limit"
+        return rows
 
     def begin(self) -> SolveResult | None:
         """Run the quick orders; return the result where nothing is left to be done."""
@@ -117,8 +117,8 @@ class OneSearch:
                 # Imported here: few solves are for such a planner.
                 from memplan.solvers.reference import checked
 
-                found = checked.reference_plan(self._problem, self._instance, self._planner, self._search)
-                return replace(found, elapsed_s=self._deadline.passed_s)
+                placements = checked.reference_plan(self._problem, self._instance, self._planner, self._search)
+                return replace(placements, elapsed_s=self._deadline.passed_s)
         if self._start is not None:
             self._offer(self._start)
         if len(self._instance) == 0 and not self._instance.unplaceable:
@@ -157,9 +157,9 @@ class OneSearch:
 
         is_right = not verify(self._problem, Plan(placements=plan.placements))
         make = assignment_of if is_right else mended_assignment
-        found = make(self._problem, self._instance, plan.placements, self._search.flag)
-        if found is not None:
-            self._search.offer(*found, (plan.solver if is_right else None) or "start")
+        assignment = make(self._problem, self._instance, plan.placements, self._search.flag)
+        if assignment is not None:
+            self._search.offer(*assignment, (plan.solver if is_right else None) or "start")
 
     def _result(self) -> SolveResult:
         """Return the best assignment that the verifier lets through."""

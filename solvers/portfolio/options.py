@@ -72,9 +72,9 @@ def profile_choice(value: object) -> ProfileChoice:
     texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
     pairs = [part.partition("=") for text in texts for part in str(text).split(",")]
     with suppress(ValueError, TypeError):
-        given = value if isinstance(value, Mapping) else {name: float(weight) for name, _, weight in pairs}
-        weights = {str(name): float(weight) for name, weight in given.items() if not isinstance(weight, bool)}
-        is_of_each = len(weights) == (len(given) if isinstance(value, Mapping) else len(pairs))  # none twice
+        named_weights = value if isinstance(value, Mapping) else {name: float(weight) for name, _, weight in pairs}
+        weights = {str(name): float(weight) for name, weight in named_weights.items() if not isinstance(weight, bool)}
+        is_of_each = len(weights) == (len(named_weights) if isinstance(value, Mapping) else len(pairs))  # none twice
         if weights and is_of_each and all(name and 0 < each <= 1e9 for name, each in weights.items()):
             return weights
     rule = "must be speed, balanced, balanced+5%, size, or weights of pools above 0, each once, as in fast=3,slow=1"

@@ -35,10 +35,10 @@ def solve(instance: Instance, search: Search) -> None:
         return
     offset = np.zeros(len(instance), dtype=np.int64)
     planner = _Parts(instance, search, near, offset)
-    found = planner.plan(everything)
-    if found is None:
+    result = planner.plan(everything)
+    if result is None:
         return
-    end, bound = found
+    end, bound = result
     # Offsets of stacked parts are rounded up; then a sum of bounds is none, as parts may mesh.
     if planner.is_exact and bound > instance.pools[0].capacity:
         search.claim_infeasible(NAME)
@@ -67,9 +67,9 @@ class _Parts:
             return end, end
         apart = _components(self.near, part, opposite=False)
         if len(apart) > 1:
-            found = [self.plan(each) for each in apart]
-            known = [each for each in found if each is not None]
-            return None if len(known) < len(found) else (max(e for e, _ in known), max(b for _, b in known))
+            results = [self.plan(each) for each in apart]
+            plans = [each for each in results if each is not None]
+            return None if len(plans) < len(results) else (max(e for e, _ in plans), max(b for _, b in plans))
         stacked = _components(self.near, part, opposite=True)
         if len(stacked) == 1:
             return self._leaf(part)
@@ -119,17 +119,17 @@ def _neighbours(instance: Instance) -> list[int]:
 
 def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
     """Return the parts between which there is no conflict, or, on the opposite, every conflict."""
-    found, left = [], part
-    while left:
-        here = front = left & -left
-        left ^= front
+    components, remaining = [], part
+    while remaining:
+        here = front = remaining & -remaining
+        remaining ^= front
         while front:
             i = (front & -front).bit_length() - 1
             front &= front - 1
-            more = (~near[i] if opposite else near[i]) & left
-            here, front, left = here | more, front | more, left & ~more
-        found.append(here)
-    return found
+            more = (~near[i] if opposite else near[i]) & remaining
+            here, front, remaining = here | more, front | more, remaining & ~more
+        components.append(here)
+    return components
 
 
 def _leaves(near: list[int], part: int) -> Iterator[list[int]]:

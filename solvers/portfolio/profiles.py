@@ -71,11 +71,11 @@ def solve_profile(
             try:
                 search = OneSearch(step.problem, step.options, steered, start=step.start, is_quick=is_quick)
                 watch(search.so_far)
-                found = search.finish()
+                search_result = search.finish()
             except OptionError as error:
                 step = steps.throw(error)
             else:
-                step = steps.send(found)
+                step = steps.send(search_result)
         except StopIteration as end:
             result: SolveResult = end.value
             # Each search has verified its own plan; what was put together of them is another one.
@@ -122,12 +122,12 @@ def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps
     filled: list[Plan] = []
     for step in _fillings(problem, options, start):
         try:
-            found = yield step
+            step_result = yield step
         except OptionError:  # which a planner raises that cannot express the problem
             continue
-        if found.plan.status == "infeasible" or options.accept == "fit":
-            return _of_one_search(problem, "speed", found)
-        filled += [found.plan] if found.plan.placements else []
+        if step_result.plan.status == "infeasible" or options.accept == "fit":
+            return _of_one_search(problem, "speed", step_result)
+        filled += [step_result.plan] if step_result.plan.placements else []
     best = min(filled, key=lambda plan: (plan.cost or 0.0, plan.pools[-1].used or 0), default=start)
     second = yield ProfileSearch(with_profile(problem, "speed"), options, best)
     result, plan = _of_one_search(problem, "speed", second), second.plan
@@ -173,8 +173,8 @@ def _weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, flo
     if plan is None:
         return _of_one_search(problem, "size", last)
     reason = "proved" if plan.status == "optimal" else last.stop_reason
-    found = SolveResult(plan, stop_reason=reason, has_failures=has_failures)
-    return _of_one_search(problem, "size", found)
+    result = SolveResult(plan, stop_reason=reason, has_failures=has_failures)
+    return _of_one_search(problem, "size", result)
 
 
 def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, start: Plan | None) -> Steps:
@@ -194,12 +194,12 @@ def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     proved = low = least.plan.pools[-1].lower_bound or 0
     end = least.plan.pools[-1].used or 0
     while low < (high := best.plan.pools[-1].used or 0) and n_open < OPEN_AT_MOST:
-        found = yield ProfileSearch(_ending_at(problem, min(end, high - step)), quick, best.plan, share=0.5)
-        tried, cost = min(end, high - step), found.plan.cost_lower_bound
-        if found.plan.cost is not None and found.plan.cost <= limit:
-            best = found
+        step_result = yield ProfileSearch(_ending_at(problem, min(end, high - step)), quick, best.plan, share=0.5)
+        tried, cost = min(end, high - step), step_result.plan.cost_lower_bound
+        if step_result.plan.cost is not None and step_result.plan.cost <= limit:
+            best = step_result
         else:
-            is_proved = found.plan.status == "infeasible" or (cost is not None and cost > limit)
+            is_proved = step_result.plan.status == "infeasible" or (cost is not None and cost > limit)
             n_open += not is_proved
             proved = tried + step if is_proved and n_open == 0 else proved
             low = tried + step
@@ -207,10 +207,10 @@ def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     pools = (*least.plan.pools[:-1], least.plan.pools[-1].model_copy(update={"lower_bound": proved}))
     first = replace(least, plan=least.plan.model_copy(update={"pools": pools}), stop_reason=best.stop_reason)
     result = _of_two_searches(problem, first, best)
-    said: dict[str, object] = {"cost_limit": limit}
+    changes: dict[str, object] = {"cost_limit": limit}
     if fast.plan.cost != fast.plan.cost_lower_bound:  # of which the bound on the slowdown is one
-        said |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
-    return replace(result, plan=result.plan.model_copy(update=said))
+        changes |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
+    return replace(result, plan=result.plan.model_copy(update=changes))
 
 
 def _least_cost_at_peak(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
@@ -227,8 +227,8 @@ def _least_cost_at_peak(problem: Problem, options: SolveOptions, start: Plan | N
     is_best = least.status == plan.status == "optimal"
     # Where the least peak is not proved, the plan that costs less may end lower.
     pools = tuple(
-        row.model_copy(update={"lower_bound": known.lower_bound, "size": pool.size})
-        for pool, row, known in zip(problem.pools, plan.pools, least.pools, strict=True)
+        row.model_copy(update={"lower_bound": use.lower_bound, "size": pool.size})
+        for pool, row, use in zip(problem.pools, plan.pools, least.pools, strict=True)
     )
     # Of plans with a higher peak nothing is said, so a bound on the cost is one of plans with the least.
     cost_bound = plan.cost_lower_bound if least.status == "optimal" else None
@@ -276,8 +276,8 @@ def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResul
         for pool, row in zip(problem.pools, found.plan.pools, strict=True)
     )
     unknown = dict.fromkeys(("lower_bound", "gap", "cost", "cost_lower_bound", "proof"))
-    said = {"status": "feasible", "pools": pools, "profile": profile, "problem_hash": problem_hash(problem)}
-    return replace(found, plan=found.plan.model_copy(update=unknown | said), assignment=None, bound=None)
+    fields = {"status": "feasible", "pools": pools, "profile": profile, "problem_hash": problem_hash(problem)}
+    return replace(found, plan=found.plan.model_copy(update=unknown | fields), assignment=None, bound=None)
 
 
 def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
@@ -302,7 +302,7 @@ def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) 
     )
     ends = [(row.used or 0, row.lower_bound) for row in reversed(pools)]
     total = first.plan.lower_bound
-    said = {
+    fields = {
         "status": "optimal" if is_best else "feasible",
         "lower_bound": None if total is None else min(total, plan.peak or 0),
         "gap": 0.0 if is_best else gap_of([*ends[:1], (plan.cost or 0.0, plan.cost_lower_bound), *ends[1:]]),
@@ -313,4 +313,4 @@ def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) 
     }
     has_failures = second.has_failures or first.has_failures
     ended = ended or ("work_limit" if second.stop_reason == "proved" and not is_best else second.stop_reason)
-    return SolveResult(plan.model_copy(update=said), stop_reason=ended, has_failures=has_failures)
+    return SolveResult(plan.model_copy(update=fields), stop_reason=ended, has_failures=has_failures)

@@ -183,11 +183,11 @@ _OTHER_WORDS = {
 def find(name: str) -> SolverRow:
     """Return the row of a solver that is installed; raises OptionError."""
     if name not in BY_NAME:
-        known = ", ".join(BY_NAME)
+        names = ", ".join(BY_NAME)
         planners = reference_planners()
         words = _OTHER_WORDS | {planner.name: planner.other_names for planner in planners.values()}
         hint = did_you_mean(name.replace("_", "-"), (*BY_NAME, *planners), words)
-        rule = f"must be one of auto, {known}, or reference: and a planner's name"
+        rule = f"must be one of auto, {names}, or reference: and a planner's name"
         raise OptionError(f"solver: {rule}, got {name!r}{hint}")
     row = BY_NAME[name]
     require(f"solver: {name}", row.needs)

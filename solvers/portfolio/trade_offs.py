@@ -50,10 +50,10 @@ class WeightedEnds:
         fields = {name: getattr(problem, name) for name in Problem.model_fields}
         pools = tuple(pool for _, pool in named)
         ordered = Problem.model_construct(**fields | {"pools": pools, "objective": "peak"})
-        found = cls(ordered, tuple(weight for weight, _ in named))
+        weighted = cls(ordered, tuple(weight for weight, _ in named))
         ends = tuple(inf if pool.size is None else pool.size for pool in pools)
-        found.regions.append((Fraction(0), (0,) * len(pools), ends))
-        return found
+        weighted.regions.append((Fraction(0), (0,) * len(pools), ends))
+        return weighted
 
     def __post_init__(self) -> None:
         instance = compile_problem(self.problem)
@@ -107,11 +107,11 @@ class WeightedEnds:
         """Return what no sum in a region is below: all ends add up to no less than is alive at once."""
         if any(least > most for least, most in zip(low, high, strict=True)):
             return inf
-        missing, found = max(0.0, self.total - sum(low)), self._sum(low)
+        missing, least_sum = max(0.0, self.total - sum(low)), self._sum(low)
         for weight, least, most in zip(self.weights, low, high, strict=True):
             more = min(missing, most - least)
-            missing, found = missing - more, found + weight * Fraction(more)
-        return found if missing == 0 else inf
+            missing, least_sum = missing - more, least_sum + weight * Fraction(more)
+        return least_sum if missing == 0 else inf
 
     def _limited(self, low: Ends, high: Ends) -> Ends:
         """Return how far each end may go with a sum below the best one."""
@@ -136,7 +136,7 @@ class WeightedEnds:
         is_best = bound >= self.value
         used = {row.name: row.used for row in plan.pools}
         weights = {pool.name: float(weight) for pool, weight in zip(self.problem.pools, self.weights, strict=True)}
-        said = {
+        fields = {
             "status": "optimal" if is_best else "feasible",
             "lower_bound": min(int(self.total), plan.peak or 0),
             "gap": 0.0 if is_best else float(self.value / bound) - 1 if bound else None,
@@ -148,4 +148,4 @@ class WeightedEnds:
                 lower_bound=rounded_down(Fraction(bound)),
             ),
         }
-        return plan.model_copy(update=said)
+        return plan.model_copy(update=fields)

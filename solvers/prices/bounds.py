@@ -35,8 +35,8 @@ def solve(instance: Instance, search: Search) -> None:
         best = 0
         counted = max(1, search.work_limit // (_WORK_PER_PAIR * len(piece.pairs)))
         rounds = counted if search.deterministic else _ROUNDS
-        for found in cut_bounds(piece, search.seed, search.flag, rounds, _HighsProgram()):
-            best = found.bound
+        for bound in cut_bounds(piece, search.seed, search.flag, rounds, _HighsProgram()):
+            best = bound.bound
             search.offer_bound((costs.of_steps(proved + best), *search.bound[1:]), NAME)
             if search.is_over:
                 return

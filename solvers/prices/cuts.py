@@ -128,19 +128,19 @@ def cut_bounds(
     The `program` solves that of the rows found so far; left out, the simplex method of the core does.
     """
     rows, dry = CutRows(piece), 0
-    meets, found = np.zeros(len(rows.price)), np.zeros(_ROOM, dtype=np.int64)
+    meets, cut = np.zeros(len(rows.price)), np.zeros(_ROOM, dtype=np.int64)
     best = CutBound(0)
     for turn in range(rounds):
         # What a pair saves is taken as its smaller buffer's part in turn with its square root, which is nearer to 1.
         saved = rows.smaller * (np.sqrt(meets) if turn % 3 == 2 else meets)
         least = 1e-5 * piece.capacity
         run = Cliques(
-            piece.size, piece.capacity, rows.number, saved, _STARTS, 40 + len(piece), seed + turn + 1, least, found
+            piece.size, piece.capacity, rows.number, saved, _STARTS, 40 + len(piece), seed + turn + 1, least, cut
         )
         count, at, is_new = find_cliques(Reference(run)), 0, False
         for _ in range(count):
-            size = int(found[at])
-            is_new |= rows.add(tuple(sorted(found[at + 1 : at + 1 + size].tolist())), meets)
+            size = int(cut[at])
+            is_new |= rows.add(tuple(sorted(cut[at + 1 : at + 1 + size].tolist())), meets)
             at += 1 + size
         dry = 0 if is_new else dry + 1
         if dry > 3 or flag[0] or not rows.rows:

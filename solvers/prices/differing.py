@@ -56,17 +56,17 @@ class _Part:
                 far[self.known[q].tobytes()] = int(need[q])
         key = frozenset(far.items())
         if key in self._answers:
-            price, found = self._answers[key]
-            if found is not None or price >= upper:
-                return (price, found, True) if found is not None and price < upper else None
+            price, plans = self._answers[key]
+            if plans is not None or price >= upper:
+                return (price, plans, True) if plans is not None and price < upper else None
         at, counts = np.zeros(len(self.piece), dtype=np.int64), np.zeros(2, dtype=np.int64)
         nodes = max(0, int(control.work_left[0])) if len(self.piece.table.other) <= _MOST_ENTRIES else 0
-        known = np.array([np.frombuffer(row, dtype=np.bool_) for row in far], dtype=np.int64).reshape(
+        chosen = np.array([np.frombuffer(row, dtype=np.bool_) for row in far], dtype=np.int64).reshape(
             len(far), len(self.piece.pairs)
         )
         own = (self.twin, self.at, self.charge, self.base, self.scale)
         run = Orders(
-            known, np.array([*far.values()], dtype=np.int64), *own, least, upper, nodes, at, counts, control.raised
+            chosen, np.array([*far.values()], dtype=np.int64), *own, least, upper, nodes, at, counts, control.raised
         )
         is_proved = least_orders(Reference(self.piece.table), Reference(run)) != STOPPED
         control.spend(int(counts[0]))
@@ -121,12 +121,12 @@ class FurtherPlans:
         """Return the next plan; None where there is none, or none was found until the control ended the search."""
         need = np.full(len(self.parts[0].known) if self.parts else 1, self.distance)
         is_first_open, self._is_proved = not self._is_proved, True
-        found = self._cheapest(0, need, _NONE_ABOVE, control)
+        answer = self._cheapest(0, need, _NONE_ABOVE, control)
         self._is_proved &= not is_first_open
-        if found is None:
+        if answer is None:
             self.is_complete = self._is_proved
             return None
-        price, starts = found
+        price, starts = answer
         if self._is_proved:
             self._floor = price
         for part, at in zip(self.parts, starts, strict=True):
@@ -151,15 +151,15 @@ class FurtherPlans:
             least, wanted = heappop(queue)
             if k + 1 == len(self.parts):
                 least = max(least, self._floor - paid)
-            found = part.cheapest(np.array(wanted), upper - later, least, control)
-            if found is None:
+            choice = part.cheapest(np.array(wanted), upper - later, least, control)
+            if choice is None:
                 continue
-            price, at, is_proved = found
+            price, at, is_proved = choice
             self._is_proved &= is_proved
             if price >= upper - later:
                 continue
             meets = part.piece.paid(at)
-            apart = np.array([int((meets != known).sum()) for known in part.known])
+            apart = np.array([int((meets != chosen).sum()) for chosen in part.known])
             rest = self._cheapest(k + 1, need - apart, upper - price, control, paid + price)
             if rest is not None:
                 upper, best = price + rest[0], (price + rest[0], [at, *rest[1]])

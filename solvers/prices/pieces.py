@@ -71,8 +71,8 @@ class Piece:
         """Return the piece of some buffers, in the coarsest units that the cheapest plan needs, or in the same."""
         own = {name: getattr(self, name)[chosen] for name in ("members", "size", "lowest", "highest", "step")}
         both = {name: getattr(self, name)[np.ix_(chosen, chosen)] for name in ("price", "grid", "gap")}
-        found = Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
-        return found if is_exact else found._coarser()
+        piece = Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
+        return piece if is_exact else piece._coarser()
 
     def _coarser(self) -> Piece:
         # A plan that is pushed down has no offsets but sums of these (see `common_unit`).
@@ -111,12 +111,12 @@ class Piece:
     @cached_property
     def _lists(self) -> list[list[tuple[int, int, int]]]:
         """For each buffer its neighbours, with the grid and the gap of each."""
-        found: list[list[tuple[int, int, int]]] = [[] for _ in range(len(self))]
+        lists: list[list[tuple[int, int, int]]] = [[] for _ in range(len(self))]
         rows, others = np.nonzero(self.price)
         columns = (rows, others, self.grid[rows, others], self.gap[rows, others])
         for i, j, grid, gap in np.stack(columns, axis=1).tolist():
-            found[i].append((j, grid, gap))
-        return found
+            lists[i].append((j, grid, gap))
+        return lists
 
     def lowest_free(self, i: int, at: Offsets, is_hard_alone: bool = False) -> int | None:
         """Return the lowest start of a buffer at which it meets no neighbour that has a place (`at`, -1 for none)."""
@@ -158,25 +158,25 @@ class Piece:
         room = (self.highest - self.lowest) // self.step + 1
         for low, high in self.reserved.tolist():
             room = room + (low - self.size + 1 - high) // self.step - 1
-        left, gone = np.ones(len(self), dtype=np.bool_), []
-        while len(out := np.flatnonzero(left & (blocked[:, left].sum(axis=1) < room))):
+        is_left, gone = np.ones(len(self), dtype=np.bool_), []
+        while len(out := np.flatnonzero(is_left & (blocked[:, is_left].sum(axis=1) < room))):
             gone += out.tolist()
-            left[out] = False
-        return np.flatnonzero(left), gone
+            is_left[out] = False
+        return np.flatnonzero(is_left), gone
 
     def twins(self, order: I64) -> I64:
         """Return for each position of an order an earlier one that can be exchanged with it, or -1."""
         own = np.stack((self.size, self.lowest, self.highest, self.step), axis=1)[order]
         both = np.stack((self.price, self.grid, self.gap), axis=2)[np.ix_(order, order)]
-        found = np.full(len(order), -1)
+        twins = np.full(len(order), -1)
         for b in range(1, len(order)):
             for a in np.flatnonzero((own[:b] == own[b]).all(axis=1))[::-1].tolist():
                 differs = (both[a] != both[b]).any(axis=1)
                 differs[[a, b]] = False
                 if not differs.any():
-                    found[b] = a
+                    twins[b] = a
                     break
-        return found
+        return twins
 
     def parts(self) -> Iterator[I64]:
         """Yield the sets of buffers that pairs connect, each ascending."""
@@ -240,16 +240,16 @@ def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Pi
     position[members] = np.arange(n)
 
     def inside(rows: I64) -> tuple[Bool, I64, I64]:
-        found = position[rows.reshape(-1, 2)]
-        kept = np.asarray((found >= 0).all(axis=1))
-        return kept, found[kept, 0], found[kept, 1]
+        positions = position[rows.reshape(-1, 2)]
+        is_inside = np.asarray((positions >= 0).all(axis=1))
+        return is_inside, positions[is_inside, 0], positions[is_inside, 1]
 
     price, grid, gap = (np.full((n, n), value) for value in (0, 1, 0))
     priced = instance.priced
-    kept, i, j = inside(priced.rows)
+    is_inside, i, j = inside(priced.rows)
     for by_bank in (False, True) if pool.bank else (False,):
-        chosen = priced.by_bank[kept] == by_bank
-        a, b, added = i[chosen], j[chosen], np.array(prices, dtype=np.int64)[kept][chosen]
+        chosen = priced.by_bank[is_inside] == by_bank
+        a, b, added = i[chosen], j[chosen], np.array(prices, dtype=np.int64)[is_inside][chosen]
         price[a, b] += added
         grid[a, b] = np.where(by_bank, pool.bank, grid[a, b])
     price, grid = price + price.T, np.maximum(grid, grid.T)
@@ -260,9 +260,9 @@ def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Pi
         _, a, b = inside(np.array(pairs_of(instance.bank_first, instance.bank_with), dtype=np.int64))
         both = np.concatenate((a, b)), np.concatenate((b, a))
         price[both], grid[both] = NEVER, pool.bank
-    kept, a, b = inside(instance.clear_pairs)
+    is_inside, a, b = inside(instance.clear_pairs)
     both = np.concatenate((a, b)), np.concatenate((b, a))
-    price[both], gap[both] = NEVER, np.tile(instance.clearance[kept], 2)
+    price[both], gap[both] = NEVER, np.tile(instance.clearance[is_inside], 2)
     size = instance.size[members]
     lowest, step = instance.lowest[q, members], instance.alignment[q, members]
     highest = np.minimum(instance.highest[q, members], pool.capacity - size)

@@ -25,15 +25,15 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
     for piece in hard_pieces(instance):
         if len(piece.pairs) > MOST_PAIRS:
             return None
-        found = CutBound(0)
+        bound = CutBound(0)
         for better in cut_bounds(piece, 0, np.zeros(1, dtype=np.int64), _ROUNDS):
-            found = better
+            bound = better
             if control.cancelled.is_set() or control.left_s <= 0:
                 break
         # Prices of a piece are in steps: each clique counts as often.
-        proved += step * found.bound
+        proved += step * bound.bound
         lines.append("part")
-        lines += [_line(instance, piece, cut.members, cut.divisor, step * times) for cut, times in found.multipliers]
+        lines += [_line(instance, piece, cut.members, cut.divisor, step * times) for cut, times in bound.multipliers]
     return lines if proved >= price else None
 
 

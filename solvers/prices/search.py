@@ -61,14 +61,14 @@ class _OpenPiece:
 
 def solve(instance: Instance, search: Search) -> None:
     """Offer plans and bounds until the least price is proved or the search is over; nothing where it does not suit."""
-    if (found := _PriceSearch.of(instance, search)) is not None and found.begin(_FEW_NODES):
-        found.go_on()
+    if (price_search := _PriceSearch.of(instance, search)) is not None and price_search.begin(_FEW_NODES):
+        price_search.go_on()
 
 
 def begin(instance: Instance, search: Search) -> None:
     """Offer what is quickly found and proved."""
-    if (found := _PriceSearch.of(instance, search)) is not None:
-        found.begin(_QUICK_NODES)
+    if (price_search := _PriceSearch.of(instance, search)) is not None:
+        price_search.begin(_QUICK_NODES)
 
 
 class _PriceSearch:
@@ -167,13 +167,13 @@ class _PriceSearch:
 
     def _search_places(self, one: _OpenPiece, most_nodes: int) -> None:
         nodes = int(min(most_nodes, self.work_left / _WORK_PER_NODE)) if self.search.deterministic else most_nodes
-        found = least_price_of(one.piece, one.price, nodes, self.search.flag)
-        if found is None:
+        result = least_price_of(one.piece, one.price, nodes, self.search.flag)
+        if result is None:
             return
-        self.work_left -= found.nodes * _WORK_PER_NODE
-        one.bound = max(one.bound, min(found.bound, one.price))
-        if found.at is not None and found.price is not None:
-            one.take(found.at, found.price)
+        self.work_left -= result.nodes * _WORK_PER_NODE
+        one.bound = max(one.bound, min(result.bound, one.price))
+        if result.at is not None and result.price is not None:
+            one.take(result.at, result.price)
 
     def _start(self, one: _OpenPiece) -> bool:
         """Find a plan that fits, whatever it costs; False where there is none."""
@@ -190,9 +190,9 @@ class _PriceSearch:
 
     def _fitted(self, piece: Piece) -> Offsets | None:
         """Return a plan of the least peak that the search without prices finds, or None."""
-        kept = np.zeros(len(self.instance), dtype=np.bool_)
-        kept[piece.members] = True
-        part = part_of(self.instance, kept, int(self.instance.allowed[:, piece.members[0]].argmax()))
+        is_fitted = np.zeros(len(self.instance), dtype=np.bool_)
+        is_fitted[piece.members] = True
+        part = part_of(self.instance, is_fitted, int(self.instance.allowed[:, piece.members[0]].argmax()))
         inner = self.search.child(_without_prices(part), _MEND_SHARE)
         # The exact search knows no rules of banks.
         is_exact = inner.instance.features.isdisjoint({"banks", "clearances"})
@@ -207,8 +207,8 @@ class _PriceSearch:
         """Raise the bound by cuts from cliques, if the program is small."""
         if len(one.piece.pairs) > MOST_PAIRS:
             return
-        for found in cut_bounds(one.piece, self.search.seed, self.search.flag, _CUT_ROUNDS):
-            one.bound = max(one.bound, found.bound)
+        for bound in cut_bounds(one.piece, self.search.seed, self.search.flag, _CUT_ROUNDS):
+            one.bound = max(one.bound, bound.bound)
             if one.is_settled or self._is_over:
                 return
 
@@ -218,8 +218,8 @@ class _PriceSearch:
     def _walk_on(self) -> None:
         """Walk on in the pieces that are open, each a while, the longer the later, until the search is over."""
         length = 4 * _SHORT_WALK
-        while not self._is_over and (left := [one for one in self.hard if not one.is_settled]):
-            for one in left:
+        while not self._is_over and (unsettled := [one for one in self.hard if not one.is_settled]):
+            for one in unsettled:
                 if not self._is_over:
                     self._walk(one, length)
                     self._offer()
@@ -234,8 +234,8 @@ class _PriceSearch:
             steps = max(1, int(min(steps, self.work_left / price)))  # what is left may not pay for one
         self.work_left -= steps * price
         with ThreadPoolExecutor(threads) as pool:
-            for found in pool.map(lambda k: self._walked(one, steps, one.walks + k), range(threads)):
-                one.take(*found)
+            for walk in pool.map(lambda k: self._walked(one, steps, one.walks + k), range(threads)):
+                one.take(*walk)
         one.walks += threads
 
     def _walked(self, one: _OpenPiece, steps: int, number: int) -> tuple[I64, int]:
@@ -275,6 +275,6 @@ def _reduced(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
     """Yield the parts of a pool, each with those of its buffers that are put back last, and the pieces of the rest."""
     for chosen in pool.parts():
         part = pool.among(chosen)
-        left, gone = part.peeled()
-        core = part.among(left) if len(left) else None
+        is_left, gone = part.peeled()
+        core = part.among(is_left) if len(is_left) else None
         yield part, gone, [] if core is None else [core.among(inner) for inner in core.parts()]

@@ -13,9 +13,9 @@ Gap = tuple[int, int]
 
 def sized(problem: Problem) -> list[tuple[int, Tensor]]:
     """Return the tensors with their sizes rounded up to what the alignments of the problem require."""
-    found = tensors(problem)
-    unit = granule(problem, found)
-    return [(aligned(tensor.size, unit), tensor) for tensor in found]
+    rows = tensors(problem)
+    unit = granule(problem, rows)
+    return [(aligned(tensor.size, unit), tensor) for tensor in rows]
 
 
 def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> Placed:

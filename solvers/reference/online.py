@@ -23,21 +23,21 @@ def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator:
 
     Sizes are rounded up to `block` bytes, and to what the alignments of the problem require.
     """
-    found = tensors(problem)
-    unit = aligned(block, granule(problem, found))
+    rows = tensors(problem)
+    unit = aligned(block, granule(problem, rows))
     events = sorted(
-        [(tensor.start, True, k) for k, tensor in enumerate(found) if tensor.start < tensor.end]
-        + [(tensor.end, False, k) for k, tensor in enumerate(found) if tensor.start < tensor.end]
+        [(tensor.start, True, k) for k, tensor in enumerate(rows) if tensor.start < tensor.end]
+        + [(tensor.end, False, k) for k, tensor in enumerate(rows) if tensor.start < tensor.end]
     )
-    offsets = [0] * len(found)
+    offsets = [0] * len(rows)
     for _, starts, k in events:
         stop_check()
-        size = aligned(found[k].size, unit)
+        size = aligned(rows[k].size, unit)
         if starts:
             offsets[k] = allocator.allocate(size)
         else:
             allocator.release(offsets[k], size)
-    return Placed({tensor.position: (0, offset) for tensor, offset in zip(found, offsets, strict=True)})
+    return Placed({tensor.position: (0, offset) for tensor, offset in zip(rows, offsets, strict=True)})
 
 
 class FreeBlocks:

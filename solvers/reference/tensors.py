@@ -70,15 +70,15 @@ def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
     """
     relatives, rigid = problem.buffers.rules["relative"], problem.rigid
     source = {lead: (i, distance) for i, (lead, distance) in rigid.items() if i not in relatives}
-    found: dict[int, tuple[int, int]] = {}
+    carriers_: dict[int, tuple[int, int]] = {}
     for i in relatives:
         lead, distance = rigid[i]
         carrier, below = source[lead]
-        found[i] = carrier, distance - below
+        carriers_[i] = carrier, distance - below
     for i, (root, distance) in problem.roots.items():
-        carrier, more = found.get(root, (root, 0))
-        found[i] = carrier, distance + more
-    return found
+        carrier, more = carriers_.get(root, (root, 0))
+        carriers_[i] = carrier, distance + more
+    return carriers_
 
 
 def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tensor]:
@@ -94,7 +94,7 @@ def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tens
             spans[carrier] = min(start, *starts[low:high]), max(end, *ends[low:high])
     pools: dict[tuple[int, tuple[str, ...]], tuple[int, ...]] = {}
     columns = (table.size, table.alignment, table.offset, table.pool_choice)
-    found = []
+    rows = []
     for i, (size, alignment, offset, choice) in enumerate(zip(*(values.tolist() for values in columns), strict=True)):
         if i % _OFTEN == 0:
             stop_check()
@@ -103,8 +103,8 @@ def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tens
         kind = (choice, table.rules["forbid_pools"].get(i, ()))
         allowed = pools.get(kind) or pools.setdefault(kind, problem.allowed_pools(i))
         start, end = spans.get(i, NEVER)
-        found.append(Tensor(i, size, start, end, alignment, allowed, None if offset == ABSENT else offset))
-    return found
+        rows.append(Tensor(i, size, start, end, alignment, allowed, None if offset == ABSENT else offset))
+    return rows
 
 
 def aligned(value: int, alignment: int) -> int:

@@ -24,11 +24,11 @@ def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     prefix = prefix_of(stem)
     arrays = [_array(pool, prefix, layout.section) for pool in layout.used_pools]
     checks = [_check(buffer, layout.pools[buffer.pool], prefix.upper()) for buffer in layout.buffers]
-    said = f"/* {written_by(layout.problem)} */\n"
+    text = f"/* {written_by(layout.problem)} */\n"
     includes = f"{include_of(stem)}\n#include <limits.h>\n"
     return {
-        ".h": f"{said}{guarded(_header(layout, prefix), prefix)}".encode(),
-        ".c": "\n".join([f"{said}{includes}", IN_SECTION, "".join(arrays), "".join(checks)]).encode(),
+        ".h": f"{text}{guarded(_header(layout, prefix), prefix)}".encode(),
+        ".c": "\n".join([f"{text}{includes}", IN_SECTION, "".join(arrays), "".join(checks)]).encode(),
     }
 
 

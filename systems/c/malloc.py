@@ -20,10 +20,10 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
             raise FormatError(
                 f"pool {name}: {rule} and divide base_address, got {pool.alignment} together, and base_address {base}"
             )
-    said = f"/* {written_by(layout.problem)} */\n"
+    text = f"/* {written_by(layout.problem)} */\n"
     return {
-        ".h": f"{said}{guarded(_header(layout, prefix), prefix)}".encode(),
-        ".c": f"{said}{include_of(stem)}\n#include <stdlib.h>\n\n{_functions(layout.used_pools, prefix)}".encode(),
+        ".h": f"{text}{guarded(_header(layout, prefix), prefix)}".encode(),
+        ".c": f"{text}{include_of(stem)}\n#include <stdlib.h>\n\n{_functions(layout.used_pools, prefix)}".encode(),
     }
 
 

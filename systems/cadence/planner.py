@@ -96,15 +96,15 @@ def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor])
 
     What a pool before this one offered is forgotten here: an offset found in one must not be tried in the next.
     """
-    found: int | None = None
+    lowest_gap: int | None = None
     smallest: int | None = None
     previous = 0
     for held in below:
         gap = held.offset - previous
         if held.tensor.meets(tensor) and gap >= tensor.size and (smallest is None or gap < smallest):
-            found, smallest = previous, gap
+            lowest_gap, smallest = previous, gap
         previous = max(aligned(held.end, pool.alignment), previous)
-    return previous if found is None else found
+    return previous if lowest_gap is None else lowest_gap
 
 
 def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> Placed:

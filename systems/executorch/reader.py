@@ -213,7 +213,7 @@ class _Program:
 
     def _read(self, values: tuple[int, ...]) -> list[str]:
         """Return the names of the tensors among values that are in memory; declare what nothing has written."""
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for value in self.method.tensors_of(values):
             tensor = self.method.tensors[value]
             if tensor.has_content and tensor.place is None:
@@ -222,8 +222,8 @@ class _Program:
                 continue
             elif value not in self.written:
                 self._declare_unwritten(value)
-            found[_name(value)] = None
-        return list(found)
+            names[_name(value)] = None
+        return list(names)
 
     def _declare_unwritten(self, value: int) -> None:
         base = None if self.method.tensors[value].has_content else self._base(value)

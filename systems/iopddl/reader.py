@@ -26,15 +26,15 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     refuse_dims(options, "problems of IOPDDL")
     fields: Any = parse(data)
     try:
-        given = fields["problem"]
-        intervals, usages = given["nodes"]["intervals"], given["nodes"]["usages"]
+        value = fields["problem"]
+        intervals, usages = value["nodes"]["intervals"], value["nodes"]["usages"]
         chosen = fields.get("solution") or [row.index(min(row)) for row in usages]
         rows = [
             {"id": f"node {k}", "size": usages[k][way], "start": start, "end": end, "alignment": options.alignment or 1}
             for k, (way, (start, end)) in enumerate(zip(chosen, intervals, strict=True))
             if start < end
         ]
-        pools = [{"name": "default", "size": given.get("usage_limit")}]
+        pools = [{"name": "default", "size": value.get("usage_limit")}]
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise FormatError(f"problem: must be one of IOPDDL, with intervals and usages of its nodes: {error}") from error
-    return Imported(Problem.model_validate({"name": given.get("name"), "buffers": rows, "pools": pools}))
+    return Imported(Problem.model_validate({"name": value.get("name"), "buffers": rows, "pools": pools}))

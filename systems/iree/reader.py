@@ -112,17 +112,17 @@ def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int
         raise FormatError(f"{_place(text, at)}: must have slices, got {shown(text[at : at + 40])}")
     at = opening.end()
     while not text.startswith("})", at):
-        found = _SLICE.match(text, at)
-        if found is None:
+        match = _SLICE.match(text, at)
+        if match is None:
             raise FormatError(f"{_place(text, at)}: must be a slice [first, last] = %size, got {shown(text[at:][:40])}")
-        start, end, name = int(found[1]), int(found[2]), found[3]
+        start, end, name = int(match[1]), int(match[2]), match[3]
         if end < start:
             raise FormatError(f"{_place(text, at)}: must end at its first step ({start}) or later, got {end}")
         if name not in constants:
             rule = "must have a constant as its size, as that must be known before the program runs"
             raise FormatError(f"{_place(text, at)}: {rule}, got {shown(name)}")
         yield start, end, constants[name]
-        at = found.end()
+        at = match.end()
         if text.startswith(",", at):
             at = _after_spaces(text, at + 1)
 
@@ -168,7 +168,7 @@ _VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 def offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
     """Return the offset of slice i of pack k by (k, i), packs counted through the file; None where none are given."""
     sections = list(_printed_sections(text, this_pass))
-    found: dict[tuple[int, int], int] = {}
+    offsets_: dict[tuple[int, int], int] = {}
     count = 0
     for body, after in pairs(sections):
         packs = [match[1] for match in _PACK.finditer(body)]
@@ -181,9 +181,9 @@ def offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
         for name, value in values.items():
             pack, _, entry = name.partition("#")
             if pack in numbers and entry not in ("", "0"):
-                found[numbers[pack], int(entry) - 1] = value
+                offsets_[numbers[pack], int(entry) - 1] = value
         count += len(packs)
-    return found or None
+    return offsets_ or None
 
 
 def _printed_sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str]]:
@@ -198,14 +198,14 @@ def pairs(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
 
     `sections` are (when, function, section), in the order of the text.
     """
-    found: list[tuple[T, T | None]] = []
+    pairs_: list[tuple[T, T | None]] = []
     after: dict[str, T] = {}
     for when, function, section in reversed(sections):
         if when == "After":
             after[function] = section
         elif when == "Before":
-            found.append((section, after.pop(function, None)))
-    return found[::-1]
+            pairs_.append((section, after.pop(function, None)))
+    return pairs_[::-1]
 
 
 def _values(before: str, after: str) -> dict[str, int] | None:
@@ -216,12 +216,12 @@ def _values(before: str, after: str) -> dict[str, int] | None:
     lines = [[line for line in part if line.strip()] for part in (first, second)]
     if len(lines[0]) != len(lines[1]):
         return None
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for was, now in zip(*lines, strict=True):
         names = _VALUE_NAME.findall(was), _VALUE_NAME.findall(now)
         if len(names[0]) != len(names[1]):
             return None
         for name, new in zip(*names, strict=True):
-            if "#" in name and new in constants and found.setdefault(name, constants[new]) != constants[new]:
+            if "#" in name and new in constants and values.setdefault(name, constants[new]) != constants[new]:
                 return None
-    return found
+    return values

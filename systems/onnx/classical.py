@@ -57,14 +57,14 @@ def classical_types(node: NodeProto, types: Mapping[str, TypeProto]) -> dict[str
     from onnx import helper
 
     read = node.input[:1] if node.op_type in _LIKE_INPUTS else node.input
-    given = [shape_of(types[name]) for name in read if name in types]
-    if node.op_type not in _SHAPES or not given or any(not shape for shape in given):
+    input_shapes = [shape_of(types[name]) for name in read if name in types]
+    if node.op_type not in _SHAPES or not input_shapes or any(not shape for shape in input_shapes):
         return {}
-    said = {row.name: helper.get_attribute_value(row) for row in node.attribute}
+    attributes = {row.name: helper.get_attribute_value(row) for row in node.attribute}
     kind = types[node.input[0]].tensor_type.elem_type if node.op_type in _LIKE_INPUTS else _FLOAT
     kinds = [kind]
     if node.op_type.endswith("Classifier"):
-        kinds = [_STRING if said.get("classlabels_strings") else _INT64, _FLOAT]
-    shapes = _SHAPES[node.op_type]([list(shape) for shape in given if shape], said)
+        kinds = [_STRING if attributes.get("classlabels_strings") else _INT64, _FLOAT]
+    shapes = _SHAPES[node.op_type]([list(shape) for shape in input_shapes if shape], attributes)
     rows = zip(node.output, kinds, shapes, strict=False)
     return {name: helper.make_tensor_type_proto(kind, shape) for name, kind, shape in rows if name}

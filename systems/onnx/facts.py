@@ -57,9 +57,9 @@ class FoldedNumbers:
     def of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
         """Return the numbers of a short list of integers; None for what is none, or is not known."""
         self._left = _MOST_NODES
-        found = self._value(name, shape)
-        is_short = found is not None and found.size <= MOST_NUMBERS and found.dtype.name in ("int32", "int64")
-        return list(found.ravel().tolist()) if found is not None and is_short else None
+        value = self._value(name, shape)
+        is_short = value is not None and value.size <= MOST_NUMBERS and value.dtype.name in ("int32", "int64")
+        return list(value.ravel().tolist()) if value is not None and is_short else None
 
     def _value(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> np.ndarray[Any, Any] | None:
         import numpy as np
@@ -73,12 +73,12 @@ class FoldedNumbers:
         if node.op_type == "Shape" and len(node.input) == 1 and not node.attribute:
             sizes = shape(node.input[0])
             return None if sizes is None else np.array(sizes, np.int64)
-        given = {one: self._value(one, shape) for one in node.input if one} if node.op_type in FOLDED else {}
-        known = {one: value for one, value in given.items() if value is not None and value.size <= MOST_NUMBERS}
-        if not known or len(known) < len(given):
+        inputs = {one: self._value(one, shape) for one in node.input if one} if node.op_type in FOLDED else {}
+        small = {one: value for one, value in inputs.items() if value is not None and value.size <= MOST_NUMBERS}
+        if not small or len(small) < len(inputs):
             return None
         try:
-            return fold(node, known, self._version).get(name)
+            return fold(node, small, self._version).get(name)
         except Exception:  # noqa: BLE001  # what the evaluator does not know is not known here
             return None
 
@@ -89,10 +89,10 @@ def _numbers(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
     from onnx import numpy_helper
 
     try:
-        found: np.ndarray[Any, Any] = numpy_helper.to_array(tensor)
+        array: np.ndarray[Any, Any] = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, OverflowError, OSError):  # what it says of itself does not fit its bytes
         return None
-    return found
+    return array
 
 
 STANDARD = ("", "ai.onnx")
@@ -144,16 +144,18 @@ class OnnxFacts:
         return OperationFacts(name, kind, attributes, source)
 
     def _attributes(self, node: NodeProto, shape: Callable[[str], Shape | None]) -> dict[str, Any]:
-        found = plain_attributes((_RENAMED.get(row.name, row.name), _value(row)) for row in node.attribute)
+        attributes = plain_attributes((_RENAMED.get(row.name, row.name), _value(row)) for row in node.attribute)
         if node.op_type in _LISTED:
-            given = zip(_LISTED[node.op_type], node.input[1:], strict=False)
-            found.update(plain_attributes((name, self._folded.of(value, shape)) for name, value in given))
-        if node.op_type == "Pad" and (axes := found.pop("axes", None)) is not None:
-            found |= plain_attributes([("pads", _on_all_axes(found.pop("pads", None), axes, shape(node.input[0])))])
+            inputs = zip(_LISTED[node.op_type], node.input[1:], strict=False)
+            attributes.update(plain_attributes((name, self._folded.of(value, shape)) for name, value in inputs))
+        if node.op_type == "Pad" and (axes := attributes.pop("axes", None)) is not None:
+            attributes |= plain_attributes(
+                [("pads", _on_all_axes(attributes.pop("pads", None), axes, shape(node.input[0])))]
+            )
         if node.op_type == "Resize":
-            place = str(found.get("coordinates", "half_pixel"))
-            found["coordinates"] = _PLACES.get(place, place)
-        return found
+            place = str(attributes.get("coordinates", "half_pixel"))
+            attributes["coordinates"] = _PLACES.get(place, place)
+        return attributes
 
     def _make_spatial(
         self, node: NodeProto, attributes: dict[str, Any], shape: Callable[[str], Shape | None]
@@ -203,10 +205,10 @@ def _on_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
     n = 0 if shape is None else len(shape)
     if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
         return None
-    found = [0] * (2 * n)
+    values = [0] * (2 * n)
     for k, axis in enumerate(axes):
-        found[axis % n], found[axis % n + n] = pads[k], pads[len(axes) + k]
-    return tuple(found)
+        values[axis % n], values[axis % n + n] = pads[k], pads[len(axes) + k]
+    return tuple(values)
 
 
 def _value(attribute: Any) -> object:

@@ -88,8 +88,8 @@ def _lacks_sizes(whole: GraphProto) -> bool:
         shapes = {value.name: shape_of(value.type) for value in _values(graph)}
         read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
         for name in read.intersection(name for node in graph.node for name in node.output):
-            found = shapes.get(name)
-            if found is None or not all(isinstance(size, int) for size in found):
+            value_size = shapes.get(name)
+            if value_size is None or not all(isinstance(size, int) for size in value_size):
                 return True
     return False
 
@@ -165,7 +165,7 @@ def give_sizes(
     Raises OptionError for names that the model has not, FormatError where inputs still lack sizes: all in one sentence,
     with the options that give them.
     """
-    given = {name: size for name, size in options.dims.items() if not isinstance(size, tuple)}
+    fixed_sizes = {name: size for name, size in options.dims.items() if not isinstance(size, tuple)}
     named = {""}
     for value in values:
         dims = value.type.tensor_type.shape.dim
@@ -175,16 +175,16 @@ def give_sizes(
             if dim.HasField("dim_value") and dim.dim_value < 0:  # written by some for one that is open
                 dim.ClearField("dim_value")
             name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)
-            named |= {dim.dim_param, *words_in(name).intersection(given)}
-            if (size := _size(name, given, numbers)) is None:
+            named |= {dim.dim_param, *words_in(name).intersection(fixed_sizes)}
+            if (size := _size(name, fixed_sizes, numbers)) is None:
                 continue
             if isinstance(size, SymbolicNumber):
                 dim.dim_param = size.numbers.text(size)
             else:
                 dim.dim_value = size
-    if unknown := [name for name in given if name not in named]:
-        known = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
-        raise OptionError(f"dim: must be a dimension that the model names ({known}), got {shown(unknown[0])}")
+    if unknown := [name for name in fixed_sizes if name not in named]:
+        names = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
+        raise OptionError(f"dim: must be a dimension that the model names ({names}), got {shown(unknown[0])}")
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in constants}
     for name, sizes in options.dims.items():
@@ -209,14 +209,14 @@ def open_names(graph: GraphProto) -> list[str]:
     """Return the names of the dimensions of inputs in order, those alone that others are computed from."""
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
-    found = (
+    words = (
         word
         for value in inputs
         for k, dim in enumerate(value.type.tensor_type.shape.dim)
         if not dim.HasField("dim_value") or dim.dim_value < 0
         for word in sorted(words_in(dim_name(value, k)))
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(words))
 
 
 def words_in(name: str) -> set[str]:
@@ -232,16 +232,16 @@ def dim_name(value: ValueInfoProto, axis: int) -> str:
 
 def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
     if name not in inputs:
-        known = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
-        raise OptionError(f"dim: must be of an input of the model ({known}), got {shown(name)}")
+        names = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
+        raise OptionError(f"dim: must be of an input of the model ({names}), got {shown(name)}")
     kind = inputs[name].type.tensor_type
     dims = list(kind.shape.dim)
-    said = ",".join(str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in dims)
+    shape = ",".join(str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in dims)
     fits = not kind.HasField("shape") or len(dims) == len(sizes)
     pairs = zip(dims, sizes, strict=False)
     if not fits or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
         got = ",".join(map(str, sizes))
-        raise OptionError(f"dim: must fit what the model says of {shown(name)} ({said}), got {got}")
+        raise OptionError(f"dim: must fit what the model says of {shown(name)} ({shape}), got {got}")
     del kind.shape.dim[:]
     for size in sizes:
         kind.shape.dim.add(dim_value=size)

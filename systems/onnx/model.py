@@ -59,9 +59,9 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
     """Yield a graph and all graphs inside it."""
     stack = [graph]
     while stack:
-        found = stack.pop()
-        yield found
-        stack += [inner for node in found.node for _, inner in subgraphs(node)]
+        top_graph = stack.pop()
+        yield top_graph
+        stack += [inner for node in top_graph.node for _, inner in subgraphs(node)]
 
 
 def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
@@ -87,8 +87,8 @@ def stacked(kind: TypeProto, first: int | str | None, *, is_apart: bool = False)
 
     shape = shape_of(kind)
     rows = None if shape is None else list(shape[1:]) if is_apart else [first, *shape]
-    found: TypeProto = helper.make_tensor_type_proto(kind.tensor_type.elem_type, rows)
-    return found
+    kind_of_rows: TypeProto = helper.make_tensor_type_proto(kind.tensor_type.elem_type, rows)
+    return kind_of_rows
 
 
 def is_known(kind: TypeProto | None) -> bool:

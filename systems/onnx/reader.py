@@ -69,17 +69,17 @@ class _Program:
                 self.values.declare(scope, value.name, "the inputs", "param")
         self._nodes(self.graph, scope)
         for name in self.draft.results:
-            found = scope.id_of(name, "the outputs")
-            if found in self.values.constants:
+            name_ = scope.id_of(name, "the outputs")
+            if name_ in self.values.constants:
                 self.draft.declare(name, self.values.size(scope, name, "the outputs"))
-                self.draft.operation("copy", self.values.operands([found]), [name])
+                self.draft.operation("copy", self.values.operands([name_]), [name])
 
     def _nodes(self, graph: GraphProto, scope: GraphNames) -> None:
         facts = OnnxFacts(graph, self.version)
         for k, node in enumerate(graph.node):
             around, self.source = self.source, (*self.source, k)
-            said = facts.of_node(node, self.source, scope.shape)
-            with self.draft.drawing(said, has_effects=node.op_type in BY_CHANCE):
+            row = facts.of_node(node, self.source, scope.shape)
+            with self.draft.drawing(row, has_effects=node.op_type in BY_CHANCE):
                 self._node(node, k, scope)
             self.source = around
 
@@ -117,7 +117,7 @@ class _Program:
         if node.op_type == "Shape":
             # Sizes that are expressions are given, too, before the program runs.
             return bool(node.input) and (bool(self.values.numbers) or scope.shape(node.input[0]) is not None)
-        return node.op_type == "Constant" or (bool(inputs) and all(found in self.values.constants for found in inputs))
+        return node.op_type == "Constant" or (bool(inputs) and all(name in self.values.constants for name in inputs))
 
     def _if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
         bodies = dict(subgraphs(node))
@@ -209,10 +209,10 @@ class _Program:
             if output:
                 inner.bind(name, scope.ids[output], what)
             state.append(inner.ids[name])
-        found = [
+        names_of_state = [
             name for name in node.output[len(names) :] if name and self.values.declare(scope, name, what, "carried")
         ]
-        return state, [scope.ids[name] for name in found]
+        return state, [scope.ids[name] for name in names_of_state]
 
     def _iterate(
         self, what: str, inner: GraphNames, body: GraphProto, state: Sequence[str], stacked: Sequence[str]

@@ -73,5 +73,5 @@ def _sorted(model: ModelProto) -> bytes:
     """Return a model's bytes, which no order of nodes changes."""
     for graph in reversed([*graphs_of(model.graph)]):
         graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))
-    found: bytes = model.SerializeToString(deterministic=True)
-    return found
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content

@@ -42,10 +42,10 @@ class NodeFacts:
 
     def shape(self, place: int) -> Shape:
         """Return the shape of an input; raises OpenShapeError."""
-        found = self.shapes[place] if place < len(self.shapes) else None
-        if found is None:
+        shape = self.shapes[place] if place < len(self.shapes) else None
+        if shape is None:
             raise OpenShapeError
-        return found
+        return shape
 
     def has(self, place: int) -> bool:
         """Return True where an input's numbers are known."""
@@ -56,10 +56,10 @@ class NodeFacts:
         if self.has(place):
             return self.numbers[place].ravel().tolist()
         is_left_out = place >= len(self.shapes) or self.shapes[place] == [-1]
-        found = self.attributes.get(name, default)
-        if found is None or not is_left_out:
+        value = self.attributes.get(name, default)
+        if value is None or not is_left_out:
             raise OpenShapeError
-        return list(found)
+        return list(value)
 
 
 LEFT_OUT: Shape = [-1]
@@ -79,9 +79,9 @@ def ceil_div(size: int, divisor: int) -> int:
 def _concat(given: NodeFacts) -> list[Shape]:
     rows = [given.shape(k) for k in range(len(given.shapes))]
     axis = given.attributes["axis"]
-    found = list(rows[0])
-    found[axis] = sum(row[axis] for row in rows[1:]) + found[axis]
-    return [found]
+    shape = list(rows[0])
+    shape[axis] = sum(row[axis] for row in rows[1:]) + shape[axis]
+    return [shape]
 
 
 def _reshape(given: NodeFacts) -> list[Shape]:
@@ -97,13 +97,13 @@ def _reshape(given: NodeFacts) -> list[Shape]:
 
 def cancelled(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
     """Leave out sizes that both have."""
-    rest, found = list(top), []
+    rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
             rest.remove(size)
         else:
-            found.append(size)
-    return rest, found
+            rest_of_bottom.append(size)
+    return rest, rest_of_bottom
 
 
 def _flatten(given: NodeFacts) -> list[Shape]:
@@ -115,12 +115,12 @@ def _expand(given: NodeFacts) -> list[Shape]:
     mine, other = given.shape(0), given.listed(1)
     rank = max(len(mine), len(other))
     rows = [[1] * (rank - len(row)) + list(row) for row in (mine, other)]
-    found = []
+    shape = []
     for a, b in zip(*rows, strict=True):
         if a != 1 and b != 1 and a != b:
             raise OpenShapeError
-        found.append(b if a == 1 else a)
-    return [found]
+        shape.append(b if a == 1 else a)
+    return [shape]
 
 
 def _slice(given: NodeFacts) -> list[Shape]:
@@ -183,19 +183,19 @@ def _windows(given: NodeFacts) -> list[Shape]:
     n = len(image) - 2
     strides, dilations = (given.attributes.get(name) or [1] * n for name in ("strides", "dilations"))
     pads, auto = given.attributes.get("pads") or [0] * 2 * n, given.attributes.get("auto_pad", b"NOTSET")
-    found = [image[0], image[1] if weight is None else weight[0]]
+    shape = [image[0], image[1] if weight is None else weight[0]]
     for k, (size, width, stride, dilation) in enumerate(zip(image[2:], kernel, strides, dilations, strict=True)):
         if auto in (b"SAME_UPPER", b"SAME_LOWER"):
-            found.append(ceil_div(size, stride))
+            shape.append(ceil_div(size, stride))
             continue
         room = size - dilation * (width - 1) - 1 + (0 if auto == b"VALID" else pads[k] + pads[k + n])
         if given.attributes.get("ceil_mode"):
             if any(pads) or width < stride:  # a window must not begin in the padding behind
                 raise OpenShapeError
-            found.append(ceil_div(room, stride) + 1)
+            shape.append(ceil_div(room, stride) + 1)
         else:
-            found.append(room // stride + 1)
-    return [found] * given.outputs
+            shape.append(room // stride + 1)
+    return [shape] * given.outputs
 
 
 def _transposed(given: NodeFacts) -> list[Shape]:
@@ -205,14 +205,14 @@ def _transposed(given: NodeFacts) -> list[Shape]:
         raise OpenShapeError
     strides, dilations, more = (get(name) or [one] * n for name, one in _TRANSPOSED)
     pads = get("pads") or [0] * 2 * n
-    found = [image[0], weight[1] * get("group", 1)]
+    shape = [image[0], weight[1] * get("group", 1)]
     for k, size in enumerate(image[2:]):
         beyond = more[k] + dilations[k] * (weight[2 + k] - 1) + 1 - strides[k]
         is_same = get("auto_pad", b"")[:4] == b"SAME"
         if is_same and (beyond < 0 or more[k]):  # then runtimes make other sizes than ONNX's inference
             raise OpenShapeError
-        found.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))
-    return [found]
+        shape.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))
+    return [shape]
 
 
 _TRANSPOSED = (("strides", 1), ("dilations", 1), ("output_padding", 0))

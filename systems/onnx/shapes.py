@@ -58,10 +58,10 @@ class NodeShapes:
         for row in graph.input:
             types.setdefault(row.name, row.type)
         for k, node in enumerate(graph.node):
-            found = self._node(node, k, types, known)
+            types_of_node = self._node(node, k, types, known)
             for name in filter(None, node.output):
-                mine, said = found.get(name), stated.get(name)
-                kind = said if mine is None or (is_known(said) and not is_known(mine)) else mine
+                mine, stated_type = types_of_node.get(name), stated.get(name)
+                kind = stated_type if mine is None or (is_known(stated_type) and not is_known(mine)) else mine
                 types.update({} if kind is None else {name: kind})
                 if is_known(kind):
                     self.causes.pop(name, None)
@@ -74,19 +74,19 @@ class NodeShapes:
         inner = {label: (body, types.new_child(), known.new_child()) for label, body in subgraphs(node)}
         if inner:
             return self._with_bodies(node, inner, types, known)
-        found = self._inferred(node, k, types, known)
+        types_of_node = self._inferred(node, k, types, known)
         if node.op_type in ("Shape", "Size"):
             self._keep_shape(node, types, known)
         elif node.op_type in FOLDED and all(name in known for name in filter(None, node.input)):
-            sizes = [found.get(name) for name in filter(None, node.output)]
+            sizes = [types_of_node.get(name) for name in filter(None, node.output)]
             if node.op_type == "NonZero" or all(kind is not None and _is_small(kind) for kind in sizes):
-                found = {**found, **self._folded(node, known)}
+                types_of_node = {**types_of_node, **self._folded(node, known)}
         if not any(one in self.causes for one in node.input if one and not is_known(types.get(one))):
             of_values = node.op_type in _OF_VALUES or any(one and one not in known for one in node.input[1:])
             why = "gives as much as computed values say" if of_values else f"has no known shapes: {_SAVE}"
-            open_ones = [name for name in node.output if not is_known(found.get(name))]
+            open_ones = [name for name in node.output if not is_known(types_of_node.get(name))]
             self._unknown(open_ones, f"{node_name(node, k)} {why}")
-        return found
+        return types_of_node
 
     def _unknown(self, names: Iterable[str], cause: str) -> None:
         for name in filter(None, names):
@@ -97,15 +97,15 @@ class NodeShapes:
         from onnx import checker, defs, numpy_helper, shape_inference
 
         domain = _own(node.domain)
-        if domain in DOMAINS and (found := classical_types(node, types)):
-            return found
+        if domain in DOMAINS and (inferred := classical_types(node, types)):
+            return inferred
         version = self.versions.get(domain, 1)
         if not defs.has(node.op_type, version, domain):
             what = f"{shown(domain)}, whose shapes" if domain else f"no version that ONNX has in opset {version}; they"
             self._unknown(node.output, f"{node_name(node, k)} is an operator of {what} are not known here: {_SAVE}")
             return {}
-        given = {name: types[name] for name in node.input if name in types}
-        if len(given) < len({*node.input} - {""}):
+        types_given = {name: types[name] for name in node.input if name in types}
+        if len(types_given) < len({*node.input} - {""}):
             return {}
         numbers = {
             name: numpy_helper.from_array(known[name], name)
@@ -115,7 +115,9 @@ class NodeShapes:
         schema = defs.get_schema(node.op_type, version, domain)
         try:
             return dict(
-                shape_inference.infer_node_outputs(schema, node, given, numbers, None, self.opsets, self.ir_version)
+                shape_inference.infer_node_outputs(
+                    schema, node, types_given, numbers, None, self.opsets, self.ir_version
+                )
             )
         except (
             checker.ValidationError,
@@ -200,14 +202,14 @@ class NodeShapes:
             body, _, values = inner[labels[0]]
             pairs = zip(node.output, body.output, strict=False)
             known.update({name: values[value.name] for name, value in pairs if value.name in values})
-        found = {}
+        shapes = {}
         for k, name in enumerate(node.output):
             kinds = [row[k] for row in rows if k < len(row)]
             if name and kinds and kinds[0] is not None and all(kind == kinds[0] for kind in kinds):
-                found[name] = kinds[0]
+                shapes[name] = kinds[0]
             elif name and kinds and all(kind is not None and is_known(kind) for kind in kinds):
                 self.causes.setdefault(name, f"{node.op_type} {shown(node.name)} gives another shape by each branch")
-        return found
+        return shapes
 
     def _iterated(
         self, node: NodeProto, body: GraphProto, types: Types, known: Known, outer: Types, values: Known
@@ -215,10 +217,10 @@ class NodeShapes:
         """Return the types of a loop's state and of what its iterations stack."""
         first = 2 if node.op_type == "Loop" else 0
         scanned = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
-        given = list(node.input)[first:]
-        n_state = len(given) - (scanned if node.op_type == "Scan" else 0)
+        inputs = list(node.input)[first:]
+        n_state = len(inputs) - (scanned if node.op_type == "Scan" else 0)
         trips: int | str | None = None
-        for value, name in zip(list(body.input)[first:], given, strict=False):
+        for value, name in zip(list(body.input)[first:], inputs, strict=False):
             if name in outer:
                 types[value.name] = outer[name]
         for value, name in list(zip(body.input, node.input, strict=False))[n_state:] if node.op_type == "Scan" else ():
@@ -230,11 +232,11 @@ class NodeShapes:
             trips = self.dimension(values[node.input[0]].item())
         self.graph(body, types, known)
         results = [types.get(value.name) for value in body.output][1 if node.op_type == "Loop" else 0 :]
-        found: dict[str, TypeProto] = {}
+        types_of_body: dict[str, TypeProto] = {}
         for k, (name, kind) in enumerate(zip(node.output, results, strict=False)):
             if name and kind is not None:
-                found[name] = kind if k < n_state else stacked(kind, trips)
-        return found
+                types_of_body[name] = kind if k < n_state else stacked(kind, trips)
+        return types_of_body
 
 
 def _own(domain: str) -> str:

@@ -49,30 +49,30 @@ class SymbolicShapes(NodeShapes):
 
     def array(self, values: object) -> Array:
         """Return whole numbers as ONNX has them, those over symbols as objects."""
-        found = np.array(values, object)
-        return found if any(isinstance(each, SymbolicNumber) for each in found.flat) else found.astype(np.int64)
+        array = np.array(values, object)
+        return array if any(isinstance(each, SymbolicNumber) for each in array.flat) else array.astype(np.int64)
 
     def _inferred(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
-        found = super()._inferred(node, k, types, known)
+        inferred = super()._inferred(node, k, types, known)
         if not any(0 in shape for shape in self._given(node, types, known).shapes if shape):
             # Where a rule of ONNX computes with a dimension that has a name, some give 0.
-            found = {name: kind for name, kind in found.items() if 0 not in (self.sizes(kind) or ())}
+            inferred = {name: kind for name, kind in inferred.items() if 0 not in (self.sizes(kind) or ())}
         if node.op_type not in RULES or node.domain not in ("", "ai.onnx"):
-            return found
-        if all(is_known(found.get(name)) for name in node.output if name):
-            return found
+            return inferred
+        if all(is_known(inferred.get(name)) for name in node.output if name):
+            return inferred
         try:
             shapes = RULES[node.op_type](self._given(node, types, known))
         except (OpenShapeError, IndexError, KeyError, TypeError, ZeroDivisionError):
-            return found
+            return inferred
         except FormatError as error:
             self._unknown(node.output, f"{node_name(node, k)}: {error}")
-            return found
+            return inferred
         first = types[node.input[0]].tensor_type.elem_type
         for name, shape in zip(node.output, shapes, strict=False):
-            kind = found[name].tensor_type.elem_type if name in found else first
-            found[name] = type_of(kind, [self.dimension(size) for size in shape])
-        return found
+            kind = inferred[name].tensor_type.elem_type if name in inferred else first
+            inferred[name] = type_of(kind, [self.dimension(size) for size in shape])
+        return inferred
 
     def _given(self, node: NodeProto, types: Types, known: Known) -> NodeFacts:
         from onnx import helper
@@ -86,8 +86,8 @@ class SymbolicShapes(NodeShapes):
 
     def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
         """Compute a node of known numbers, some of them over symbols."""
-        given = [known[name] for name in node.input if name]
-        if not any(each.dtype == object for each in given):
+        inputs = [known[name] for name in node.input if name]
+        if not any(each.dtype == object for each in inputs):
             return super()._folded(node, known)
         is_real = any(name in self.reals or known[name].dtype.kind == "f" for name in node.input if name)
         if node.op_type not in FOLDED:
@@ -95,7 +95,7 @@ class SymbolicShapes(NodeShapes):
         if node.op_type == "Cast":
             is_real = NodeAttributes(node).get("to", 0) in _REALS
         try:
-            rows = FOLDED[node.op_type]([_whole(each) for each in given], NodeAttributes(node, is_real=is_real))
+            rows = FOLDED[node.op_type]([_whole(each) for each in inputs], NodeAttributes(node, is_real=is_real))
         except (FormatError, OpenShapeError, ValueError, IndexError, TypeError, KeyError):
             return {}
         for name, row in zip(node.output, rows if isinstance(rows, list) else [rows], strict=False):
@@ -168,10 +168,10 @@ def _cast(given: Arrays, attributes: NodeAttributes) -> Any:
 
 def _plain(values: Array) -> list[int]:
     """Return numbers that must be the same for all values."""
-    found = values.ravel().tolist()
-    if any(isinstance(each, SymbolicNumber) for each in found):
+    values_ = values.ravel().tolist()
+    if any(isinstance(each, SymbolicNumber) for each in values_):
         raise OpenShapeError
-    return list(found)
+    return list(values_)
 
 
 def _gathered(given: Arrays, attributes: NodeAttributes) -> Any:

@@ -79,39 +79,39 @@ class Values:
                 message = f"{what}: gives {shown(name)}, which has no known size and no reader, and is left out"
                 self.warnings.append(Finding("unsized-output", message))
             return False
-        found = name if scope.prefix == "" else self.free_id(scope.prefix + name)
-        scope.bind(name, found, what)
-        self.draft.declare(found, self.size(scope, name, what) if size is None else size, kind)
-        self.draft.describe(found, tensor_facts(name, scope.types.get(name)))
+        own = name if scope.prefix == "" else self.free_id(scope.prefix + name)
+        scope.bind(name, own, what)
+        self.draft.declare(own, self.size(scope, name, what) if size is None else size, kind)
+        self.draft.describe(own, tensor_facts(name, scope.types.get(name)))
         return True
 
     def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
         """Let a name stand for a constant, which is declared when an operation reads it."""
         # An output of the program must be a copy of the constant, which leaves the name to that.
         is_free = scope.prefix == "" and name not in self.draft.results
-        found = name if is_free else self.free_id(f"#constant {scope.prefix}{name}")
-        scope.bind(name, found, "the constants")
-        self.constants[found] = size
+        own = name if is_free else self.free_id(f"#constant {scope.prefix}{name}")
+        scope.bind(name, own, "the constants")
+        self.constants[own] = size
 
     def add_initializers(self, graph: GraphProto, scope: GraphNames) -> None:
         """Add the constants that a graph has beside its nodes."""
         for tensor in graph.initializer:
             size = self.bytes_of(f"initializer {shown(tensor.name)}", tensor.dims, tensor.data_type)
             self.add_constant(scope, tensor.name, size)
-            said = initializer_facts(tensor.name, tensor.dims, tensor.data_type)
-            self.draft.describe(scope.ids[tensor.name], said)
+            facts = initializer_facts(tensor.name, tensor.dims, tensor.data_type)
+            self.draft.describe(scope.ids[tensor.name], facts)
         for sparse in graph.sparse_initializer:
             name, kind = sparse.values.name, sparse.values.data_type
             self.add_constant(scope, name, self.bytes_of(f"initializer {shown(name)}", sparse.dims, kind))
 
     def operands(self, ids: Iterable[str]) -> list[str]:
         """Return what an operation reads; constants whose bytes are not known are left out, as no plan has them."""
-        found = list(ids)
-        for name in found:
+        operands = list(ids)
+        for name in operands:
             size = self.constants.get(name)
             if size is not None and not self.draft.is_declared(name):
                 self.draft.declare(name, size, "constant")
-        return [name for name in found if self.draft.is_declared(name)]
+        return [name for name in operands if self.draft.is_declared(name)]
 
     def free_id(self, wanted: str) -> str:
         """Return an id that no other value has."""
@@ -130,9 +130,9 @@ class Values:
         shape = None if kind is None else shape_of(kind)
         if kind is None or shape is None:
             return None
-        found = [self.numbers.written(size) if self.numbers and isinstance(size, str) else size for size in shape]
-        sizes = [size for size in found if isinstance(size, int)]
-        if len(sizes) < len(found):
+        all_sizes = [self.numbers.written(size) if self.numbers and isinstance(size, str) else size for size in shape]
+        sizes = [size for size in all_sizes if isinstance(size, int)]
+        if len(sizes) < len(all_sizes):
             return None
         return self.bytes_of(f"value {shown(name)}", sizes, kind.tensor_type.elem_type)
 

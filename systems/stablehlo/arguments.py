@@ -73,8 +73,8 @@ class OpenSizes:
             got = ", ".join([*map(shown, missing)][:MAX_SHOWN])
             sizes = "a size" if len(missing) == 1 else "sizes"
             raise OpenSizesError(f"{', '.join(places[:MAX_SHOWN])}: must have {sizes}, got {got}", missing)
-        found = {place: dims[name] * factor for place, (name, factor) in named.items()}
-        return found | {place: self._at(form, found) for place, form in self._following.items()}
+        symbol_sizes = {place: dims[name] * factor for place, (name, factor) in named.items()}
+        return symbol_sizes | {place: self._at(form, symbol_sizes) for place, form in self._following.items()}
 
     def _line(self, form: Polynomial) -> _Line | None:
         """Return a form as a line of one size or of its quotient; None where it is another one."""

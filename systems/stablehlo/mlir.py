@@ -50,7 +50,7 @@ class Statements:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise FormatError(f"regions: must be at most {_DEEPEST} deep, got more")
-        text, found = self.text, list[Statement]()
+        text, statements = self.text, list[Statement]()
         pieces, regions, depth, start = list[str](), list[list[Statement]](), 0, self.at
         for token in self.tokens:
             if token["open"]:
@@ -64,9 +64,11 @@ class Statements:
                 depth -= 1
             elif token["close"] or (token["line"] and not depth and _START.match(text, token.end())):
                 pieces.append(text[self.at : token.start()])
-                said = "".join(pieces)
-                if said.strip() or regions:
-                    found.append(Statement(said.strip(), start + len(said) - len(said.lstrip()), regions))
+                block_text = "".join(pieces)
+                if block_text.strip() or regions:
+                    statements.append(
+                        Statement(block_text.strip(), start + len(block_text) - len(block_text.lstrip()), regions)
+                    )
                 self.at = start = token.end()
                 pieces, regions = [], []
                 if token["close"]:
@@ -74,12 +76,12 @@ class Statements:
                         line = text.count("\n", 0, token.start()) + 1
                         raise FormatError(f"line {line}: must have an opening bracket for each, got {token[0]}")
                     self.depth -= 1
-                    return found
+                    return statements
         if ending:
             raise FormatError("must have a brace for each that is open, got an end")
-        if said := "".join([*pieces, text[self.at :]]).strip():
-            found.append(Statement(said, start, regions))
-        return found
+        if block_text := "".join([*pieces, text[self.at :]]).strip():
+            statements.append(Statement(block_text, start, regions))
+        return statements
 
 
 def marks_of(text: str, at: int = 0) -> Iterator[re.Match[str]]:

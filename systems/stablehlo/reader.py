@@ -56,8 +56,8 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     main = module.functions[module.main]
     values = [name[1:] for name, kind in main.arguments.items() if not kind.shape and kind.has_few_numbers]
     if unknown := [name for name in options.dims if name not in opened.symbols and name not in values]:
-        known = ", ".join([*opened.symbols, *values][:MAX_SHOWN]) or "none"
-        raise OptionError(f"dim: must be a dimension that the program names ({known}), got {shown(unknown[0])}")
+        names = ", ".join([*opened.symbols, *values][:MAX_SHOWN]) or "none"
+        raise OptionError(f"dim: must be a dimension that the program names ({names}), got {shown(unknown[0])}")
     sizes = opened.sizes(options.sizes) | {name: options.sizes[name] for name in values if name in options.dims}
     unknown_values = dict.fromkeys((name for name in values if name not in options.dims), 1)
 
@@ -88,8 +88,8 @@ def _other_functions(module: HloModule) -> list[Finding]:
     if not others:
         return []
     listed = ", ".join(f"@{name}" for name in others[:MAX_SHOWN]) + (", ..." if len(others) > MAX_SHOWN else "")
-    said = f"the plan is that of @{module.main}, which does not call {listed}: plan each from a file of its own"
-    return [Finding("other-functions", said, ())]
+    sentence = f"the plan is that of @{module.main}, which does not call {listed}: plan each from a file of its own"
+    return [Finding("other-functions", sentence, ())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,16 +115,16 @@ def _open_sizes(module: HloModule) -> OpenSizes:
     scope = program.arguments(main, {place: opened.numbers.symbol(place) for place in opened.places})
     made = {operation.results[0]: operation for operation in main.body if operation.results}
     for operation in main.body if opened.places else ():
-        given = _operands(operation, scope)
+        operands = _operands(operation, scope)
         if operation.kind == _ASSERTION:
             compared = made.get(operation.operands[0], operation)
             if compared.direction and len(compared.operands) == 2:
                 left, right = (_number(value) for value in _operands(compared, scope))
                 opened.asserted.append((compared.direction, left, right))
         elif operation.kind == "call" and (callee := module.functions.get(operation.callee)) is not None:
-            numbers = dict(_pairs(operation, [*callee.arguments], [*map(_number, given)]))
+            numbers = dict(_pairs(operation, [*callee.arguments], [*map(_number, operands)]))
             opened.named |= {name: numbers[argument] for argument, name in callee.named.items()}
-        if operation.kind != "get_dimension_size" and any(value.buffer for value in given):
+        if operation.kind != "get_dimension_size" and any(value.buffer for value in operands):
             break
         scope.update(_pairs(operation, operation.results, program.operation(operation, scope)))
     opened.learn()
@@ -161,8 +161,8 @@ class _Program:
 
     def run(self, sizes: dict[str, int]) -> list[str]:
         """Draw the program for sizes of its arguments; return the buffers that are its results."""
-        found = self._block(self.main.body, self.arguments(self.main, sizes))
-        leaves = [value for value in _flat(found) if value.kind.element != "token"]
+        results = self._block(self.main.body, self.arguments(self.main, sizes))
+        leaves = [value for value in _flat(results) if value.kind.element != "token"]
         return list(dict.fromkeys(value.buffer or self._copied(value).buffer for value in leaves))
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
@@ -174,51 +174,51 @@ class _Program:
             if kind.parts is not None and not all(part.is_static for part in kind.parts):
                 raise FormatError(f"{name}: must be tensors instead of a tuple where sizes are open")
             value = self._declared(name[1:], shape, kind, "param")
-            known = np.array(sizes[name[1:]], object) if name[1:] in sizes else value.numbers
-            scope[name] = replace(value, numbers=known)
+            numbers = np.array(sizes[name[1:]], object) if name[1:] in sizes else value.numbers
+            scope[name] = replace(value, numbers=numbers)
         return scope
 
     def operation(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
         """Follow an operation, and return its results."""
-        kind, types, given = operation.kind, operation.types, _operands(operation, scope)
-        counts, got = _COUNTS.get(kind, (None, None)), (len(given), len(types))
+        kind, types, operands = operation.kind, operation.types, _operands(operation, scope)
+        counts, got = _COUNTS.get(kind, (None, None)), (len(operands), len(types))
         if any(count not in (None, has) for count, has in zip(counts, got, strict=True)):
             wanted = " and ".join("any" if count is None else str(count) for count in counts)
             raise FormatError(f"{operation}: must have {wanted} operands and results, got {got[0]} and {got[1]}")
         if kind == "while":
-            return self._while(operation, given, scope)
+            return self._while(operation, operands, scope)
         if kind in ("case", "if"):
-            return self._branches(operation, given[0], scope)
+            return self._branches(operation, operands[0], scope)
         if kind in ("call", "composite") and not self._is_declared_only(operation):
-            return self._called(operation, given)
+            return self._called(operation, operands)
         if kind == _ASSERTION:
             return []
         if kind == "tuple":
-            return [_Value((), types[0], parts=tuple(given))]
+            return [_Value((), types[0], parts=tuple(operands))]
         try:
             if kind == "get_tuple_element" and (place := re.search(r"\[(\d+)\]|index = (\d+)", operation.text)):
-                return [(given[0].parts or ())[int(place[1] or place[2])]]
+                return [(operands[0].parts or ())[int(place[1] or place[2])]]
             if kind == "get_dimension_size":
-                size = given[0].shape[operation.numbers("dim", "dimension")[0]]
+                size = operands[0].shape[operation.numbers("dim", "dimension")[0]]
                 return [_Value((), types[0], numbers=np.array(size, object))]
-            numbers = constant(operation) if kind == "constant" else self._computed(operation, given)
+            numbers = constant(operation) if kind == "constant" else self._computed(operation, operands)
         except (LookupError, ValueError, TypeError):
             raise FormatError(
                 f"{operation}: must have numbers, and operands that fit its type and each other"
             ) from None
-        if kind == "constant" or self._is_constant(operation, given):
+        if kind == "constant" or self._is_constant(operation, operands):
             if kind != "constant":
                 self.computed += [element_count(each.sizes) * each.bits // 8 for each in types]
             return [_Value(each.sizes, each, numbers=numbers) for each in types]
-        return self._drawn(operation, given, numbers)
+        return self._drawn(operation, operands, numbers)
 
     def _computed(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
         """Return the numbers that follow from those of all operands; None where an operation is not followed."""
-        known = [value.numbers for value in given if value.numbers is not None]
-        is_followed = known and len(known) == len(given) and operation.types
+        numbers = [value.numbers for value in given if value.numbers is not None]
+        is_followed = numbers and len(numbers) == len(given) and operation.types
         if not is_followed or not all(each.has_few_numbers for each in operation.types):
             return None
-        return computed(operation, known, operation.types[0].sizes)
+        return computed(operation, numbers, operation.types[0].sizes)
 
     def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
         """Return True for what follows from constants and sizes alone, which compilers compute before programs run.
@@ -240,21 +240,21 @@ class _Program:
             rule = "must not run operations of its own: how often, and on which device, is not known here"
             raise FormatError(f"{operation}: {rule}")
         shapes = self._shapes(operation, given)
-        found = [
+        values = [
             self._declared(operation.kind, shape, kind) for shape, kind in zip(shapes, operation.types, strict=True)
         ]
         if operation.kind in _VIEWS and given[0].buffer:
-            self.draft.view(operation.kind, given[0].buffer, found[0].buffer)
+            self.draft.view(operation.kind, given[0].buffer, values[0].buffer)
         else:
-            self.draft.operation(operation.kind, _buffers(given), _buffers(found))
-        return found if numbers is None else [replace(found[0], numbers=numbers)]
+            self.draft.operation(operation.kind, _buffers(given), _buffers(values))
+        return values if numbers is None else [replace(values[0], numbers=numbers)]
 
     def _shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
         """Return the shapes of results: sizes of their types, and of open ones those that a rule gives."""
         types = operation.types
         if all(each.is_static for each in types):
             return [each.sizes for each in types]
-        known = [None if value.numbers is None else list(value.numbers.ravel()) for value in given]
+        numbers = [None if value.numbers is None else list(value.numbers.ravel()) for value in given]
         rule = rule_of(operation.kind)
         if rule is None:
             raise FormatError(
@@ -262,7 +262,7 @@ class _Program:
                 " program with these sizes fixed"
             )
         try:
-            rows = rule(KnownOperands(operation, [value.shape for value in given], known))
+            rows = rule(KnownOperands(operation, [value.shape for value in given], numbers))
             shapes = [
                 tuple(size if each is None else each for size, each in zip(row, kind.shape, strict=True))
                 for row, kind in zip(rows, types, strict=True)
@@ -301,17 +301,17 @@ class _Program:
         if (quotient := by_jax(operation.callee, [value.numbers for value in given])) is not None:
             return [_Value((), operation.types[0], numbers=quotient)]
         self.depth += 1
-        found = self._block(function.body, dict(_pairs(operation, [*function.arguments], given)))
+        results = self._block(function.body, dict(_pairs(operation, [*function.arguments], given)))
         self.depth -= 1
-        return found
+        return results
 
     def _branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
         targets, blocks = list[_Value](), []
         for region in operation.regions:
             self.draft.begin_block()
-            found = self._block(region.body, dict(scope))
-            targets = targets or [self._like(each, "case", "chosen") for each in found]
-            for source, target in _pairs(operation, _flat(found), _flat(targets)):
+            results = self._block(region.body, dict(scope))
+            targets = targets or [self._like(each, "case", "chosen") for each in results]
+            for source, target in _pairs(operation, _flat(results), _flat(targets)):
                 if source.buffer:
                     self.draft.hand_out("case", source.buffer, target.buffer)
                 elif target.buffer:
@@ -325,15 +325,15 @@ class _Program:
             raise FormatError(f"{operation}: must have a condition and a body, got {len(operation.regions)} regions")
         condition, body = operation.regions
         after = body.body[-1].operands
-        kept = [name == other for name, other in _pairs(operation, body.arguments, after)]
-        rows = _pairs(operation, given, kept)
+        is_same = [name == other for name, other in _pairs(operation, body.arguments, after)]
+        rows = _pairs(operation, given, is_same)
         state = [each if is_kept else self._like(each, "while", "carried") for each, is_kept in rows]
         carried = [pair for pair in zip(_flat(given), _flat(state), strict=True) if pair[0] is not pair[1]]
         self.draft.operation("while", _buffers(first for first, _ in carried), _buffers(each for _, each in carried))
         self.draft.begin_block()
         self._block(condition.body, scope | dict(_pairs(operation, condition.arguments, state)))
-        found = self._block(body.body, scope | dict(_pairs(operation, body.arguments, state)))
-        both = _pairs(operation, _flat(found), _flat(state))
+        results = self._block(body.body, scope | dict(_pairs(operation, body.arguments, state)))
+        both = _pairs(operation, _flat(results), _flat(state))
         moves = [(source, target) for source, target in both if source is not target]
         # What is state itself must not be overwritten before it is copied.
         moves = [(self._copied(source) if source in state else source, target) for source, target in moves]

@@ -139,10 +139,10 @@ class KnownOperands:
 
     def numbers(self, k: int) -> list[Any]:
         """Return the numbers of operand k."""
-        found = self.known[k]
-        if found is None:
+        numbers = self.known[k]
+        if numbers is None:
             raise LookupError(k)
-        return found
+        return numbers
 
 
 Rule = Callable[[KnownOperands], list[Sizes]]
@@ -167,16 +167,16 @@ def _concatenated(given: KnownOperands) -> list[Sizes]:
 
 
 def _dot(given: KnownOperands) -> list[Sizes]:
-    (left, right), text, rows = given.shapes[:2], given.operation.text, []
+    (shapes, right), text, rows = given.shapes[:2], given.operation.text, []
     for name in ("batching_dim", "contracting_dim"):
         pretty = re.search(rf"\b{name}s = \[([\d, ]*)\] x \[([\d, ]*)\]", text)
         generic = (re.findall(rf"{side}_{name}ensions = \[([\d, ]*)\]", text) for side in ("lhs", "rhs"))
         sides = pretty.groups() if pretty else map("".join, generic)
         rows.append([[int(each) for each in re.findall(r"\d+", side)] for side in sides])
     (left_batch, right_batch), (left_in, right_in) = rows
-    free = [size for k, size in enumerate(left) if k not in {*left_batch, *left_in}]
+    free = [size for k, size in enumerate(shapes) if k not in {*left_batch, *left_in}]
     free += [size for k, size in enumerate(right) if k not in {*right_batch, *right_in}]
-    return [(*(left[k] for k in left_batch), *free)]
+    return [(*(shapes[k] for k in left_batch), *free)]
 
 
 def _reduced(given: KnownOperands) -> list[Sizes]:
@@ -190,45 +190,45 @@ def _sliced(given: KnownOperands) -> list[Sizes]:
 
 
 def _gathered(given: KnownOperands) -> list[Sizes]:
-    said, indices = given.operation.numbers, given.shapes[1]
-    sizes = given.numbers(2) if len(given.shapes) > 2 else said("slice_sizes")
-    left_out = {*said("collapsed_slice_dims", default=[]), *said("operand_batching_dims", default=[])}
+    numbers, indices = given.operation.numbers, given.shapes[1]
+    sizes = given.numbers(2) if len(given.shapes) > 2 else numbers("slice_sizes")
+    left_out = {*numbers("collapsed_slice_dims", default=[]), *numbers("operand_batching_dims", default=[])}
     inside = iter([size for k, size in enumerate(sizes) if k not in left_out])
-    along = said("index_vector_dim", default=[0])[0]
+    along = numbers("index_vector_dim", default=[0])[0]
     outside = iter([size for k, size in enumerate(indices) if k != along])
-    offsets = said("offset_dims", default=[])
+    offsets = numbers("offset_dims", default=[])
     rank = len(given.operation.types[0].shape)
     return [tuple(next(inside if k in offsets else outside) for k in range(rank))]
 
 
 def _padded(given: KnownOperands) -> list[Sizes]:
-    said, sizes = given.operation.numbers, given.shapes[0]
+    numbers, sizes = given.operation.numbers, given.shapes[0]
     is_open = len(given.shapes) > 2
     names = (("low", "edge_padding_low"), ("high", "edge_padding_high"), ("interior", "interior_padding"))
-    rows = map(given.numbers, (2, 3, 4)) if is_open else (said(*each) for each in names)
+    rows = map(given.numbers, (2, 3, 4)) if is_open else (numbers(*each) for each in names)
     each = zip(sizes, *rows, strict=True)
     return [tuple(size + low + high + (size - 1) * inner for size, low, high, inner in each)]
 
 
 def _windows(sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequence[Any]], pads: Sequence[Any]) -> Sizes:
     """Return the places of a window; `rows` are strides, and how far elements and those of the window are apart."""
-    found = []
+    window_sizes = []
     for k, (size, wide) in enumerate(zip(sizes, window, strict=True)):
         stride, apart, inner = (row[k] if row else 1 for row in rows)
         low, high = pads[2 * k : 2 * k + 2] or (0, 0)
-        found.append(((size - 1) * apart + low + high - (wide - 1) * inner) // stride + 1)
-    return tuple(found)
+        window_sizes.append(((size - 1) * apart + low + high - (wide - 1) * inner) // stride + 1)
+    return tuple(window_sizes)
 
 
 def _reduced_windows(given: KnownOperands) -> list[Sizes]:
-    said, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
+    numbers, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
     if given.operation.name.endswith("custom_call"):  # of several tensors, their initial values, and five tables
         window, *rows, pads = (given.numbers(k) for k in range(len(given.shapes) - 5, len(given.shapes)))
     else:
         window, rows, pads = (
-            said("window_dimensions"),
-            [said(name, default=[]) for name in names],
-            said("padding", default=[]),
+            numbers("window_dimensions"),
+            [numbers(name, default=[]) for name in names],
+            numbers("padding", default=[]),
         )
     return [_windows(given.shapes[0], window, rows, pads)] * len(given.operation.types)
 
@@ -238,10 +238,10 @@ _WINDOWS = ("stride", "window_strides"), ("lhs_dilate", "lhs_dilation"), ("rhs_d
 
 def _convolved(given: KnownOperands) -> list[Sizes]:
     operation = given.operation
-    found = re.search(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]", operation.text)
-    if found is None:
+    match = re.search(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]", operation.text)
+    if match is None:
         raise LookupError("dim_numbers")
-    image, kernel, result = (row.split(", ") for row in found.groups())
+    image, kernel, result = (row.split(", ") for row in match.groups())
     places = [str(k) for k in range(len(result) - 2)]
     pads = given.numbers(2) if len(given.shapes) > 2 else operation.numbers("pad", "padding", default=[])
     rows = [operation.numbers(*names, default=[]) for names in _WINDOWS]

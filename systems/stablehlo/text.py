@@ -52,12 +52,12 @@ class HloType:
         if self.element == "index":
             return 64
         stored = _STORED.match(self.element)
-        found = _BITS.fullmatch(stored[1] if stored else self.element)
+        match = _BITS.fullmatch(stored[1] if stored else self.element)
         if self.element.startswith("*"):
             raise FormatError(f"types: must have a known number of dimensions, got tensor<{self.element}>")
-        if found is None:
+        if match is None:
             raise FormatError(f"types: must be numbers such as f32 or i8, got {shown(self.element)}")
-        return 8 if found[1] == "1" else int(found[1]) * (2 if self.element.startswith("complex") else 1)
+        return 8 if match[1] == "1" else int(match[1]) * (2 if self.element.startswith("complex") else 1)
 
     @property
     def is_static(self) -> bool:
@@ -109,21 +109,21 @@ class HloOperation:
     @property
     def callee(self) -> str:
         """The function that is called, or of which a composite is made."""
-        found = re.search(r'(?:^\s*@|(?:decomposition|callee) = @|call_target_name = )("[^"]*"|[\w.$-]+)', self.text)
-        return "" if found is None else found[1].strip('"')
+        match = re.search(r'(?:^\s*@|(?:decomposition|callee) = @|call_target_name = )("[^"]*"|[\w.$-]+)', self.text)
+        return "" if match is None else match[1].strip('"')
 
     @property
     def direction(self) -> str | None:
         """How a comparison compares, as EQ or LT; None for other operations."""
-        found = re.search(r"\b(?:EQ|NE|GE|GT|LE|LT)\b", self.text) if self.kind == "compare" else None
-        return None if found is None else found[0]
+        match = re.search(r"\b(?:EQ|NE|GE|GT|LE|LT)\b", self.text) if self.kind == "compare" else None
+        return None if match is None else match[0]
 
     def numbers(self, *names: str, default: list[int] | None = None) -> list[int]:
         """Return the whole numbers of an attribute, which has one of some names; raises FormatError without any."""
         for name in names:
-            found = re.search(rf"\b{name}\s*=\s*(?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
-            if found is not None:
-                return [int(each) for each in re.findall(r"-?\d+", found[1])]
+            match = re.search(rf"\b{name}\s*=\s*(?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
+            if match is not None:
+                return [int(each) for each in re.findall(r"-?\d+", match[1])]
         if default is None:
             raise FormatError(f"{self}: must have {names[0]}")
         return default
@@ -173,7 +173,7 @@ class HloFunction:
     def named(self) -> dict[str, str]:
         """The sizes that some arguments are, by the names of the arguments."""
         rows = ((_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._rows)
-        return {head[1]: said[1] for head, said in rows if head and said}
+        return {head[1]: match[1] for head, match in rows if head and match}
 
     @cached_property
     def _rows(self) -> list[str]:
@@ -217,14 +217,14 @@ def module_of(data: bytes) -> HloModule:
     text = text.partition("\n{-#")[0]  # the bytes of constants, at the end of a file
     aliases = dict(re.findall(r"^(![\w.]+) = (.*)", text, re.MULTILINE))
     text = re.sub(r"![\w.]+\b(?! =)", lambda found: aliases.get(found[0], found[0]), text) if aliases else text
-    lines = [found.start() for found in re.finditer("\n", text)]
+    lines = [newline.start() for newline in re.finditer("\n", text)]
     module = HloModule({})
     for statement in Statements(text).block():
         if statement.text.startswith(("module", "builtin.module", '"builtin.module"')):
             if module.functions:
                 break
-            said = re.search(r'module @(?:"([^"]*)"|([\w.$-]+))', statement.text)
-            module.name = said[1] or said[2] if said else None
+            match = re.search(r'module @(?:"([^"]*)"|([\w.$-]+))', statement.text)
+            module.name = match[1] or match[2] if match else None
             inside = [each for region in statement.regions for each in region]
         else:
             inside = [statement]
@@ -248,12 +248,12 @@ def _type(text: str) -> HloType | None:
     if text.startswith("tuple<"):
         parts = [_type(each) for each in split(text[6:-1])]
         return None if None in parts else HloType((), "tuple", tuple(each for each in parts if each is not None))
-    if (found := re.fullmatch(r"none|!\w+\.(?:token|future<(.*)>)", text, re.DOTALL)) is not None:
-        return HloType((), "token") if found[1] is None else _type(found[1])
-    if (found := _SHAPED.fullmatch(text)) is None:
+    if (match := re.fullmatch(r"none|!\w+\.(?:token|future<(.*)>)", text, re.DOTALL)) is not None:
+        return HloType((), "token") if match[1] is None else _type(match[1])
+    if (match := _SHAPED.fullmatch(text)) is None:
         return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None
-    element, *encoding = split(found[2]) or [""]
-    shape = [None if each.strip() == "?" else int(each) for each in found[1].split("x")[:-1]]
+    element, *encoding = split(match[2]) or [""]
+    shape = [None if each.strip() == "?" else int(each) for each in match[1].split("x")[:-1]]
     if (bounds := _BOUNDS.search(",".join(encoding))) is not None:  # memory is for the largest
         most = [None if each.strip() == "?" else int(each) for each in bounds[1].split(",")]
         shape = [bound if size is None else size for size, bound in zip(shape, most, strict=True)]
@@ -281,12 +281,12 @@ def _operation(statement: Statement, lines: list[int]) -> HloOperation:
     marks = list(marks_of(text))
     end = next((mark.start() for mark in marks if mark[0].endswith("loc")), len(text))
     colon = next((mark for mark in reversed(marks) if mark[0].endswith(":") and mark.start() < end), None)
-    said, kind = (text[:end], "") if colon is None else (text[: colon.start()], text[colon.end() : end])
+    begin, kind = (text[:end], "") if colon is None else (text[: colon.start()], text[colon.end() : end])
     results = list[str]()
     for row in _RESULT.finditer(head[1] or ""):
         results += [row[1]] if row[2] is None else [f"{row[1]}#{k}" for k in range(int(row[2]))]
     regions = [_region(each, lines) for each in statement.regions]
-    operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", said))
+    operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", begin))
     if name.endswith(".while") and regions and not regions[0].arguments:  # printed as pairs of both
         for region in regions:
             region.arguments = operands[::2]
@@ -294,7 +294,7 @@ def _operation(statement: Statement, lines: list[int]) -> HloOperation:
     types = _types(kind) if results else []
     if len(types) < len(results):
         raise FormatError(f"line {line} ({name}): must have tensors as results, got {shown(kind.strip()[-60:])}")
-    return HloOperation(name, line, said, operands, results, types[len(types) - len(results) :], regions)
+    return HloOperation(name, line, begin, operands, results, types[len(types) - len(results) :], regions)
 
 
 def _types(text: str) -> list[HloType]:
@@ -316,8 +316,8 @@ def _called(body: list[HloOperation]) -> Iterator[str]:
 def constant(operation: HloOperation) -> Array | None:
     """Return the few whole numbers of a constant; None for others."""
     kind = operation.types[0]
-    found = re.search(r"dense<([-\d, \s\[\]truefalse]*)>|^\s*(-?\d+|true|false)\b(?!\.)", operation.text)
-    if not kind.has_few_numbers or found is None:
+    match = re.search(r"dense<([-\d, \s\[\]truefalse]*)>|^\s*(-?\d+|true|false)\b(?!\.)", operation.text)
+    if not kind.has_few_numbers or match is None:
         return None
-    values = np.array(json.loads(found[1] or found[2] or "[]"), object)
+    values = np.array(json.loads(match[1] or match[2] or "[]"), object)
     return np.broadcast_to(values, kind.sizes) if values.shape == () else values.reshape(kind.sizes)

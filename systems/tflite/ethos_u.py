@@ -55,8 +55,8 @@ def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) 
     main = model.subgraphs[0].tensors
     scratch, fast = dict[int, None](), dict[int, None]()
     for operator in operators:
-        found = [k if k >= 0 and not main[k].is_constant else None for k in operator.inputs[: _FAST + 1]]
-        first, second = (found[k] if len(found) > k else None for k in (_SCRATCH, _FAST))
+        areas = [k if k >= 0 and not main[k].is_constant else None for k in operator.inputs[: _FAST + 1]]
+        first, second = (areas[k] if len(areas) > k else None for k in (_SCRATCH, _FAST))
         if first is not None:
             scratch[first] = None
         if second is not None and second != first:
@@ -93,8 +93,8 @@ def _own(imported: Imported, larger: Problem) -> dict[str, Any]:
     if plan is None:
         return {}
     offsets = {row.id: row.offset for row in plan.placements}
-    found = plan_of(larger, offsets)
+    own_plan = plan_of(larger, offsets)
     ends = dict.fromkeys((pool.name for pool in larger.pools), 0)
-    for row in found.placements if found is not None else ():
+    for row in own_plan.placements if own_plan is not None else ():
         ends[row.pool] = max(ends[row.pool], row.offset + int(larger.buffers.size[larger.index[row.id]]))
-    return {"own_plan": found, "own_peak": sum(ends.values())}
+    return {"own_plan": own_plan, "own_peak": sum(ends.values())}

@@ -79,14 +79,14 @@ def tensor_facts(tensor: TfliteTensor) -> TensorFacts:
 
 
 def _quantization(row: Table | None) -> Quantization | None:
-    found = None if row is None else row.table(4, "quantization")
-    if found is None:
+    quantization = None if row is None else row.table(4, "quantization")
+    if quantization is None:
         return None
-    scales = found.floats(2, "scale")
+    scales = quantization.floats(2, "scale")
     if not scales or not all(map(isfinite, scales)):
         return None
-    axis = found.integer(6, "quantized_dimension", "i")
-    zero_points = found.integers(3, "zero_point", "q")
+    axis = quantization.integer(6, "quantized_dimension", "i")
+    zero_points = quantization.integers(3, "zero_point", "q")
     return Quantization(scales=scales, zero_points=zero_points, axis=axis if len(scales) > 1 and axis >= 0 else None)
 
 
@@ -102,28 +102,28 @@ class OperatorReader:
     def attributes(self) -> Attributes:
         """Return what the operator's options and its constant operands say."""
         name = self.operator.name
-        found: Attributes = {}
+        attributes: Attributes = {}
         if name in _FUSED_AT and (fused := self.integer(_FUSED_AT[name], "fused_activation_function", "b")):
-            found["activation"] = _FUSED.get(fused, str(fused))
+            attributes["activation"] = _FUSED.get(fused, str(fused))
         if name in ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"):
-            found |= self._window(name)
+            attributes |= self._window(name)
         elif name == "TRANSPOSE_CONV":
-            found |= self._transposed()
+            attributes |= self._transposed()
         elif name == "CONCATENATION":
-            found["axis"] = self.integer(0, "axis", "i")
+            attributes["axis"] = self.integer(0, "axis", "i")
         elif name in ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH"):
-            found["block"] = self.integer(0, "block_size", "i")
+            attributes["block"] = self.integer(0, "block_size", "i")
         elif name in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
-            found |= self._resize(2 if name == "RESIZE_BILINEAR" else 0)
+            attributes |= self._resize(2 if name == "RESIZE_BILINEAR" else 0)
         elif name in ("MEAN", "SUM", "REDUCE_MAX"):
-            found |= self._constant("axes", 1)
+            attributes |= self._constant("axes", 1)
         elif name in ("PAD", "PADV2"):
-            found |= self._pads()
+            attributes |= self._pads()
         elif name in ("SLICE", "STRIDED_SLICE", "TRANSPOSE"):
             words = {"SLICE": ("starts", "sizes"), "TRANSPOSE": ("axes",)}.get(name, ("starts", "ends", "steps"))
             for k, word in enumerate(words):
-                found |= self._constant(word, k + 1)
-        return found
+                attributes |= self._constant(word, k + 1)
+        return attributes
 
     def integer(self, field: int, name: str, kind: Any, default: int = 0) -> int:
         """Return an option; `kind` is its type, as in flatbuffer.Number."""
@@ -148,12 +148,12 @@ class OperatorReader:
         pads: tuple[int, ...] = (0, 0, 0, 0)
         if self.integer(0, "padding", "b") == _SAME:
             pads = same_pads(image[1:3], kernel, strides, dilations, more_behind=True)
-        found: Attributes = {"kernel": kernel, "strides": strides, "pads": pads, "layout": "NHWC"}
+        attributes: Attributes = {"kernel": kernel, "strides": strides, "pads": pads, "layout": "NHWC"}
         if not is_pool:
             weight_channels = self.inputs[1].shape[3] if self.inputs[1] is not None else 0
-            found["dilations"] = dilations
-            found["groups"] = image[3] if name != "CONV_2D" else image[3] // max(1, weight_channels)
-        return found
+            attributes["dilations"] = dilations
+            attributes["groups"] = image[3] if name != "CONV_2D" else image[3] // max(1, weight_channels)
+        return attributes
 
     def _transposed(self) -> Attributes:
         tensors = [self.inputs[1], self.inputs[2], self.outputs[0]] if len(self.inputs) > 2 and self.outputs else []
@@ -179,10 +179,10 @@ class OperatorReader:
         rank = len(self.inputs[0].shape) if self.inputs and self.inputs[0] is not None else 0
         if numbers is None or len(numbers) != 2 * rank:
             return {}
-        found: Attributes = {"pads": (*numbers[::2], *numbers[1::2])}
+        attributes: Attributes = {"pads": (*numbers[::2], *numbers[1::2])}
         if len(self.inputs) > 2:
-            found["value"] = "an input"
-        return {**found, "layout": "NHWC"} if rank == 4 else found
+            attributes["value"] = "an input"
+        return {**attributes, "layout": "NHWC"} if rank == 4 else attributes
 
     def _constant(self, word: str, k: int) -> Attributes:
         numbers = self.numbers(k)

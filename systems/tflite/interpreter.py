@@ -26,10 +26,10 @@ def measured(data: bytes, arena_size: int) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"tflite_micro did not start it within {_LIMIT_S:.0f} s"
-    said = (done.stdout + done.stderr).decode(errors="replace")
-    found = {part: re.search(rf"Arena allocation {part} (\d+)", said) for part in ("total", "head", "tail")}
-    total, head, tail = (found[part] for part in ("total", "head", "tail"))
+    output = (done.stdout + done.stderr).decode(errors="replace")
+    parts = {part: re.search(rf"Arena allocation {part} (\d+)", output) for part in ("total", "head", "tail")}
+    total, head, tail = (parts[part] for part in ("total", "head", "tail"))
     if total is None or head is None or tail is None:
-        reasons = [line for line in said.splitlines() if re.search("fail|support|find op", line, re.IGNORECASE)]
+        reasons = [line for line in output.splitlines() if re.search("fail|support|find op", line, re.IGNORECASE)]
         return f"tflite_micro does not start it: {(reasons or ['no reason given'])[0].strip()[:150]}"
     return f"measured by tflite_micro: {int(total[1]):,} bytes (head {int(head[1]):,}, tail {int(tail[1]):,})"

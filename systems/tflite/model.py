@@ -121,15 +121,15 @@ class Subgraph:
         LiteRT does so before the first run, and keeps them; TFLite Micro has no kernels for it.
         Source: tflite 2.18, kernels/dequantize.cc and densify.cc.
         """
-        found: set[int] = set()
+        widened: set[int] = set()
         for operator in self.operators:
-            given = [self.tensors[k] for k in operator.inputs if k >= 0]
+            inputs = [self.tensors[k] for k in operator.inputs if k >= 0]
             is_widened = operator.name == "DENSIFY" or (
-                operator.name == "DEQUANTIZE" and all(tensor.type == _FLOAT16 for tensor in given)
+                operator.name == "DEQUANTIZE" and all(tensor.type == _FLOAT16 for tensor in inputs)
             )
-            if is_widened and all(k in found or self.tensors[k].is_constant for k in operator.inputs):
-                found.update(operator.outputs)
-        return frozenset(found.difference(self.outputs))
+            if is_widened and all(k in widened or self.tensors[k].is_constant for k in operator.inputs):
+                widened.update(operator.outputs)
+        return frozenset(widened.difference(self.outputs))
 
 
 @dataclass(frozen=True)
@@ -275,19 +275,19 @@ def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
     options = row.table(number, place)
     if options is None:
         raise FormatError(f"{row.path}.{place}: is required for {name}")
-    found = tuple(options.integer(field, f"subgraph_{field}", "i") for field in fields)
-    for index in found:
+    indices = tuple(options.integer(field, f"subgraph_{field}", "i") for field in fields)
+    for index in indices:
         if not 0 <= index < n_subgraphs:
             raise FormatError(f"{options.path}: must name a subgraph below {n_subgraphs}, got {index}")
-    return found
+    return indices
 
 
 def _indices(row: Table, field: int, name: str, n_tensors: int, *, least: int) -> tuple[int, ...]:
-    found = row.integers(field, name, "i")
-    for k, index in enumerate(found):
+    indices = row.integers(field, name, "i")
+    for k, index in enumerate(indices):
         if not least <= index < n_tensors:
             raise FormatError(f"{row.path}.{name}[{k}]: must be {least} to {n_tensors - 1}, got {index}")
-    return found
+    return indices
 
 
 def _content(entry: Table, buffers: list[Table]) -> bytes:

@@ -40,10 +40,10 @@ class _Given:
 
     def numbers(self, k: int) -> list[int]:
         """Return the numbers in an input; raises OpenShapeError."""
-        found = self.held[k] if k < len(self.held) else None
-        if found is None:
+        values = self.held[k] if k < len(self.held) else None
+        if values is None:
             raise OpenShapeError
-        return list(found)
+        return list(values)
 
     def axis(self, field: int, rank: int) -> int:
         """Return an option that is an axis."""
@@ -55,34 +55,36 @@ def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
 
     TFLite names none: those in the same place of several inputs are one, with the name of the first input.
     """
-    main, found = model.subgraphs[0], dict[int, list[tuple[int, int]]]()
+    main, dims = model.subgraphs[0], dict[int, list[tuple[int, int]]]()
     for index in dict.fromkeys(main.inputs):
         for k in main.tensors[index].open_dims:
-            found.setdefault(k, []).append((index, k))
-    names = {k: model.input_names.get(rows[0][0], main.tensors[rows[0][0]].id) for k, rows in found.items()}
-    return {f"{names[k]}.{k}": rows for k, rows in found.items()}
+            dims.setdefault(k, []).append((index, k))
+    names = {k: model.input_names.get(rows[0][0], main.tensors[rows[0][0]].id) for k, rows in dims.items()}
+    return {f"{names[k]}.{k}": rows for k, rows in dims.items()}
 
 
 def with_sizes(model: Model, dims: Mapping[str, int]) -> Model:
     """Return a model whose open dimensions have sizes; raises OptionError and FormatError."""
-    known = open_dimensions(model)
-    if not known:
+    open_dims = open_dimensions(model)
+    if not open_dims:
         way = "leave it out, as all sizes of this model are known"
         rule = "must not be given, as TFLite names no dimensions"
         raise OptionError(f"dim: {rule}, got {shown(next(iter(dims)))}: {way}")
-    if unknown := [name for name in dims if name not in known]:
-        raise OptionError(f"dim: must be an open dimension of the model ({', '.join(known)}), got {shown(unknown[0])}")
+    if unknown := [name for name in dims if name not in open_dims]:
+        raise OptionError(
+            f"dim: must be an open dimension of the model ({', '.join(open_dims)}), got {shown(unknown[0])}"
+        )
     if len(model.subgraphs) > 1:
         raise FormatError("model.subgraphs: must be one where open dimensions have sizes")
     for tensor, shape in zip(model.tensors, _Shapes(model, {}).run(), strict=True):
         if list(tensor.shape) != shape:
             raise FormatError(f"{tensor.path}.shape: must be {shape} by its operator, got {list(tensor.shape)}")
-    given = {place: size for name, size in dims.items() for place in known[name]}
-    main, shapes = model.subgraphs[0], _Shapes(model, given).run()
+    sizes = {place: size for name, size in dims.items() for place in open_dims[name]}
+    main, shapes = model.subgraphs[0], _Shapes(model, sizes).run()
     tensors = []
     for k, (tensor, shape) in enumerate(zip(main.tensors, shapes, strict=True)):
-        left = tuple(place for place in tensor.open_dims if k in main.inputs and (k, place) not in given)
-        tensors.append(replace(tensor, shape=tuple(shape), open_dims=left))
+        open_places = tuple(place for place in tensor.open_dims if k in main.inputs and (k, place) not in sizes)
+        tensors.append(replace(tensor, shape=tuple(shape), open_dims=open_places))
     return replace(model, subgraphs=(replace(main, tensors=tuple(tensors)),))
 
 
@@ -104,11 +106,11 @@ class _Shapes:
                 continue
             reader = OperatorReader(self.main, operator, lambda row: self.model.buffers[row.buffer].content(0, "data"))
             held = [self.held.get(k, reader.numbers(place)) for place, k in enumerate(operator.inputs)]
-            given = _Given(operator, reader, [self.shapes[k] if k >= 0 else [] for k in operator.inputs], held)
-            found = _shapes(given)
-            for k, shape in zip(operator.outputs, found, strict=True):
+            operands = _Given(operator, reader, [self.shapes[k] if k >= 0 else [] for k in operator.inputs], held)
+            shapes = _shapes(operands)
+            for k, shape in zip(operator.outputs, shapes, strict=True):
                 self._take(self.main.tensors[k], k, shape)
-            if (numbers := _numbers(given)) is not None:
+            if (numbers := _numbers(operands)) is not None:
                 self.held[operator.outputs[0]] = numbers
         return self.shapes
 
@@ -125,8 +127,8 @@ def _shapes(given: _Given) -> list[Shape]:
     rule = _RULES.get(name)
     try:
         if rule is not None:
-            found = rule(given)
-            return found if len(found) == len(given.operator.outputs) else found * len(given.operator.outputs)
+            shapes = rule(given)
+            return shapes if len(shapes) == len(given.operator.outputs) else shapes * len(given.operator.outputs)
         if name in _SAME:
             return [rows[0]]
         if name in _ALIKE:
@@ -158,21 +160,21 @@ def _numbers(given: _Given) -> list[int] | None:
 
 def _alike(rows: Sequence[Shape]) -> Shape:
     """Return the shape that shapes are broadcast to."""
-    rank, found = max(map(len, rows)), []
+    rank, shape = max(map(len, rows)), []
     for sizes in zip(*([1] * (rank - len(row)) + list(row) for row in rows), strict=True):
         wide = [size for size in sizes if size != 1]
         if any(size != wide[0] for size in wide):
             raise OpenShapeError
-        found.append(wide[0] if wide else 1)
-    return found
+        shape.append(wide[0] if wide else 1)
+    return shape
 
 
 def _windows(given: _Given) -> list[Shape]:
-    said, image = given.reader.attributes(), given.shapes[0]
+    attributes, image = given.reader.attributes(), given.shapes[0]
     is_pool = given.operator.name.endswith("POOL_2D")
-    if "kernel" not in said:
+    if "kernel" not in attributes:
         raise OpenShapeError
-    options: list[Any] = [said.get(name, (1, 1)) for name in ("kernel", "strides", "dilations")]
+    options: list[Any] = [attributes.get(name, (1, 1)) for name in ("kernel", "strides", "dilations")]
     is_same, sides = given.reader.integer(0, "padding", "b") == 0, []
     for size, width, stride, dilation in zip(image[1:3], *options, strict=True):
         sides.append(ceil_div(size, stride) if is_same else (size - dilation * (width - 1) - 1) // stride + 1)
@@ -197,9 +199,9 @@ def _batch_matmul(given: _Given) -> list[Shape]:
 
 def _concatenation(given: _Given) -> list[Shape]:
     axis = given.axis(0, len(given.shapes[0]))
-    found = list(given.shapes[0])
-    found[axis] = sum(row[axis] for row in given.shapes[1:]) + found[axis]
-    return [found]
+    shape = list(given.shapes[0])
+    shape[axis] = sum(row[axis] for row in given.shapes[1:]) + shape[axis]
+    return [shape]
 
 
 def _reshape(given: _Given) -> list[Shape]:
@@ -244,12 +246,12 @@ def _strided_slice(given: _Given) -> list[Shape]:
     begins, ends, hidden, new, shrinks = (given.reader.integer(k, "mask", "i") for k in range(5))
     if hidden or new:
         raise OpenShapeError
-    shape, found, rows = given.shapes[0], [], [given.numbers(k) for k in (1, 2, 3)]
+    shape, sliced, rows = given.shapes[0], [], [given.numbers(k) for k in (1, 2, 3)]
     for k, (start, end, step) in enumerate(zip(*rows, strict=True)):
         if not shrinks >> k & 1:
             first, last = (0 if begins >> k & 1 else start), (shape[k] if ends >> k & 1 else end)
-            found.append(taken(shape[k], first, last, step))
-    return [found + shape[len(rows[0]) :]]
+            sliced.append(taken(shape[k], first, last, step))
+    return [sliced + shape[len(rows[0]) :]]
 
 
 def _slice(given: _Given) -> list[Shape]:

@@ -19,10 +19,10 @@ PlacedTensor = tuple[int, int, Tensor]
 
 def greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place everything at the lowest gap that is found; knows no capacity."""
-    found = tensors(problem)
-    unit = granule(problem, found)
+    rows = tensors(problem)
+    unit = granule(problem, rows)
     by_offset: list[PlacedTensor] = []
-    for tensor in _order(found, unit):
+    for tensor in _order(rows, unit):
         stop_check()
         size = aligned(tensor.size, unit)
         offset = _first_gap(by_offset, tensor, size) if tensor.offset is None else tensor.offset

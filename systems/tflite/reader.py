@@ -105,9 +105,9 @@ def _own_with_scratch(model: Model, imported: Imported, larger: Problem) -> dict
     head = arena_head(model, model.offline_offsets)
     plan = imported.own_plan
     if plan is not None:
-        known: dict[int | str, int] = {row.id: row.offset for row in plan.placements}
-        known.update(head.places.items())
-        plan = plan_of(larger, known)
+        offsets: dict[int | str, int] = {row.id: row.offset for row in plan.placements}
+        offsets.update(head.places.items())
+        plan = plan_of(larger, offsets)
     return {"own_peak": max(imported.own_peak, head.size), "own_plan": plan}
 
 
@@ -144,13 +144,13 @@ class _Program:
         offsets = self.model.offline_offsets
         if offsets is None:
             return None
-        found = {}
+        planned_offsets = {}
         for tensor, offset in zip(self.model.tensors, offsets, strict=True):
             if self.draft.is_declared(tensor.id) and not self.draft.is_constant(tensor.id):
                 if offset < 0:
                     return None
-                found[tensor.id] = (offset, self._size(tensor))
-        return found
+                planned_offsets[tensor.id] = (offset, self._size(tensor))
+        return planned_offsets
 
     def _subgraph(self, index: int, given: Iterable[int]) -> None:
         """Draw a subgraph whose tensors `given` have been written."""
@@ -169,25 +169,25 @@ class _Program:
             self._read(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
                 self._write(subgraph, output, written, operator)
-            said = self.facts.get((index, k))
-            if said is None:  # a subgraph that runs again is read once
-                said = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
-            with self.draft.drawing(said, has_effects=has_effects(subgraph, operator)):
+            facts = self.facts.get((index, k))
+            if facts is None:  # a subgraph that runs again is read once
+                facts = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
+            with self.draft.drawing(facts, has_effects=has_effects(subgraph, operator)):
                 self._operator(subgraph, operator)
         self._read(subgraph, subgraph.outputs, written, subgraph.path)
         self.running.pop()
 
     def _arenas(self, subgraph: Subgraph, operator: Operator, written: set[int]) -> None:
         """Write the tensors that Vela gives an Ethos-U operator to work in, which nothing else writes."""
-        found = []
+        arenas = []
         for index in operator.inputs:
             tensor = subgraph.tensors[index]
             if index >= 0 and index not in written and not tensor.is_constant and not tensor.is_variable:
                 self._declare(tensor)
                 written.add(index)
-                found.append(tensor.id)
-        if found:
-            self.draft.operation(ethos_u.OPERATOR, [], found)
+                arenas.append(tensor.id)
+        if arenas:
+            self.draft.operation(ethos_u.OPERATOR, [], arenas)
 
     def _operator(self, subgraph: Subgraph, operator: Operator) -> None:
         inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]

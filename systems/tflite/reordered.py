@@ -40,8 +40,8 @@ def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> Reordered
     left_out: tuple[str, ...] = ()
     if OFFLINE_PLAN in model.metadata and bytes(out) != data:
         start, tables = root.pointers(6, "metadata")
-        kept = [Table(root.file, at, "metadata") for at in tables]
-        rest = [entry.at for entry in kept if entry.text(0, "name") != OFFLINE_PLAN]
+        metadata = [Table(root.file, at, "metadata") for at in tables]
+        rest = [entry.at for entry in metadata if entry.text(0, "name") != OFFLINE_PLAN]
         struct.pack_into("<I", out, start - 4, len(rest))
         _point(out, start, rest, "model.metadata")
         left_out = (f"the metadata {OFFLINE_PLAN}, a plan for the old order",)

@@ -90,22 +90,22 @@ def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
     arena = _ArenaRequests(model, offsets)
     arena.run(0)
     requests = [request for requests in arena.tensors for request in requests if request is not None]
-    found = _planned([*requests, *(request for _, request in arena.scratch)])
-    ends = [found[id(request)] + request.size for request in (*requests, *(row[1] for row in arena.scratch))]
-    places = {scratch.id: found[id(request)] for scratch, request in arena.scratch}
+    head = _planned([*requests, *(request for _, request in arena.scratch)])
+    ends = [head[id(request)] + request.size for request in (*requests, *(row[1] for row in arena.scratch))]
+    places = {scratch.id: head[id(request)] for scratch, request in arena.scratch}
     return ArenaHead(max(ends, default=0), places, scratch_of_model(model)[1])
 
 
 def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]]:
     """Return the scratch buffers of all operators, and the names of those of which they are not known."""
-    found: list[Scratch] = []
+    scratch: list[Scratch] = []
     unknown = ["compressed weights"] if "COMPRESSION_METADATA" in model.metadata else []
     for graph in model.subgraphs:
         for k, operator in enumerate(graph.operators):
             sizes = scratch_of(graph, operator, model.scratch)
             unknown += [operator.name] if sizes is None else []
-            found += [Scratch(k, j, size) for j, size in enumerate(sizes or ()) if size > 0]
-    return tuple(found), tuple(dict.fromkeys(unknown))
+            scratch += [Scratch(k, j, size) for j, size in enumerate(sizes or ()) if size > 0]
+    return tuple(scratch), tuple(dict.fromkeys(unknown))
 
 
 @dataclass
@@ -222,10 +222,10 @@ _Rule = Callable[[_Inputs, Sequence[TfliteTensor]], tuple[int, ...]]
 
 
 def _of(inputs: _Inputs, index: int) -> TfliteTensor:
-    found = inputs[index]
-    if found is None:
+    tensor = inputs[index]
+    if tensor is None:
         raise IndexError(index)
-    return found
+    return tensor
 
 
 def _unpacked_filter(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:

@@ -167,8 +167,8 @@ def _given_and_made(model: Model) -> Iterator[tuple[int, int]]:
 def _kept(graph: Subgraph, operator: Operator) -> Iterator[int]:
     """Yield the bytes of all that an operator's kernel keeps."""
     name = operator.name
-    given = [graph.tensors[index] if index >= 0 else None for index in operator.inputs[:2]]
-    first, weights = (*given, None, None)[:2]
+    inputs = [graph.tensors[index] if index >= 0 else None for index in operator.inputs[:2]]
+    first, weights = (*inputs, None, None)[:2]
     is_quantized = first is not None and first.type in (_INT8, _INT16)
     if name != "LOG_SOFTMAX" or is_quantized:
         yield _DATA.get(name, 0)
@@ -194,17 +194,17 @@ def _handles(graph: Subgraph) -> Iterator[TfliteTensor]:
 
 def _variables(model: Model) -> dict[str, int]:
     """Return the bytes of each variable that operators share by its name: those of what is assigned to it."""
-    found: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     for graph in model.subgraphs:
         names: dict[int, str] = {}
         for operator in graph.operators:
             options = None if operator.table is None else operator.table.table(4, "builtin_options")
             if operator.name == "VAR_HANDLE" and options is not None:
                 names[operator.outputs[0]] = options.text(1, "shared_name")
-                found.setdefault(names[operator.outputs[0]], 0)
+                offsets.setdefault(names[operator.outputs[0]], 0)
             elif operator.name == "ASSIGN_VARIABLE" and operator.inputs[0] in names:
-                found[names[operator.inputs[0]]] = _bytes(graph.tensors[operator.inputs[1]])
-    return found
+                offsets[names[operator.inputs[0]]] = _bytes(graph.tensors[operator.inputs[1]])
+    return offsets
 
 
 def _scales(tensor: TfliteTensor) -> int:
@@ -224,7 +224,7 @@ def write_c_model(data: bytes, arena: MicroArena, stem: str, section: str | None
     """Return a header and a source: the model, aligned to 16 bytes, and its arena, in a section of its own."""
     prefix = prefix_of(stem)
     macro = prefix.upper()
-    said = f"/* Written by memplan {__version__}: a model and its arena for TFLite Micro. */\n"
+    text = f"/* Written by memplan {__version__}: a model and its arena for TFLite Micro. */\n"
     header = (
         f"#define {macro}_SIZE {constant(len(data))}\n"
         f"/* To start: {arena}, where pointers have 8 bytes; with 4 it needs less. */\n"
@@ -238,9 +238,9 @@ def write_c_model(data: bytes, arena: MicroArena, stem: str, section: str | None
     rows = [data[k : k + _PER_LINE].hex(",", 1) for k in range(0, len(data), _PER_LINE)]
     array = "\n".join(f"    0x{row.replace(',', ',0x')}," for row in rows)
     return {
-        ".h": f"{said}{guarded(header, prefix)}".encode(),
+        ".h": f"{text}{guarded(header, prefix)}".encode(),
         ".c": (
-            f"{said}{include_of(stem)}\n#include <limits.h>\n\n{IN_SECTION}\n"
+            f"{text}{include_of(stem)}\n#include <limits.h>\n\n{IN_SECTION}\n"
             f'MEMPLAN_IN_SECTION("{section_name(prefix, "arena", section)}")\n'
             f"_Alignas({ALIGNMENT}) unsigned char {prefix}_arena[{macro}_ARENA_SIZE];\n\n"
             f"_Alignas({ALIGNMENT}) const unsigned char {prefix}[{macro}_SIZE] = {{\n{array}\n}};\n"

@@ -79,9 +79,9 @@ def _class(size: int) -> tuple[int, int]:
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place over time, in whole blocks of 256 bytes, in the first class whose blocks are all large enough."""
-    found = tensors(problem)
-    unit = aligned(_BLOCK, granule(problem, found))
-    room = 2 * sum(max(aligned(row.size, unit), _BLOCK) for row in found)
+    rows = tensors(problem)
+    unit = aligned(_BLOCK, granule(problem, rows))
+    room = 2 * sum(max(aligned(row.size, unit), _BLOCK) for row in rows)
     return place_online(problem, stop_check, _BLOCK, _SizeClasses(room or _BLOCK))
 
 

@@ -47,17 +47,17 @@ def settings_of(text: str) -> AllocatorSettings:
 
     A name alone is True. Raises OptionError for a text that is none, and for settings that are not simulated.
     """
-    given = dict(re.findall(_ROW, text)) if re.fullmatch(f"{_ROW}(,{_ROW})*", text) else {}
-    if not given or not given.keys() <= {*_NAMES}:
+    pairs = dict(re.findall(_ROW, text)) if re.fullmatch(f"{_ROW}(,{_ROW})*", text) else {}
+    if not pairs or not pairs.keys() <= {*_NAMES}:
         rule = f"must be cuda, plan, cpu, or settings as NAME:VALUE, of {', '.join(_NAMES)}"
         raise OptionError(f"allocator: {rule}, got {shown(text)}")
     try:
-        most = given.get("max_split_size_mb")
+        most = pairs.get("max_split_size_mb")
         return AllocatorSettings(
-            expandable=given.get("expandable_segments", "False").lower() in ("", "true"),
+            expandable=pairs.get("expandable_segments", "False").lower() in ("", "true"),
             max_split_size=None if most is None else int(most) * _MIB,
-            divisions=_divisions(given.get("roundup_power2_divisions", "0")),
-            threshold=float(given.get("garbage_collection_threshold", 0)),
+            divisions=_divisions(pairs.get("roundup_power2_divisions", "0")),
+            threshold=float(pairs.get("garbage_collection_threshold", 0)),
         )
     except ValueError as error:
         raise OptionError(f"allocator: must have numbers for sizes and parts, got {shown(text)}") from error
@@ -81,14 +81,14 @@ def _divisions(text: str) -> tuple[int, ...]:
     """Return the parts for each interval: one number for all, or [256:1,512:2,>:4], each from a size in MiB on."""
     if not text.startswith("["):
         return (int(text),) * _INTERVALS
-    found, last = [0] * _INTERVALS, -1
+    divisions, last = [0] * _INTERVALS, -1
     for row in text.strip("[]").split(","):
         size, _, parts = row.partition(":")
         if size.strip() == ">":
-            found[last + 1 :] = [int(parts)] * (_INTERVALS - last - 1)
+            divisions[last + 1 :] = [int(parts)] * (_INTERVALS - last - 1)
             continue
         index = min(int(size).bit_length() - 1, _INTERVALS - 1)
         if last < 0:
-            found[:index] = [int(parts)] * index
-        found[index], last = int(parts), index
-    return tuple(found)
+            divisions[:index] = [int(parts)] * index
+        divisions[index], last = int(parts), index
+    return tuple(divisions)

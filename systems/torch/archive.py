@@ -42,19 +42,20 @@ _CONSTANTS = ("parameter", "buffer", "tensor_constant")
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
     program = _object(parse(_json(data)), "graph_module")
-    found = _Graph(_object(program, "graph"), options.sizes)
+    graph = _Graph(_object(program, "graph"), options.sizes)
     specs = _rows(_object(program, "signature"), "input_specs")
     held = (spec[kind] for spec in specs if isinstance(spec, dict) for kind in _CONSTANTS if kind in spec)
     constants = {name for row in held for name in _names(_object(row, "arg"))}
-    return read_graph(SimpleNamespace(graph=SimpleNamespace(nodes=found.nodes)), options, constants)
+    return read_graph(SimpleNamespace(graph=SimpleNamespace(nodes=graph.nodes)), options, constants)
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
     """Return the symbols of a program's sizes with the ranges that it says; raises FormatError."""
     program = _object(parse(_json(data)), "graph_module")
-    said = parse(_json(data)).get("range_constraints", {})
+    constraints = parse(_json(data)).get("range_constraints", {})
     return {
-        name: _range(said.get(name)) for name in sorted(_named(_object(_object(program, "graph"), "tensor_values")))
+        name: _range(constraints.get(name))
+        for name in sorted(_named(_object(_object(program, "graph"), "tensor_values")))
     }
 
 
@@ -162,16 +163,16 @@ class _Graph:
                 self._add(name, _Node(name, "placeholder", None, (), self._value(name)))
         for k, row in enumerate(_rows(graph, "nodes")):
             self._call(row, f"nodes[{k}]")
-        given = [self._known(name, "outputs") for row in _rows(graph, "outputs") for name in _names(row)]
-        self.nodes.append(_Node("output", "output", None, given, None))
+        outputs = [self._known(name, "outputs") for row in _rows(graph, "outputs") for name in _names(row)]
+        self.nodes.append(_Node("output", "output", None, outputs, None))
 
     def _call(self, row: Any, path: str) -> None:
         target = str(row.get("target") if isinstance(row, dict) else "").removeprefix("torch.ops.")
-        given = _rows(row, "inputs")
-        arguments = [self._argument(one, path) for one in given]
+        inputs = _rows(row, "inputs")
+        arguments = [self._argument(one, path) for one in inputs]
         outputs = [name for one in _rows(row, "outputs") for name in _names(one)]
         kind = HigherOrderOperator if target.startswith("higher_order") else _Operator
-        what = kind(target, [str(one.get("name")) for one in given])
+        what = kind(target, [str(one.get("name")) for one in inputs])
         values = [self._value(name) for name in outputs]
         if len(outputs) == 1:
             self._add(outputs[0], _Node(outputs[0], "call_function", what, arguments, values[0]))
@@ -201,8 +202,8 @@ class _Graph:
         arg = _object(row, "arg")
         kind, value = next(iter(arg.items()), ("", None))
         if "tensor" in kind or "sym_" in kind:
-            found = [self._known(name, path) for name in _names(arg) if name in self.values or "tensor" in kind]
-            return found if kind.endswith("s") else next(iter(found), None)
+            values = [self._known(name, path) for name in _names(arg) if name in self.values or "tensor" in kind]
+            return values if kind.endswith("s") else next(iter(values), None)
         plain = ("as_int", "as_ints", "as_float", "as_floats", "as_bool", "as_bools", "as_string")
         return tuple(value) if kind in plain and isinstance(value, list) else value if kind in plain else None
 
@@ -226,24 +227,24 @@ def _named(values: Mapping[str, Any]) -> set[str]:
 
 def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
     """Raise FormatError for dimensions without sizes, all at once, and OptionError for others that are given."""
-    found = _named(values)
-    if unknown := [name for name in dims if name not in found]:
-        known = ", ".join(sorted(found)[:MAX_SHOWN]) or "none"
-        raise OptionError(f"dim: must be a dimension that the program names ({known}), got {shown(unknown[0])}")
-    if missing := sorted(found.difference(dims))[:MAX_SHOWN]:
+    names_of_dims = _named(values)
+    if unknown := [name for name in dims if name not in names_of_dims]:
+        names = ", ".join(sorted(names_of_dims)[:MAX_SHOWN]) or "none"
+        raise OptionError(f"dim: must be a dimension that the program names ({names}), got {shown(unknown[0])}")
+    if missing := sorted(names_of_dims.difference(dims))[:MAX_SHOWN]:
         got = ", ".join(f"dimension {shown(name)}" for name in missing)
         raise OpenSizesError(f"inputs: must have sizes, got {got} open", dict.fromkeys(missing, 1))
 
 
 def _object(row: Any, name: str) -> Mapping[str, Any]:
-    found = row.get(name) if isinstance(row, dict) else None
-    if not isinstance(found, dict):
-        raise FormatError(f"{name}: must be an object, got {shown(found)}")
-    return found
+    value = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(value, dict):
+        raise FormatError(f"{name}: must be an object, got {shown(value)}")
+    return value
 
 
 def _rows(row: Any, name: str) -> list[Any]:
-    found = row.get(name) if isinstance(row, dict) else None
-    if not isinstance(found, list):
-        raise FormatError(f"{name}: must be a list, got {shown(found)}")
-    return found
+    rows_of_name = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(rows_of_name, list):
+        raise FormatError(f"{name}: must be a list, got {shown(rows_of_name)}")
+    return rows_of_name

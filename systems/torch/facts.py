@@ -93,20 +93,20 @@ def _given(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
 
 def _window(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
     """Return the attributes of a pooling: numbers that stand for both axes are written out."""
-    found = dict(attributes)
-    kernel, pads = _both(found.get("kernel"), 1), _both(found.pop("padding", None), 0)
-    found |= {"kernel": kernel, "strides": _both(found.get("strides"), 1) if found.get("strides") else kernel}
-    return {**found, "dilations": _both(found.get("dilations"), 1), "pads": (*pads, *pads), "layout": "NCHW"}
+    window = dict(attributes)
+    kernel, pads = _both(window.get("kernel"), 1), _both(window.pop("padding", None), 0)
+    window |= {"kernel": kernel, "strides": _both(window.get("strides"), 1) if window.get("strides") else kernel}
+    return {**window, "dilations": _both(window.get("dilations"), 1), "pads": (*pads, *pads), "layout": "NCHW"}
 
 
 def _by_axes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
     """Return the attributes of a pad, whose list begins with both sides of the last axis, by axes."""
-    kept = {name: value for name, value in attributes.items() if name != "pad"}
-    given, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
-    if not isinstance(given, tuple) or value is None or len(given) % 2 or len(given) > 2 * len(value.shape):
-        return kept
-    rest = (0,) * (len(value.shape) - len(given) // 2)
-    return kept | {"pads": (*rest, *given[-2::-2], *rest, *given[::-2])}
+    others = {name: value for name, value in attributes.items() if name != "pad"}
+    pad, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
+    if not isinstance(pad, tuple) or value is None or len(pad) % 2 or len(pad) > 2 * len(value.shape):
+        return others
+    rest = (0,) * (len(value.shape) - len(pad) // 2)
+    return others | {"pads": (*rest, *pad[-2::-2], *rest, *pad[::-2])}
 
 
 def _both(value: Attribute | None, default: int) -> tuple[int | float, ...]:
@@ -121,10 +121,10 @@ def _convolution(node: Any, attributes: Mapping[str, Attribute]) -> tuple[str | 
     if weight is None or image is None or not isinstance(padding, tuple):
         return None, dict(attributes)
     kernel = tuple(int(size) for size in weight.shape[2:])
-    kept = {name: attributes[name] for name in ("strides", "dilations", "groups") if name in attributes}
-    said: dict[str, Attribute] = {**kept, "kernel": kernel, "pads": (*padding, *padding), "layout": "NCHW"}
+    plain = {name: attributes[name] for name in ("strides", "dilations", "groups") if name in attributes}
+    fields: dict[str, Attribute] = {**plain, "kernel": kernel, "pads": (*padding, *padding), "layout": "NCHW"}
     word = f"conv{len(kernel)}d"
     if attributes.get("transposed"):
-        return f"{word}_transpose", said
+        return f"{word}_transpose", fields
     is_depthwise = isinstance(groups, int) and 1 < groups == image.shape[1] and weight.shape[1] == 1
-    return f"depthwise_{word}" if is_depthwise else word, said
+    return f"depthwise_{word}" if is_depthwise else word, fields

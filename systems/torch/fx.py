@@ -85,8 +85,8 @@ class _Graph:
 
     def _getitem(self, node: Any) -> None:
         source, index = node.args
-        found = self.names[source]
-        self.names[node] = (found[index],) if isinstance(index, int) and index < len(found) else ()
+        items = self.names[source]
+        self.names[node] = (items[index],) if isinstance(index, int) and index < len(items) else ()
 
     def _operation(self, node: Any) -> None:
         reads = self._read(node)
@@ -117,13 +117,13 @@ class _Graph:
         self.draft.results = tuple(self.results)
 
     def _read(self, node: Any) -> list[str]:
-        found = (name for source in node.all_input_nodes for name in self.names[source] if name is not None)
-        return list(dict.fromkeys(found))
+        names = (name for source in node.all_input_nodes for name in self.names[source] if name is not None)
+        return list(dict.fromkeys(names))
 
     def _base(self, source: Any) -> str | None:
         """Return the one buffer that a node's tensor is in; None for none, and for lists."""
-        found = self.names.get(source, ())
-        return found[0] if len(found) == 1 else None
+        names = self.names.get(source, ())
+        return names[0] if len(names) == 1 else None
 
     def _declared(self, node: Any, kind: Kind) -> tuple[str | None, ...]:
         values = values_of(node)
@@ -147,11 +147,11 @@ class _Graph:
         """Return the size of a dimension, which may be an expression in symbols that the options give."""
         if isinstance(dim, int):
             return dim
-        found = dim.node.expr.subs({symbol: self.options.sizes[symbol.name] for symbol in _known(dim, self.options)})
-        if not found.is_Integer:
-            symbol = min(map(str, found.free_symbols), default=str(found))
+        size = dim.node.expr.subs({symbol: self.options.sizes[symbol.name] for symbol in _known(dim, self.options)})
+        if not size.is_Integer:
+            symbol = min(map(str, size.free_symbols), default=str(size))
             raise FormatError(f"node {shown(node.name)}: must have a known shape; {symbol} is not given as a dim")
-        return int(found)
+        return int(size)
 
 
 def _known(dim: Any, options: ModelOptions) -> list[Any]:
@@ -194,12 +194,12 @@ def storages_of(node: Any, count: int) -> Iterator[Any]:
     """
     schema = getattr(node.target, "_schema", None)
     returns = [returned.alias_info for returned in schema.returns] if schema is not None else []
-    given = [(argument.alias_info, value) for argument, value in _arguments(node) if argument.alias_info is not None]
+    aliases = [(argument.alias_info, value) for argument, value in _arguments(node) if argument.alias_info is not None]
     for k in range(count):
         info = returns[0 if len(returns) == 1 else k] if k < len(returns) or len(returns) == 1 else None
         sources = (
             value
-            for other, value in given
+            for other, value in aliases
             if info is not None
             and _is_node(value)
             and (other.before_set & info.before_set or (not info.before_set and "*" in other.after_set))

@@ -30,9 +30,9 @@ _LONGEST = 300
 
 def size_of(dim: Any, dims: Mapping[str, int]) -> int:
     """Return a size, which may be an expression of symbols; raises FormatError."""
-    found = _expression(dim)
+    expression = _expression(dim)
     size = dim.get("as_int") if isinstance(dim, dict) else None
-    size = size if found is None else _computed(found, dims)
+    size = size if expression is None else _computed(expression, dims)
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= MAX_BYTES:
         raise FormatError(f"sizes: must be numbers from 0 to {MAX_BYTES}, got {shown(size)}")
     return size
@@ -50,10 +50,10 @@ def _expression(dim: Any) -> ast.expr | None:
 
 def names_in(dim: Any) -> Iterator[str]:
     """Yield the names in a size: as Python writes them, or as sympy does, as Symbol('s0', integer=True)."""
-    found = _expression(dim)
-    calls = [part for part in ast.walk(found) if isinstance(part, ast.Call)] if found is not None else []
+    expression = _expression(dim)
+    calls = [part for part in ast.walk(expression) if isinstance(part, ast.Call)] if expression is not None else []
     functions = {id(call.func) for call in calls}
-    for part in ast.walk(found) if found is not None else ():
+    for part in ast.walk(expression) if expression is not None else ():
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             yield part.value
         elif isinstance(part, ast.Name) and id(part) not in functions:

@@ -76,12 +76,12 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 def pools_of(step: StepMemory, name: str) -> list[str]:
     """Return the pool of each storage of a step on a device: that of the name, of another stream, or of a graph."""
-    found = []
+    pools = []
     for tensor in step.tensors:
         graph = graph_name(tensor.private) if tensor.private else ""
         stream = f"stream{tensor.stream}" if tensor.stream else ""
-        found.append("/".join(filter(None, (name, graph, stream))))
-    return found
+        pools.append("/".join(filter(None, (name, graph, stream))))
+    return pools
 
 
 def graph_name(private: Iterable[int]) -> str:
@@ -117,10 +117,10 @@ def _plain(data: bytes) -> Mapping[str, Any]:
 
 
 def _list(value: Mapping[str, Any], name: str) -> Sequence[Any]:
-    found = value.get(name, [])
-    if not isinstance(found, (list, tuple)):
-        raise FormatError(f"{name}: must be a list, got {shown(found)}")
-    return found
+    rows = value.get(name, [])
+    if not isinstance(rows, (list, tuple)):
+        raise FormatError(f"{name}: must be a list, got {shown(rows)}")
+    return rows
 
 
 def _number(event: Any, name: str, path: str) -> int:
@@ -206,10 +206,10 @@ def _last_state(
         held[segment.address] = segment
         address = segment.address
         for block in _list(row, "blocks"):
-            found = _event({"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks")
+            event = _event({"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks")
             if str(block.get("state")).startswith("active"):
-                live[found["addr"]] = _storage(found)
-            address = found["addr"] + found["size"]
+                live[event["addr"]] = _storage(event)
+            address = event["addr"] + event["size"]
     return held, live
 
 

@@ -100,19 +100,19 @@ def outputs_of(graph: Graph, alignment: int) -> list[Output]:
     """Return the outputs of all nodes, in order, with names of their own; raises FormatError."""
     columns = graph.attrs
     pools = _pools(columns, graph.node_row_ptr[-1])
-    found = []
+    outputs = []
     for i, name in enumerate(_names(graph)):
         elements = 1
         for size in columns.shape[1][i]:
             elements = min(elements * size, MAX_BYTES + 1)
         bits = 8 * _element_bytes(columns.dltype[1][i], i)
-        found.append(
+        outputs.append(
             Output(name, sized(f"attrs.shape[1][{i}]", elements, bits, alignment), columns.storage_id[1][i], pools[i])
         )
-    repeated = [name for name, times in Counter(output.name for output in found).items() if times > 1]
+    repeated = [name for name, times in Counter(output.name for output in outputs).items() if times > 1]
     if repeated:
         raise FormatError(f"nodes: must have names that tell their outputs apart, got {shown(repeated[0])} twice")
-    return found
+    return outputs
 
 
 def _names(graph: Graph) -> Iterator[str]:

@@ -122,8 +122,8 @@ class _Program:
         inputs = number_of_inputs(function)
         for k, param in enumerate(function.args.args):
             tensors = tensors_of(param.annotation, self.dims)
-            found = self._new(param.arg, tensors, param)
-            (self.weights if inputs is not None and k >= inputs else self.params).update(found)
+            ids = self._new(param.arg, tensors, param)
+            (self.weights if inputs is not None and k >= inputs else self.params).update(ids)
 
     def follow(self, body: Sequence[ast.stmt]) -> None:
         """Follow statements to the return."""
@@ -169,15 +169,15 @@ class _Program:
         if not self._storages:
             return None
         base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))
-        found = {name: base[storage] + offset for name, (storage, offset) in self._homes.items()}
+        offsets = {name: base[storage] + offset for name, (storage, offset) in self._homes.items()}
         end = sum(self._storages.values())
         for name in self._apart():
-            found[name] = end
+            offsets[name] = end
             end += self.values[name]
         for step in self.steps:
-            if step.is_view and step.inputs[0] in found:
-                found.setdefault(step.outputs[0], found[step.inputs[0]])
-        return found
+            if step.is_view and step.inputs[0] in offsets:
+                offsets.setdefault(step.outputs[0], offsets[step.inputs[0]])
+        return offsets
 
     def _apart(self) -> list[str]:
         """Return the values that lie in no storage, and are no views of those that do, in their order."""
@@ -206,11 +206,11 @@ class _Program:
             self._refuse_other_memory(
                 call, argument(call, 2, "runtime_device_index"), argument(call, 3, "storage_scope")
             )
-        (found,) = self._new(name, [RelaxTensor.of(call, place, None, self.dims)], call)
-        self._unwritten.add(found)
+        (value,) = self._new(name, [RelaxTensor.of(call, place, None, self.dims)], call)
+        self._unwritten.add(value)
         if place and call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in self._storages:
-            self._in_storage.add(found)
-            self._homes[found] = (call.args[0].id, _integer(call.args[1]))
+            self._in_storage.add(value)
+            self._homes[value] = (call.args[0].id, _integer(call.args[1]))
 
     def _refuse_other_memory(self, call: ast.Call, device: ast.expr | None, scope: ast.expr | None) -> None:
         """Raise FormatError for a second device or scope; what is not said is device 0 and scope `global`."""
@@ -244,9 +244,9 @@ class _Program:
             self.steps.append(_Step(called or "call", inputs, (*written, *made), call=call))
 
     def _return(self, statement: ast.Return) -> None:
-        found = () if statement.value is None else self._value(statement.value)
+        names = () if statement.value is None else self._value(statement.value)
         results = []
-        for name in dict.fromkeys(_buffers(found)):
+        for name in dict.fromkeys(_buffers(names)):
             if name in self.weights:
                 copy = f"#copy of {name}"
                 self.values[copy] = self.values[name]
@@ -288,9 +288,9 @@ class _Program:
         return self._named(value.id) if isinstance(value, ast.Name) else ()
 
     def _used(self, call: ast.Call) -> Iterator[str]:
-        for found in ast.walk(call):
-            if isinstance(found, ast.Name):
-                value = self._named(found.id)
+        for part in ast.walk(call):
+            if isinstance(part, ast.Name):
+                value = self._named(part.id)
                 self._uses.add(len(value))
                 yield from _buffers(value)
 
@@ -303,8 +303,8 @@ class _Program:
 
 def _integer(value: ast.expr) -> int:
     """Return the number in an expression such as `R.prim_value(64)`; 0 where there is none."""
-    found = (part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and type(part.value) is int)
-    return next(found, 0)
+    numbers = (part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and type(part.value) is int)
+    return next(numbers, 0)
 
 
 def _called(call: ast.Call) -> str:

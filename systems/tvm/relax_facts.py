@@ -39,8 +39,8 @@ def _complete(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
     """Return pads before each axis, then behind, where one side is given for both."""
     width = attributes.get("pad_width")
     if isinstance(width, tuple) and not len(width) % 2:
-        kept = {name: value for name, value in attributes.items() if name not in ("pad_width", "pad_mode")}
-        return {**kept, "pads": (*width[::2], *width[1::2]), "mode": attributes.get("pad_mode", "constant")}
+        others = {name: value for name, value in attributes.items() if name not in ("pad_width", "pad_mode")}
+        return {**others, "pads": (*width[::2], *width[1::2]), "mode": attributes.get("pad_mode", "constant")}
     pads = attributes.get("pads")
     if isinstance(pads, tuple) and len(pads) == 2:
         return {**attributes, "pads": (*pads, *pads)}

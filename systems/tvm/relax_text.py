@@ -59,8 +59,8 @@ class Dims:
     def refuse_unknown(self) -> None:
         """Raise OptionError for a size that was given for nothing."""
         if unknown := [name for name in self.given if name not in self.named]:
-            known = ", ".join(sorted(self.named)[:MAX_SHOWN]) or "none"
-            raise OptionError(f"dim: must be a dimension that the program names ({known}), got {shown(unknown[0])}")
+            names = ", ".join(sorted(self.named)[:MAX_SHOWN]) or "none"
+            raise OptionError(f"dim: must be a dimension that the program names ({names}), got {shown(unknown[0])}")
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 def stated_type(call: ast.Call) -> ast.expr | None:
     """Return what a call itself says of what it returns, as `R.call_tir(f, x, out_sinfo=R.Tensor(…))` does."""
     named = [keyword.value for keyword in call.keywords if keyword.arg not in ("dtype", "attrs")]
-    for found in (*named, *call.args[2:3]):
-        rows = found.elts if isinstance(found, ast.List | ast.Tuple) else [found]
+    for part in (*named, *call.args[2:3]):
+        rows = part.elts if isinstance(part, ast.List | ast.Tuple) else [part]
         kinds = {dotted_name(row.func) for row in rows if isinstance(row, ast.Call)}
         if kinds and kinds <= {"R.Tensor", "R.Tuple"} and all(isinstance(row, ast.Call) for row in rows):
             if len(rows) == 1:
@@ -118,7 +118,7 @@ def stated_type(call: ast.Call) -> ast.expr | None:
             whole = ast.parse("R.Tuple()", mode="eval").body
             assert isinstance(whole, ast.Call)
             whole.args = rows
-            return ast.copy_location(whole, found)
+            return ast.copy_location(whole, part)
     return None
 
 

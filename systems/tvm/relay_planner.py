@@ -37,9 +37,9 @@ def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Placed
 
 def _storages(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
     """Return the storages, in the order in which they are made, with the buffers that lie in them."""
-    found = [tensor for tensor in tensors(problem) if tensor.start < tensor.end]
-    events = [(tensor.start, True, i) for i, tensor in enumerate(found)]
-    events += [(tensor.end, False, i) for i, tensor in enumerate(found)]
+    live_storages = [tensor for tensor in tensors(problem) if tensor.start < tensor.end]
+    events = [(tensor.start, True, i) for i, tensor in enumerate(live_storages)]
+    events += [(tensor.end, False, i) for i, tensor in enumerate(live_storages)]
     storages: list[_Storage] = []
     free = FreeTokens()
     held: dict[int, Token] = {}
@@ -48,10 +48,10 @@ def _storages(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
         if not is_start:
             free.put(held.pop(i))
             continue
-        token = free.take(found[i].size)
+        token = free.take(live_storages[i].size)
         if token is None:
-            token = Token(len(storages), found[i].size)
+            token = Token(len(storages), live_storages[i].size)
             storages.append(_Storage(token, []))
         held[i] = token
-        storages[token.storage].tensors.append(found[i])
+        storages[token.storage].tensors.append(live_storages[i])
     return storages

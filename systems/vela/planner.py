@@ -25,9 +25,9 @@ NOT_PLACED = -1
 
 def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place every buffer where Vela does; it stops at the first packing within the capacity."""
-    found = tensors(problem)
-    ranges = _live_ranges(problem, [tensor for tensor in found if tensor.start < tensor.end], stop_check)
-    offset = {tensor.position: 0 for tensor in found}
+    rows = tensors(problem)
+    ranges = _live_ranges(problem, [tensor for tensor in rows if tensor.start < tensor.end], stop_check)
+    offset = {tensor.position: 0 for tensor in rows}
     if ranges:
         size = problem.pools[0].size
         addresses = _OrderSearch(ranges, NO_LIMIT if size is None else size, stop_check).best_addresses()

@@ -65,10 +65,10 @@ class _Program:
 
     def __init__(self, module: ProtobufMessage, options: ModelOptions, results: Values) -> None:
         entry = module.integer(6, "entry_computation_id")
-        found = [row for row in module.messages(3, "computations") if row.integer(5, "id") == entry]
-        if not found:
+        entries = [row for row in module.messages(3, "computations") if row.integer(5, "id") == entry]
+        if not entries:
             raise FormatError(f"hlo_module.entry_computation_id: must be the id of a computation, got {entry}")
-        self.computation = found[0]
+        self.computation = entries[0]
         self.rows = {row.integer(35, "id"): row for row in self.computation.messages(2, "instructions")}
         before = {number: row.integers(37, "control_predecessor_ids") for number, row in self.rows.items()}
         self.controlled = {one for number, row in before.items() if row for one in (number, *row)}
@@ -150,14 +150,14 @@ class _Program:
         """Return the shapes of the arrays that an instruction gives, those in tuples included."""
         shape = row.message(3, "shape")
         stack = [] if shape is None else [shape]
-        found: list[ProtobufMessage] = []
+        leaves: list[ProtobufMessage] = []
         while stack:
             one = stack.pop()
             if one.integer(2, "element_type") == _TUPLE:
                 stack += reversed(list(one.messages(4, "tuple_shapes")))
             else:
-                found.append(one)
-        return found
+                leaves.append(one)
+        return leaves
 
 
 def _scheduled(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
@@ -165,7 +165,7 @@ def _scheduled(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMess
     schedule = module.message(7, "schedule")
     for sequence in schedule.messages(1, "sequences") if schedule is not None else ():
         if sequence.integer(1, "key") == entry and (value := sequence.message(2, "value")) is not None:
-            found = value.integers(1, "instruction_ids")
-            if sorted(found) == sorted(rows):
-                return found
+            ids = value.integers(1, "instruction_ids")
+            if sorted(ids) == sorted(rows):
+                return ids
     return list(rows)

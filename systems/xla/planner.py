@@ -63,11 +63,11 @@ def _heap_size(problem: Problem, heap: Placed) -> int:
 
 def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> Placed:
     """Place every buffer in the smallest gap that holds it; one of no bytes, or never alive, lies at 0."""
-    found = tensors(problem)
-    step = granule(problem, found)
-    placements = {tensor.position: (0, 0) for tensor in found}
+    rows = tensors(problem)
+    step = granule(problem, rows)
+    placements = {tensor.position: (0, 0) for tensor in rows}
     by_offset: list[tuple[int, Interval]] = []
-    for interval in sorted(_intervals(found), key=order):
+    for interval in sorted(_intervals(rows), key=order):
         stop_check()
         used = (
             (offset, offset + other.tensor.size)

@@ -84,14 +84,14 @@ class _Trace:
     @classmethod
     def of(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
         """Follow the events; what is never freed is alive to the end."""
-        found = cls({}, {})
+        new_trace = cls({}, {})
         last = 0
         for step, event in enumerate(trace.messages(1, "events")):
-            found._follow(step, event, sizes)
+            new_trace._follow(step, event, sizes)
             last = step + 1
-        for group in found.groups.values():
+        for group in new_trace.groups.values():
             group.end = last if group.alive else group.end
-        return found
+        return new_trace
 
     def _follow(self, step: int, event: ProtobufMessage, sizes: dict[int, int]) -> None:
         kind, buffer = event.integer(1, "kind"), event.integer(2, "buffer_id")
@@ -165,7 +165,7 @@ def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int 
     places: dict[int, tuple[str, int, int]] = {}
     for path, buffer, offset, end in _assigned(assignment):
         places.setdefault(buffer, (path, offset, end))
-    found: dict[int | str, int] = {}
+    offsets: dict[int | str, int] = {}
     for k, trace in enumerate(traces):
         ends: dict[str, int] = {}
         for buffer in trace.of_buffer:
@@ -176,8 +176,8 @@ def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int 
         for buffer, group in trace.groups.items():
             if buffer in places:
                 path, offset, _ = places[buffer]
-                found[f"{k}/{group.name}" if k else group.name] = base[path] + offset
-    return found
+                offsets[f"{k}/{group.name}" if k else group.name] = base[path] + offset
+    return offsets
 
 
 def _assigned(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int, int]]:

@@ -62,7 +62,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
     """Return the first and the last step of each value, whose name ends in its place in the instruction's result."""
-    found: dict[str, tuple[int, int]] = {}
+    ranges: dict[str, tuple[int, int]] = {}
     lines = iter(enumerate(text.splitlines(), 1))
     for _, heading in lines:
         if heading.strip() == "BufferLiveRange:":
@@ -78,8 +78,8 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
         start, end = int(match[3]), int(match[4])
         if end < start:
             raise FormatError(f"line {number}: must end at its first step ({start}) or later, got {end}")
-        found[match[1] + match[2]] = (start, end)
-    return found
+        ranges[match[1] + match[2]] = (start, end)
+    return ranges
 
 
 def _temporaries(

@@ -50,11 +50,11 @@ def certified_plan(call: Invocation, answer: Plan) -> Plan:
     with graceful_interrupts() as cancelled:
         limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
         problem = call.question["problem"]
-        plan, found = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
-    if found.text:
-        write(path, found.text.encode())
+        plan, certificate = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
+    if certificate.text:
+        write(path, certificate.text.encode())
     else:
-        call.said.append(f"no certificate: {found.reason}")
+        call.said.append(f"no certificate: {certificate.reason}")
     return plan
 
 

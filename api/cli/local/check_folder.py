@@ -40,18 +40,18 @@ Tables = Mapping[Path | None, Mapping[str, Any]]
 
 def check_many(line: CommandLine, extras: CommandExtras) -> int | None:
     """Check a folder, or a model with a file of budgets, and return the exit status; None where neither is given."""
-    given, path = line.given, line.given["problem"]
+    arguments, path = line.given, line.given["problem"]
     is_folder = path != STANDARD and Path(path).is_dir()
-    budgets = given["budgets_file"]
+    budgets = arguments["budgets_file"]
     if not is_folder and budgets is None:
         return None
     tables = {} if budgets is None else read_as(budgets, lambda data: _tables(data, Path(budgets).parent, is_folder))
     if not is_folder:
         return run(_line_of(line, path, tables), extras)
     for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):
-        if given[name] is not None:
+        if arguments[name] is not None:
             raise OptionError(f"{spelled(name)[0][2:]}: must be given for one model, not for a folder")
-    for report in given["outputs"] or ():
+    for report in arguments["outputs"] or ():
         if suffix_of(report) not in REPORTS:
             raise OptionError(f"output: must end in {', '.join(REPORTS)} for a folder, got {shown(report)}")
         refuse_unwritable(report)
@@ -68,7 +68,7 @@ def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
     except (ValueError, RecursionError) as error:
         raise FormatError(f"must be TOML: {error}") from None
     wrong: list[str] = []
-    found: dict[Path | None, Mapping[str, Any]] = {None: {}}
+    tables: dict[Path | None, Mapping[str, Any]] = {None: {}}
     for key, table in content.items():
         is_default, where = key == "default", key if key == "default" else shown(key)
         if not isinstance(table, dict):
@@ -77,32 +77,32 @@ def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
             if of_all:
                 wrong.append(f"{where}: must be the path of a file from {folder}, in quotes; there is none")
         else:
-            found[None if is_default else (folder / key).resolve()] = _flags(table, where, folder, wrong)
+            tables[None if is_default else (folder / key).resolve()] = _flags(table, where, folder, wrong)
     if wrong:
         raise OptionError(*wrong)
-    return found
+    return tables
 
 
 def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[str]) -> dict[str, Any]:
     """Return what a table says as a command line does; what is wrong with it is added to `wrong`."""
-    found: dict[str, Any] = {}
+    flags: dict[str, Any] = {}
     for key, value in table.items():
         if key in _KEYS:
             is_list = get_args(_FLAGS[_KEYS[key]].annotation)[0] == list[str] | None
-            found[_KEYS[key]] = _texts(value) if is_list else value
+            flags[_KEYS[key]] = _texts(value) if is_list else value
         elif key in _FILES and where != "default":
-            found[_FILES[key]] = str(folder / str(value))
+            flags[_FILES[key]] = str(folder / str(value))
         else:
-            known = ", ".join((*_KEYS, *(() if where == "default" else _FILES)))
-            wrong.append(f"{where}: must have keys that are known ({known}), got {shown(key)}")
+            names = ", ".join((*_KEYS, *(() if where == "default" else _FILES)))
+            wrong.append(f"{where}: must have keys that are known ({names}), got {shown(key)}")
     try:
-        options_given(ReadOptions, found)
-        Tolerance.read(options_given(CheckOptions, found).tolerance)
-        for text in found.get("budgets", ()):
-            named_size(text, Problem(buffers=()), len(found["budgets"]), "budget")
+        options_given(ReadOptions, flags)
+        Tolerance.read(options_given(CheckOptions, flags).tolerance)
+        for text in flags.get("budgets", ()):
+            named_size(text, Problem(buffers=()), len(flags["budgets"]), "budget")
     except OptionError as error:
         wrong += [f"{where}.{sentence}" for sentence in error.sentences]
-    return found
+    return flags
 
 
 def _texts(value: Any) -> list[str]:
@@ -118,9 +118,9 @@ def _line_of(line: CommandLine, model: str, tables: Tables) -> CommandLine:
 
 
 def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> int:
-    given, checks, status = line.given, list[Check](), 0
-    reports = given["outputs"] or ()
-    is_table = not reports and wants_table(given["display"])
+    arguments, checks, status = line.given, list[Check](), 0
+    reports = arguments["outputs"] or ()
+    is_table = not reports and wants_table(arguments["display"])
 
     def keep(one: Invocation, answer: Check) -> bool:
         checks.append(answer)
@@ -128,11 +128,11 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
         text = f"{answer.subject}: {'; '.join(lines(answer))}{'' if has_budget else '; without budget'}"
         if is_table:
             write(None, f"{text}\n".encode())
-        elif not given["quiet"]:
+        elif not arguments["quiet"]:
             one.say(text)
         return True
 
-    models = (_line_of(line, model, tables).given for model in _models(given["problem"], tables))
+    models = (_line_of(line, model, tables).given for model in _models(arguments["problem"], tables))
     each = [replace(line, given={**one, "outputs": None, "budgets": _budgets(line, one)}) for one in models]
     for one, ended, wrong in run_apart(each, replace(extras, shows=keep)):
         checks += [unread(one.given["problem"], wrong)] if wrong else []
@@ -141,7 +141,7 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
         write(report, report_of_many(checks, suffix_of(report)))
     if not reports and not is_table:
         write(None, report_of_many(checks, ".json"))
-    if not given["quiet"]:
+    if not arguments["quiet"]:
         say_written()
     return status
 
@@ -157,7 +157,7 @@ def _models(folder: str, tables: Tables) -> list[str]:
     suffixes = tuple(suffix for reader in file_readers().values() for suffix in reader.suffixes)
     files = [each for each in sorted(Path(folder).rglob("*")) if each.is_file()]
     visible = [each for each in files if not any(part.startswith(".") for part in each.relative_to(folder).parts)]
-    found = [str(each) for each in visible if each.name.lower().endswith(suffixes) or each.resolve() in tables]
-    if not found:
+    names = [str(each) for each in visible if each.name.lower().endswith(suffixes) or each.resolve() in tables]
+    if not names:
         raise OptionError(f"{folder}: must hold a model ({', '.join(suffixes)}), or a file with a budget; got none")
-    return found
+    return names

@@ -62,16 +62,16 @@ def _finish(call: Invocation, answer: Converted) -> Sequence[str]:
     output = call.flags["output"]
     if output is None:
         return ()
-    said = list(facts(answer))
+    lines = list(facts(answer))
     if answer.not_written is not None:
-        said.append(f"{output}: not written, as {answer.not_written}")
+        lines.append(f"{output}: not written, as {answer.not_written}")
     elif answer.arena is not None:
         # Imported here: few models are written.
         from memplan.systems.tflite.interpreter import measured
 
         unchanged = "the model as given, as nothing is gained; " if answer.is_as_given else ""
-        said.append(f"{output}: {unchanged}{measured(answer.files[0].data, answer.arena.least)}")
-    return said
+        lines.append(f"{output}: {unchanged}{measured(answer.files[0].data, answer.arena.least)}")
+    return lines
 
 
 LOCAL = CommandExtras(

@@ -80,12 +80,12 @@ def fits(
         raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
     else:
         answer = read_as(step, lambda data: fits_of_snapshot(data, **options))
-    said = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
+    text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
     drawn = [path for path in output or () if suffix_of(path) in (PICTURE, PAGE)]
     for path in drawn:
         write(path, _drawn(path, step, answer))
     for path in [each for each in output or () if each not in drawn] or [STANDARD]:
-        write(path, said)
+        write(path, text)
     return 1 if answer.fits is False else 0
 
 

@@ -47,10 +47,10 @@ def refuse_no_model(call: Invocation) -> None:
 
 
 def _certificate(call: Invocation, answer: Any, _path: str) -> bytes | None:
-    found = answer.certificate
-    if found is not None and found.text is None:
-        call.said.append(f"no certificate: {found.reason}")
-    return None if found is None or found.text is None else bytes(found.text.encode())
+    certificate = answer.certificate
+    if certificate is not None and certificate.text is None:
+        call.said.append(f"no certificate: {certificate.reason}")
+    return None if certificate is None or certificate.text is None else bytes(certificate.text.encode())
 
 
 def _has_plan(call: Invocation, answer: Any, path: str) -> bool:

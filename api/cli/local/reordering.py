@@ -36,13 +36,13 @@ def reordered(call: Invocation, control: Control) -> Mapping[str, Any]:
     """Reorder the operations in a file; return the problem to plan, and the plan to start from."""
     reader, path = call.reader, str(call.files["problem"])
     with named(path):
-        found = reorder(reader.data, path, control.begun(call.options).child(_SHARE), reader.options)
-    placed = found.answer.placed
+        model = reorder(reader.data, path, control.begun(call.options).child(_SHARE), reader.options)
+    placed = model.answer.placed
     assert placed is not None, "an order with a problem has a plan, though it may be without placements"
     problem = with_capacities(placed.problem, reader.options.capacity)
     for folder in (path for path in call.outputs if suffix_of(path) == FOLDER):
-        for name, content in zip(PARTS, (to_json(found.facts()) + b"\n", write_problem(problem)), strict=True):
+        for name, content in zip(PARTS, (to_json(model.facts()) + b"\n", write_problem(problem)), strict=True):
             write(str(Path(folder, name)), content)
     if not call.flags["quiet"]:
-        call.say("".join(found.lines()))
+        call.say("".join(model.lines()))
     return {"problem": problem} if placed.plan.peak is None else {"problem": problem, "start": placed.plan}

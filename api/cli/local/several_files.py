@@ -36,13 +36,13 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] 
 
 def run_each(line: CommandLine, extras: CommandExtras) -> int | None:
     """Plan several files each by itself, into a folder; None where it is said how they run in one memory."""
-    given, outputs = line.given, list[str](line.given["outputs"] or ())
-    if not given["more"] or given["together"] or [suffix_of(path) for path in outputs] != [FOLDER]:
+    arguments, outputs = line.given, list[str](line.given["outputs"] or ())
+    if not arguments["more"] or arguments["together"] or [suffix_of(path) for path in outputs] != [FOLDER]:
         return None
-    (folder,), paths = outputs, [given["problem"], *given["more"]]
+    (folder,), paths = outputs, [arguments["problem"], *arguments["more"]]
     refuse_unwritable(folder)
     files = [str(Path(folder, f"{name}.plan.json")) for name in names_of(paths)]
-    alone = {**given, "more": None}
+    alone = {**arguments, "more": None}
     lines = [
         replace(line, given={**alone, "problem": path, "outputs": [file]})
         for path, file in zip(paths, files, strict=True)

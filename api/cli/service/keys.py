@@ -53,10 +53,10 @@ def add(
 
     if not _NAME.fullmatch(name):
         raise OptionError(f"name: must be at most 64 letters, digits and . _ @ -, got {shown(name)}")
-    key_id, text, kept = new_secret()
+    key_id, text, record = new_secret()
     wanted = frozenset(scope.value for scope in scopes or (KeyScope.plan, KeyScope.read))
-    with _kept_keys() as known:
-        known.add(Key(key_id, name, kept, wanted, time.time(), max_jobs, max_requests_per_minute))
+    with _kept_keys() as stored_keys:
+        stored_keys.add(Key(key_id, name, record, wanted, time.time(), max_jobs, max_requests_per_minute))
     write(None, f"{text}\n".encode())
     say(f"memplan: key {name} may {', '.join(sorted(wanted))}; it is not shown again")
 
@@ -64,8 +64,8 @@ def add(
 @keys.command("list")
 def list_(shown_as: ListFormat = None) -> None:
     """List all keys, the revoked ones too; their secrets are not kept."""
-    with _kept_keys() as known:
-        facts = [_facts(key) for key in known.all()]
+    with _kept_keys() as stored_keys:
+        facts = [_facts(key) for key in stored_keys.all()]
     if wants_table(shown_as):
         for line in _table(facts):
             say(line)
@@ -76,8 +76,8 @@ def list_(shown_as: ListFormat = None) -> None:
 @keys.command()
 def revoke(name: Name) -> None:
     """Revoke a key: within two seconds, no server accepts it. Its name stays taken."""
-    with _kept_keys() as known:
-        if not known.revoke(name, time.time()):
+    with _kept_keys() as stored_keys:
+        if not stored_keys.revoke(name, time.time()):
             raise OptionError(f"name: must be that of a key that holds, got {shown(name)}")
     say(f"memplan: key {name} is revoked")
 

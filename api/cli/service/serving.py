@@ -55,8 +55,8 @@ def worker(
     from memplan.api.settings import read_settings
     from memplan.api.store.errors import StoreError
 
-    given = {"database_url": store, "workers": workers, "worker_memory_bytes": _bytes(memory_limit)}
-    settings = read_settings(**{name: value for name, value in given.items() if value is not None})
+    overrides = {"database_url": store, "workers": workers, "worker_memory_bytes": _bytes(memory_limit)}
+    settings = read_settings(**{name: value for name, value in overrides.items() if value is not None})
     if settings.workers < 1:
         raise OptionError(f"workers: must be at least 1, got {settings.workers}")
     logging.config.dictConfig(log_config(settings.log_format))

@@ -80,8 +80,8 @@ async def _called(_context: Any, asked: CallToolRequestParams) -> CallToolResult
     except (MemplanError, ReaderFaultError) as error:
         sentences = error.sentences if isinstance(error, InputError) else (str(error),)
         return CallToolResult(content=[TextContent(text=line) for line in sentences], is_error=True)
-    told = {**from_json(capability.write(answer)), "exit_status": capability.exit_status(answer)}
-    return CallToolResult(content=[TextContent(text="\n".join(capability.lines(answer)))], structured_content=told)
+    fields = {**from_json(capability.write(answer)), "exit_status": capability.exit_status(answer)}
+    return CallToolResult(content=[TextContent(text="\n".join(capability.lines(answer)))], structured_content=fields)
 
 
 async def _answer(capability: Capability[Any], given: Mapping[str, Any]) -> Any:

@@ -24,14 +24,14 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None) -> l
     """
     with ExitStack() as stack:
         results, file = stack.enter_context(appending(output)) if output else ([], sys.stdout.buffer)
-        left = still_to_do(wanted, results)
-        if len(left) < len(wanted):
-            say(f"{len(wanted) - len(left)} of {len(wanted)} runs are in {output}")
-        runs = run(left, stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event())
+        waiting = still_to_do(wanted, results)
+        if len(waiting) < len(wanted):
+            say(f"{len(wanted) - len(waiting)} of {len(wanted)} runs are in {output}")
+        runs = run(waiting, stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event())
         for number, result in enumerate(runs, start=1):
             write_result(file, result)
             results.append(result)
-            say(f"[{number}/{len(left)}] {_told(result)}")
+            say(f"[{number}/{len(waiting)}] {_told(result)}")
         return results
 
 

@@ -35,11 +35,11 @@ def list_(
     """List problems with the best value, the bound, who found it and how."""
     from memplan.api.library.entries import facts
 
-    found = [entry for entry in _opened(folder).select(problems or []) if status in (None, entry.status)]
+    entries = [entry for entry in _opened(folder).select(problems or []) if status in (None, entry.status)]
     if not wants_table(display):
-        write(None, to_json([facts(entry) for entry in found]) + b"\n")
+        write(None, to_json([facts(entry) for entry in entries]) + b"\n")
         return
-    for entry in found:
+    for entry in entries:
         values = (f"{each:,}" if each is not None else "-" for each in (entry.best, entry.bound or entry.claimed))
         best, bound = ("nothing fits", "") if entry.is_infeasible else values
         write(None, f"{entry.kind:9} {entry.name:50} {entry.status:8} {best:>16} {bound:>16}  {entry.by}\n".encode())
@@ -155,14 +155,14 @@ def run(
 def _opened(folder: Path) -> Any:
     from memplan.api.library.entries import ProblemLibrary
 
-    found = ProblemLibrary(folder)
-    if not found.kinds():
+    library = ProblemLibrary(folder)
+    if not library.kinds():
         raise OptionError(f"library: must be a folder with the library of a checkout, got {folder}")
-    return found
+    return library
 
 
 def _one(opened: Any, name: str) -> Any:
-    found = opened.select([name])
-    if len(found) != 1:
-        raise OptionError(f"problem: must be the name of one problem, got {name}, which is {len(found)}")
-    return found[0]
+    entries = opened.select([name])
+    if len(entries) != 1:
+        raise OptionError(f"problem: must be the name of one problem, got {name}, which is {len(entries)}")
+    return entries[0]

@@ -38,9 +38,11 @@ def schema(
     The corpus has a file for each capability, with the body of a request and the answer to it. Exit status: 0 it is
     written, 2 wrong input.
     """
-    _, found = models_json_schema([(model, "validation") for model in _MODELS], schema_generator=QuietJsonSchema)
+    _, schemas = models_json_schema([(model, "validation") for model in _MODELS], schema_generator=QuietJsonSchema)
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    write(output, to_json({"$schema": dialect, "title": "memplan", "version": __version__, **found}, indent=1) + b"\n")
+    write(
+        output, to_json({"$schema": dialect, "title": "memplan", "version": __version__, **schemas}, indent=1) + b"\n"
+    )
     for capability in CAPABILITIES.values() if corpus is not None else ():
         body = dict(capability.example)
         if set(body).isdisjoint({each.name for each in capability.inputs}):

@@ -36,7 +36,7 @@ from memplan.planner.model.plan import Plan
 from memplan.solvers.search.control import Deadline
 
 router = APIRouter()
-_JSON_FORMATS = [name for name, known in PLAN_FORMATS.items() if known.media_type == JSON]
+_JSON_FORMATS = [name for name, row in PLAN_FORMATS.items() if row.media_type == JSON]
 _NOTHING = b'{"buffers":[]}'
 
 
@@ -59,8 +59,8 @@ async def batch(request: Request) -> Response:
     parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # what is wrong with the query is wrong with all
     body = await read_body(request, service.settings.max_body_bytes)
     lines = lines_of(body) if kind == NDJSON else iter(await service.run(partial(submissions_of, body), len(body)))
-    found = _Batch(service, lines, wanted, caller_of(request).key_id)
-    return StreamingResponse(_lines(request, found), media_type=NDJSON)
+    answers = _Batch(service, lines, wanted, caller_of(request).key_id)
+    return StreamingResponse(_lines(request, answers), media_type=NDJSON)
 
 
 def lines_of(body: bytes) -> Iterator[bytes]:
@@ -145,8 +145,8 @@ class _Batch:
         assert isinstance(options, Options)
         check_time_limit(options, self.service.settings)
         if options.format not in (None, *_JSON_FORMATS):
-            known = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
-            raise OptionError(f"format: must be {known} in a batch, got {shown(options.format)}")
+            names = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
+            raise OptionError(f"format: must be {names} in a batch, got {shown(options.format)}")
         return CompiledProblem.of(asked.question()["problem"]), options
 
 

@@ -78,9 +78,9 @@ async def problem(request: Request, job_id: str) -> Response:
     job = await job_of_caller(request, job_id)
     head, body = await _request_of(request, job)
     read = partial(_problem, job.kind, head, body)
-    if (found := await Service.of(request).run(read, len(body))) is None:
+    if (problem := await Service.of(request).run(read, len(body))) is None:
         return problem_details(404, ("problem: this job has none but what is in its request",))
-    return Response(memplan_json.write_problem(found), media_type=JSON)
+    return Response(memplan_json.write_problem(problem), media_type=JSON)
 
 
 @router.get(
@@ -124,15 +124,15 @@ async def _plan(request: Request, job: Job, content: bytes) -> Response:
 
 def _written(head: str, body: bytes, content: bytes, plan_format: str) -> bytes:
     """Write the plan of a job in a format; one of more than a problem was written so when it was made."""
-    found = _problem(PLAN, head, body)
-    return content if found is None else write_in(plan_format, Plan.model_validate_json(content), found)
+    problem = _problem(PLAN, head, body)
+    return content if problem is None else write_in(plan_format, Plan.model_validate_json(content), problem)
 
 
 def _problem(kind: str, head: str, body: bytes) -> Problem | None:
     """Return the problem of a plan's request, which was checked; None where it is about more, or another question."""
     asked = parse_request(kind, head, body)
-    found: Problem | None = asked.question()["problem"] if asked.is_plain_plan else None
-    return found
+    problem: Problem | None = asked.question()["problem"] if asked.is_plain_plan else None
+    return problem
 
 
 def _lines(capability: Capability[Any], content: bytes) -> str:
@@ -144,7 +144,7 @@ def _lines(capability: Capability[Any], content: bytes) -> str:
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
     """Return the head and the body of a job's request; raises HTTPException where it was forgotten meanwhile."""
     store = Service.of(request).store
-    found = await store.briefly(partial(store.jobs.request, job.id))
-    if found is None:
+    stored_request = await store.briefly(partial(store.jobs.request, job.id))
+    if stored_request is None:
         raise HTTPException(404)
-    return found
+    return stored_request

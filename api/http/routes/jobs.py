@@ -62,8 +62,8 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
     media, query = media_type(request), request.scope["query_string"].decode("latin-1")
     settings, body = service.settings, await read_body(request, most_bytes(media, service.settings))
     once = None if idempotency_key is None else f"{caller.key_id or ''} {idempotency_key}"
-    said = {"key_id": caller.key_id, "idempotency_key": once}
-    new = await service.run(partial(read_new_job, media, query, body, settings, said), len(body))
+    fields = {"key_id": caller.key_id, "idempotency_key": once}
+    new = await service.run(partial(read_new_job, media, query, body, settings, fields), len(body))
     job = await service.store.briefly(partial(service.store.jobs.add, new, settings.max_jobs, caller.max_jobs))
     response.headers["Location"] = f"{PATH}/{job.id}"
     return job_answer(job)
@@ -146,11 +146,11 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
     conflict.
     """
     service = Service.of(request)
-    found = await job_of_caller(request, job_id)
+    own_job = await job_of_caller(request, job_id)
     if forget:
         if not await service.store.briefly(partial(service.store.jobs.forget, job_id)):
-            raise ConflictError(f"forget: must be of a job that has ended, and this one is {found.state}")
-        return job_answer(found)
+            raise ConflictError(f"forget: must be of a job that has ended, and this one is {own_job.state}")
+        return job_answer(own_job)
     job = await service.store.briefly(partial(service.store.jobs.ask_to_cancel, job_id))
     if job is None:
         raise HTTPException(404)
@@ -168,6 +168,6 @@ async def job_of_caller(request: Request, job_id: str) -> Job:
 
 
 async def _told(service: Service, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
-    async with aclosing(service.following.events(job_id, after)) as found:
-        async for event in found:
+    async with aclosing(service.following.events(job_id, after)) as events:
+        async for event in events:
             yield server_sent(event)

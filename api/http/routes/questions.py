@@ -72,15 +72,15 @@ class _Call:
         if not asked.is_foreign and asked.capability.is_brief(asked.extent, asked.options):
             control = Control(self.deadline)
             work = partial(answered, asked, control)
-            found = await self.service.run(work, len(self.body), is_short=False, deadline=self.deadline)
+            answer = await self.service.run(work, len(self.body), is_short=False, deadline=self.deadline)
         else:
             sent, key_id = (asked.kind, self.head, self.body), caller_of(self.request).key_id
-            found = await self.service.working.work(
+            answer = await self.service.working.work(
                 sent, self.deadline, self.cancelled, key_id, counts_work=asked.options.counts_work
             )
         if asked.kind == PLAN:
-            return plan_response(found.content, found.status, plan_format)
-        return Response(found.content, media_type=JSON)
+            return plan_response(answer.content, answer.status, plan_format)
+        return Response(answer.content, media_type=JSON)
 
     async def _plan(self, plan_format: str) -> Response:
         """Answer with a plan that is known, or searched for."""
@@ -138,9 +138,9 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
         head = head_of(media, wanted.query)
         if is_plan and plan_format == "json":
             digest = request.state.digest = sha256(b"%d %b%b" % (len(head), head.encode(), body)).digest()
-            if (known := service.written.find(digest)) is not None:
+            if (written := service.written.find(digest)) is not None:
                 service.metrics.looked_up("hit")
-                response = plan_response(known.content(arrived), known.status, plan_format)
+                response = plan_response(written.content(arrived), written.status, plan_format)
                 response.headers[CACHE] = "hit"
                 return await wanted.shape(request, capability, response)
         asked = await service.run(partial(parse_request, kind, head, body, terms=()), len(body))
@@ -168,12 +168,12 @@ async def _with_old_plan(call: _Call, plan_format: str) -> _Call:
     keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or _PLAN_HASH not in keep:
         return call
-    caller, store, known = caller_of(call.request), call.service.store, keep[_PLAN_HASH]
-    if not (isinstance(known, str) and HASH.fullmatch(known)):
-        raise OptionError(f"keep.{_PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {shown(known)}")
-    old = await store.briefly(partial(store.jobs.plan_of_hash, known, caller))
+    caller, store, plan_hash = caller_of(call.request), call.service.store, keep[_PLAN_HASH]
+    if not (isinstance(plan_hash, str) and HASH.fullmatch(plan_hash)):
+        raise OptionError(f"keep.{_PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {shown(plan_hash)}")
+    old = await store.briefly(partial(store.jobs.plan_of_hash, plan_hash, caller))
     if old is None:
-        raise OptionError(f"keep.{_PLAN_HASH}: must be that of a plan of a job that is kept, got {shown(known)}")
+        raise OptionError(f"keep.{_PLAN_HASH}: must be that of a plan of a job that is kept, got {shown(plan_hash)}")
     asked = call.asked
     reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
     options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}

@@ -92,8 +92,8 @@ def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
             + f'<script type="module">{_LOADER}</script>',
         ),
     ):
-        before, found, after = page.partition(mark)
-        if not found:
+        before, old, after = page.partition(mark)
+        if not old:
             raise ValueError(f"index.html: must contain {mark}")
         page = f"{before}{put}{after}"
     return page.encode()

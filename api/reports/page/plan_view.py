@@ -30,9 +30,9 @@ def plan_view(
     Where buffers could lie is found unless more than `most_pairs` pairs of them would be compared. What is drawn
     follows from the rows (`static/plan_model.js`), as for problems and plans that are dropped on a page.
     """
-    found = verdict_on(problem, plan, most_pairs=most_pairs)
-    inspection = found.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
-    inspection |= {"count": len(found.violations), "violations": inspection["violations"][:_LISTED]}
+    verdict = verdict_on(problem, plan, most_pairs=most_pairs)
+    inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
+    inspection |= {"count": len(verdict.violations), "violations": inspection["violations"][:_LISTED]}
     return {
         "kind": "plan",
         "title": title,

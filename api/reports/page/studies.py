@@ -74,12 +74,12 @@ def chart_page(
 def sweep_page(title: str, pool: str, points: Sequence[tuple[int, Problem, Plan]]) -> bytes:
     """Return the page of a sweep: for each size of a pool the cost of moving bytes, or the peak where nothing costs."""
     is_priced = any(plan.cost for _, _, plan in points)
-    found = []
+    rows = []
     for size, problem, plan in points:
         y, bound = (plan.cost, plan.cost_lower_bound) if is_priced else (plan.peak, plan.lower_bound)
-        found.append(ChartPoint(size, y, f"{pool} of {size:,} bytes", plan.status, bound, problem, plan))
+        rows.append(ChartPoint(size, y, f"{pool} of {size:,} bytes", plan.status, bound, problem, plan))
     y_axis = ChartAxis("cost", "number") if is_priced else ChartAxis("peak of all pools")
-    return chart_page(title, ChartAxis(f"size of {pool}"), y_axis, found)
+    return chart_page(title, ChartAxis(f"size of {pool}"), y_axis, rows)
 
 
 def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
@@ -124,7 +124,7 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
     graph, placed = answer.graph, answer.placed
     assert graph is not None, "an answer of this machine's own has its graph"
     assert placed is not None
-    order, given = answer.order, range(len(graph.ops))
+    order, given_order = answer.order, range(len(graph.ops))
     names = _along(graph, order, placed.problem)
     view = plan_view(placed.problem, placed.plan, title="the new order", names=names)
     return file_page(
@@ -132,9 +132,9 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
         {
             "kind": "order",
             "title": title,
-            "names": [_name(graph, k) for k in given],
+            "names": [_name(graph, k) for k in given_order],
             "order": order,
-            "given": [int(each) for each in bytes_along(graph, list(given))],
+            "given": [int(each) for each in bytes_along(graph, list(given_order))],
             "found": [int(each) for each in bytes_along(answer.ordered or graph, order)],
             "status": answer.status,
             "lower_bound": answer.lower_bound,

@@ -72,16 +72,16 @@ class CachedPlan:
         plan, instance, units = result.plan, compiled.instance, units_of(compiled)
         if plan.status in ("infeasible", "unknown"):
             return cls(plan.status, by="an earlier search", searched_s=searched_s, units=units)
-        found = result.assignment or _assignment(compiled, plan)
-        if found is None:
+        assignment = result.assignment or _assignment(compiled, plan)
+        if assignment is None:
             return None
         bound = _bound(compiled, plan) if result.bound is None else result.bound.score
         return cls(
             status=plan.status,
-            pool=column(found.pool[compiled.order]),
-            offset=column(found.offset[compiled.order]),
-            used=tuple(int(end) for end in reversed(found.score[-len(instance.pools) :])),
-            bound=bound if plan.status == "feasible" else found.score,
+            pool=column(assignment.pool[compiled.order]),
+            offset=column(assignment.offset[compiled.order]),
+            used=tuple(int(end) for end in reversed(assignment.score[-len(instance.pools) :])),
+            bound=bound if plan.status == "feasible" else assignment.score,
             total=(plan.lower_bound or 0) // instance.unit,
             kind=None if plan.proof is None else plan.proof.kind,
             by=None if plan.proof is None else plan.proof.by,
@@ -109,8 +109,8 @@ class CachedPlan:
 
     def score(self, compiled: CompiledProblem) -> Score:
         """Return the plan's score in the numbers of a problem; worse than any where there is no plan."""
-        found = self.assignment(compiled)
-        return (float("inf"),) if found is None else found.score
+        assignment = self.assignment(compiled)
+        return (float("inf"),) if assignment is None else assignment.score
 
     def assignment(self, compiled: CompiledProblem) -> Assignment | None:
         """Return the assignment of the buffers of a problem's instance; None where there is no plan of so many."""
@@ -144,7 +144,7 @@ class CachedPlan:
         try:
             content = json.loads(zlib.decompress(stored.plan))
             offset = content["offset"]
-            found = cls(
+            cached = cls(
                 status=stored.status,  # type: ignore[arg-type]  # one of those that were written
                 pool=None if offset is None else column(content["pool"] or [0] * len(offset)),
                 offset=None if offset is None else column(offset),
@@ -156,7 +156,7 @@ class CachedPlan:
         except (zlib.error, ValueError, KeyError, TypeError, OverflowError) as error:
             _LOG.error("a cached plan cannot be read: %s", type(error).__name__)
             return None
-        return found if with_claims else found.without_claims
+        return cached if with_claims else cached.without_claims
 
 
 def units_of(compiled: CompiledProblem) -> tuple[int, int]:
@@ -240,8 +240,12 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
 
 
 def _assignment(compiled: CompiledProblem, plan: Plan) -> Assignment | None:
-    found = assignment_of(compiled.problem, compiled.instance, plan.placements)
-    return None if found is None else Assignment(*found, score(compiled.instance, *found), plan.solver or "")
+    assignment = assignment_of(compiled.problem, compiled.instance, plan.placements)
+    return (
+        None
+        if assignment is None
+        else Assignment(*assignment, score(compiled.instance, *assignment), plan.solver or "")
+    )
 
 
 def _bound(compiled: CompiledProblem, plan: Plan) -> Score:

@@ -44,7 +44,7 @@ def translated(compiled: CompiledProblem, plan: Plan) -> Plan | None:
     places, count = plan.placements, len(compiled.instance)
     if compiled.hash != plan.problem_hash or (places and places.ids != tuple(range(count))):
         return None
-    known = CachedPlan(plan.status, searched_s=plan.wall_time_s or 0.0, by="an earlier search", solver=plan.solver)
+    cached = CachedPlan(plan.status, searched_s=plan.wall_time_s or 0.0, by="an earlier search", solver=plan.solver)
     if plan.status in ("optimal", "feasible"):
         names = column([int(name) if name.isdecimal() else -1 for name in places.pool_names] or [0])
         pool = names[places.pool]
@@ -52,8 +52,8 @@ def translated(compiled: CompiledProblem, plan: Plan) -> Plan | None:
             return None
         least = plan.lower_bound or 0
         bound = (least,) if len(compiled.instance.pools) == 1 and compiled.instance.objective != "cost" else ()
-        known = CachedPlan(
-            plan.status, column(pool), places.offset, bound=bound, total=least, solver=plan.solver, by=known.by
+        cached = CachedPlan(
+            plan.status, column(pool), places.offset, bound=bound, total=least, solver=plan.solver, by=cached.by
         )
-    found = result_of(known, compiled)
-    return None if found is None else found.plan
+    result = result_of(cached, compiled)
+    return None if result is None else result.plan

@@ -64,14 +64,14 @@ class PlanCache:
 
     async def find(self, problem: CompiledProblem) -> CachedPlan | None:
         """Return the best known result of a problem."""
-        known, looked_at, _ = self._memory.get(problem.hash, (None, 0.0, 0))
-        if known is not None:
+        cached, looked_at, _ = self._memory.get(problem.hash, (None, 0.0, 0))
+        if cached is not None:
             self._memory.move_to_end(problem.hash)
-            if known.is_final or time.monotonic() - looked_at < _FRESH_S:
-                return known
+            if cached.is_final or time.monotonic() - looked_at < _FRESH_S:
+                return cached
         if (stored := await self._stored(problem.hash)) is None:
-            return known
-        best = stored if known is None else better_of(problem, known, stored)
+            return cached
+        best = stored if cached is None else better_of(problem, cached, stored)
         self._remember(problem.hash, best)
         return best
 
@@ -87,9 +87,9 @@ class PlanCache:
         """Keep a result where it is better than what is known."""
         if found.status == "unknown" and found.searched_s <= 0:
             return
-        known = self._memory.get(problem.hash, (None,))[0]
-        best = found if known is None else better_of(problem, known, found)
-        if best is not known:
+        cached = self._memory.get(problem.hash, (None,))[0]
+        best = found if cached is None else better_of(problem, cached, found)
+        if best is not cached:
             self._remember(problem.hash, best)
             if len(self._unwritten) < _MOST_UNWRITTEN:
                 self._unwritten[problem.hash] = problem, best
@@ -117,10 +117,10 @@ class PlanCache:
         async with self._writing:
             if not self._unwritten:
                 return
-            found, self._unwritten = self._unwritten, {}
-            changes = {name: partial(joined, *entry, name in self._wrong) for name, entry in found.items()}
+            plans, self._unwritten = self._unwritten, {}
+            changes = {name: partial(joined, *entry, name in self._wrong) for name, entry in plans.items()}
             if await self._tried("written", lambda store: store.plans.change(changes)):
-                self._wrong -= found.keys()
+                self._wrong -= plans.keys()
 
     async def _tried(self, what: str, work: Callable[[Store], object]) -> bool:
         """Do work with the store; return whether it was done."""
@@ -154,12 +154,12 @@ class PlanCache:
 
 def joined(problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: StoredPlan | None) -> StoredPlan | None:
     """Return what the store should keep of a problem from now on; None: what it has, unless that is wrong."""
-    known = None if is_wrong else CachedPlan.read(stored)
-    is_proved = known is not None and stored is not None and stored.status == "optimal"
-    if known is not None and is_proved and known.score(problem) <= found.score(problem):
+    cached = None if is_wrong else CachedPlan.read(stored)
+    is_proved = cached is not None and stored is not None and stored.status == "optimal"
+    if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
         return None  # who proved it said so, which each server proves for itself
-    best = better_of(problem, known, found)
-    return None if best is known else best.stored(problem.hash)
+    best = better_of(problem, cached, found)
+    return None if best is cached else best.stored(problem.hash)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,9 +67,9 @@ def moved(
     change = update(schema.jobs).where(which).values(state=after, last_event=rows.last_event + 1, **values)
     changed = connection.execute(change.returning(rows.id, rows.last_event)).all()
     kind: Kind = "finished" if is_end else "retried"
-    told = end_of(after, error=values.get("error")) if is_end else {"state": after, "reason": reason}
+    facts = end_of(after, error=values.get("error")) if is_end else {"state": after, "reason": reason}
     for job_id, last in changed:
-        tell(connection, job_id, last, (kind, told))
+        tell(connection, job_id, last, (kind, facts))
     return [job_id for job_id, _ in changed]
 
 
@@ -77,7 +77,7 @@ def end_of(
     state: State, answer: WorkAnswer | None = None, error: str | None = None, late_s: float | None = None
 ) -> dict[str, Any]:
     """Return what the last event of a job tells."""
-    told: dict[str, Any] = {"state": state, "meaning": MEANINGS[state]}
+    facts: dict[str, Any] = {"state": state, "meaning": MEANINGS[state]}
     if answer is not None:
-        told |= {"plan_status": answer.status, **(answer.facts or {})}
-    return told | {name: said for name, said in (("error", error), ("late_s", late_s)) if said is not None}
+        facts |= {"plan_status": answer.status, **(answer.facts or {})}
+    return facts | {name: value for name, value in (("error", error), ("late_s", late_s)) if value is not None}

@@ -88,14 +88,14 @@ class Leases:
     ) -> bool:
         """Tell of better plans and bounds, and after how many seconds, the best last; False where the lease is void."""
         values = {"progress": progress[-1][0]} if progress else {}
-        told: list[tuple[Kind, Mapping[str, Any]]] = [
+        reports: list[tuple[Kind, Mapping[str, Any]]] = [
             ("better" if "gap" in facts else "progress", {**facts, "elapsed_s": round(elapsed_s, 3)})
             for facts, elapsed_s in progress
         ]
         with self._database.writing() as connection:
-            last = _written(connection, job, values, best, events=len(told))
-            if last is not None and told:
-                tell(connection, job.id, last, *told)
+            last = _written(connection, job, values, best, events=len(reports))
+            if last is not None and reports:
+                tell(connection, job.id, last, *reports)
             return last is not None
 
     def finish(self, job: Job, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> bool:

@@ -212,9 +212,9 @@ class AccessGraph:
 
     def __post_init__(self) -> None:
         weights = sum(row.weights for row in self.operations)
-        for what, found in (("bytes", sum(row.bytes for row in self.tensors)), ("bytes of constants", weights)):
-            if found > MOST_BYTES:
-                raise OperationsError(f"graph: must have at most {MOST_BYTES} {what} to be cut in stripes, got {found}")
+        for what, count in (("bytes", sum(row.bytes for row in self.tensors)), ("bytes of constants", weights)):
+            if count > MOST_BYTES:
+                raise OperationsError(f"graph: must have at most {MOST_BYTES} {what} to be cut in stripes, got {count}")
         most = sum(
             max((self.macs_of(v), *(macs for macs, _ in row.alternatives))) for v, row in enumerate(self.operations)
         )
@@ -224,21 +224,21 @@ class AccessGraph:
     @cached_property
     def maker(self) -> tuple[int | None, ...]:
         """For each tensor, the operation that makes it first; None for an input."""
-        found: list[int | None] = [None] * len(self.tensors)
+        makers: list[int | None] = [None] * len(self.tensors)
         for position, row in enumerate(self.operations):
             for tensor in row.outputs:
-                if found[tensor] is None:
-                    found[tensor] = position
-        return tuple(found)
+                if makers[tensor] is None:
+                    makers[tensor] = position
+        return tuple(makers)
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
         """For each tensor, the operations that read it, ascending."""
-        found: list[dict[int, None]] = [{} for _ in self.tensors]
+        readers: list[dict[int, None]] = [{} for _ in self.tensors]
         for position, row in enumerate(self.operations):
             for read in row.reads:
-                found[read.tensor][position] = None
-        return tuple(map(tuple, found))
+                readers[read.tensor][position] = None
+        return tuple(map(tuple, readers))
 
     @cached_property
     def last(self) -> tuple[int, ...]:
@@ -246,13 +246,13 @@ class AccessGraph:
 
         -1 for an input that nothing reads.
         """
-        found = [-1] * len(self.tensors)
+        last = [-1] * len(self.tensors)
         for position, row in enumerate(self.operations):
             for tensor in (*row.outputs, *(read.tensor for read in row.reads)):
-                found[tensor] = position
+                last[tensor] = position
         for tensor in self.kept:
-            found[tensor] = len(self.operations)
-        return tuple(found)
+            last[tensor] = len(self.operations)
+        return tuple(last)
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
@@ -345,7 +345,7 @@ def repeated(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> Acces
     tensors, operations = list(graph.tensors), list[AccessOperation]()
     tensor_origins, origins = list(map(graph.tensor_origin, range(len(tensors)))), list[int]()
     newest = dict[int, int]()
-    for late, given in enumerate(graph.operations):
+    for late, operation in enumerate(graph.operations):
         for v in sorted(passes.get(late, ())):
             row = _reading(graph.operations[v], newest)
             (made,) = row.outputs
@@ -354,7 +354,7 @@ def repeated(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> Acces
             tensor_origins.append(graph.tensor_origin(made))
             operations.append(replace(row, outputs=(newest[made],)))
             origins.append(graph.origin(v))
-        operations.append(_reading(given, newest))
+        operations.append(_reading(operation, newest))
         origins.append(graph.origin(late))
     return replace(
         graph,

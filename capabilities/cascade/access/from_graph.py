@@ -61,12 +61,12 @@ class _Reading:
         operations = tuple(
             replace(self._operation(row, tensors), label=str(row.attributes.get("label", ""))) for row in self.graph.ops
         )
-        kept = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
-        found = AccessGraph(tensors, operations, kept, self.graph.name or "", layout=self._layout(tensors))
+        results = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
+        access = AccessGraph(tensors, operations, results, self.graph.name or "", layout=self._layout(tensors))
         if not any(row.alternatives for row in self.graph.ops):
-            return found
+            return access
         rows = zip(range(len(operations)), self.graph.ops, strict=True)
-        return replace(found, operations=tuple(self._in_several_ways(found, v, row) for v, row in rows))
+        return replace(access, operations=tuple(self._in_several_ways(access, v, row) for v, row in rows))
 
     def _in_several_ways(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
         """Return an operation with its alternatives; costs are multiplications, its own one, too."""
@@ -85,8 +85,8 @@ class _Reading:
         if any((self._shape(t) or (1,))[0] > 1 for t in images):
             return "batches"
         # What has no channels lies so in every layout.
-        found = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
-        return found.pop() if len(found) == 1 else "several layouts" if found else "NHWC"
+        families = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
+        return families.pop() if len(families) == 1 else "several layouts" if families else "NHWC"
 
     def _bits(self, tensor: int) -> int:
         facts = self.graph.tensors[tensor] if self.graph.tensors else None
@@ -118,10 +118,10 @@ class _Reading:
         name, kind = row.name or "", row.kind or ""
         try:
             facts = self._facts(row, read, tensors)
-            found = access_of(facts)
-            if len(found.windows) < len(read):
+            maps = access_of(facts)
+            if len(maps.windows) < len(read):
                 raise UnknownAccess(
-                    f"reads {len(read)} tensors that are no weights, where {len(found.windows)} are known"
+                    f"reads {len(read)} tensors that are no weights, where {len(maps.windows)} are known"
                 )
         except UnknownAccess as unknown:
             windows = [(whole(tensors[row.inputs[k]].rows), whole(tensors[row.inputs[k]].columns)) for k in read]
@@ -131,15 +131,15 @@ class _Reading:
             return AccessOperation(kind, reads, outputs, "barrier", macs, weights, 0, row.work, name, str(unknown))
         out = tensors[row.outputs[0]]
         reads = tuple(
-            Read(row.inputs[k], *found.windows[i], _channels(found, tensors[row.inputs[k]], out))
+            Read(row.inputs[k], *maps.windows[i], _channels(maps, tensors[row.inputs[k]], out))
             for i, k in enumerate(read)
         )
         each = max(SUM_BYTES, self._bits(row.outputs[0]) // 8)
-        sums = facts.output.channels * facts.output.batch * each if found.is_sum else 0
-        role: Role = "sum" if found.is_sum else "striped"
-        is_accumulated = kind in ACCUMULATED and found.mixes and len(read) == 1 and facts.integer("groups", 1) == 1
+        sums = facts.output.channels * facts.output.batch * each if maps.is_sum else 0
+        role: Role = "sum" if maps.is_sum else "striped"
+        is_accumulated = kind in ACCUMULATED and maps.mixes and len(read) == 1 and facts.integer("groups", 1) == 1
         partial = out.rows * out.columns * out.channels * each if is_accumulated else 0
-        return AccessOperation(kind, reads, row.outputs, role, found.macs, weights, sums, 0, name, partial=partial)
+        return AccessOperation(kind, reads, row.outputs, role, maps.macs, weights, sums, 0, name, partial=partial)
 
     def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
         """Return the multiplications of a fully connected layer that runs whole; other barriers count none."""

@@ -61,14 +61,14 @@ def access_of(facts: Facts) -> KindAccess:
     is_own = "access_rows" in facts.attributes or "access_columns" in facts.attributes
     if not is_own and facts.kind not in _KINDS and facts.kind not in POINTWISE:
         raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
-    given = _own if is_own else _pointwise if facts.kind in POINTWISE else _KINDS[facts.kind]
-    found = given(facts)
+    rule = _own if is_own else _pointwise if facts.kind in POINTWISE else _KINDS[facts.kind]
+    maps = rule(facts)
     if any(seen.batch not in (facts.output.batch, 1) for seen in facts.inputs):
         raise UnknownAccess(f"{facts.kind} across the images of a batch runs whole")
-    for window in (window for windows in found.windows for window in windows):
+    for window in (window for windows in maps.windows for window in windows):
         if max(window.scale, window.divisor) > 2 * MOST_ALONG or max(abs(window.low), abs(window.high)) > _FARTHEST:
             raise UnknownAccess(f"{facts.kind} with strides or pads of more than {MOST_ALONG}")
-    return found._replace(macs=found.macs * facts.output.batch)
+    return maps._replace(macs=maps.macs * facts.output.batch)
 
 
 def _own(facts: Facts) -> KindAccess:
@@ -186,8 +186,8 @@ def _by_channels(facts: Facts) -> KindAccess:
 
 def _choosing(facts: Facts) -> KindAccess:
     """A number for each pixel, of all its channels; that axis has one element, or is gone."""
-    kept = len(facts.in_layout) == len(facts.layout)
-    is_by_pixel = facts.axis("axis", 0) == 2 if kept else facts.in_layout.replace("C", "") == facts.layout
+    is_whole = len(facts.in_layout) == len(facts.layout)
+    is_by_pixel = facts.axis("axis", 0) == 2 if is_whole else facts.in_layout.replace("C", "") == facts.layout
     if not is_by_pixel or facts.inputs[0][:2] != facts.output[:2] or facts.output.channels != 1:
         raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
     return KindAccess(((SAME, SAME),))
@@ -223,8 +223,8 @@ def _pad(facts: Facts) -> KindAccess:
     before = pads[:rank]
     if any(facts.shapes[0][k] + pads[k] + pads[k + rank] != facts.out_shape[k] for k in range(rank)):
         raise UnknownAccess("pads do not agree with its shapes")
-    found = facts.by_axis(dict(enumerate(before)), 0)
-    return KindAccess(((shifted(-found[0]), shifted(-found[1])),), mixes=False)
+    padded = facts.by_axis(dict(enumerate(before)), 0)
+    return KindAccess(((shifted(-padded[0]), shifted(-padded[1])),), mixes=False)
 
 
 def _slice(facts: Facts) -> KindAccess:
@@ -257,10 +257,10 @@ def _resize(facts: Facts) -> KindAccess:
         ("linear", "align_corners"): linear_corners,
         ("linear", "asymmetric"): linear_asymmetric,
     }
-    found = maps.get((mode, place))
-    if found is None or facts.inputs[0].channels != facts.output.channels:
+    map_of_mode = maps.get((mode, place))
+    if map_of_mode is None or facts.inputs[0].channels != facts.output.channels:
         raise UnknownAccess(f"resize by {mode}, {place} runs whole")
-    rows, columns = (found(facts.inputs[0][axis], facts.output[axis]) for axis in (0, 1))
+    rows, columns = (map_of_mode(facts.inputs[0][axis], facts.output[axis]) for axis in (0, 1))
     return KindAccess(((rows, columns),), mixes=False)
 
 

@@ -51,7 +51,7 @@ def transposed_layout(layout: str, axes: Sequence[int]) -> str | None:
 
 def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
     """Return the layout of a tensor that is seen in another shape; None where rows or columns are cut or joined."""
-    found, k = "", 0
+    letters, k = "", 0
     if prod(shape) != prod(wanted) or prod(shape) == 0:
         return None
     if all(size == 1 or letter == "C" for size, letter in zip(shape, layout, strict=True)):
@@ -61,23 +61,23 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
     for size in wanted:
         # An axis of one element says nothing: it is the one that it was, columns behind rows, or channels.
         if size == 1:
-            is_column = found.endswith("H") and "W" not in layout
-            found += layout[k] if k < len(rest) and rest[k] == shape[k] == 1 else "W" if is_column else "C"
+            is_column = letters.endswith("H") and "W" not in layout
+            letters += layout[k] if k < len(rest) and rest[k] == shape[k] == 1 else "W" if is_column else "C"
             k += k < len(rest) and rest[k] == 1
             continue
         while k < len(rest) and rest[k] == 1:
             k += 1
-        letter, left = layout[k], size
-        while left > 1:
+        letter, remaining_size = layout[k], size
+        while remaining_size > 1:
             if k == len(rest) or (layout[k] != letter and rest[k] > 1):
                 return None
-            part = min(left, rest[k])
-            if left % part or rest[k] % part or (letter in "HW" and (part != shape[k] or part != size)):
+            part = min(remaining_size, rest[k])
+            if remaining_size % part or rest[k] % part or (letter in "HW" and (part != shape[k] or part != size)):
                 return None
-            left, rest[k] = left // part, rest[k] // part
+            remaining_size, rest[k] = remaining_size // part, rest[k] // part
             k += rest[k] == 1
-        found += letter
-    return found
+        letters += letter
+    return letters
 
 
 def without_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str | None:
@@ -115,7 +115,7 @@ class _Following:
 
     def run(self) -> list[str | None]:
         graph = self.graph
-        said = next((str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC")
+        layout = next((str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC")
         for row, around in zip(graph.ops, self.around, strict=True):
             if "layout" in row.attributes:
                 makes = [t for t in around if t in row.outputs]
@@ -126,7 +126,7 @@ class _Following:
                 self._follow(self._begin([t for t in around if len(self._shape(t)) == 3], "NHWC"))
         for around in self.around:
             for tensor in around:
-                self._follow(self._begin([tensor], said if len(self._shape(tensor)) == 4 else "NHWC"))
+                self._follow(self._begin([tensor], layout if len(self._shape(tensor)) == 4 else "NHWC"))
         return [self.found.get(t, named_layout("NHWC", len(self._shape(t)))) for t in range(len(graph.size))]
 
     def _shape(self, tensor: int) -> Shape:
@@ -240,10 +240,10 @@ class Facts:
         value = self.attributes.get(name)
         if value is None and default is not None:
             return (default,) * count
-        found = (value,) * count if isinstance(value, int) else value
-        if not isinstance(found, tuple) or len(found) != count or not all(isinstance(one, int) for one in found):
+        numbers = (value,) * count if isinstance(value, int) else value
+        if not isinstance(numbers, tuple) or len(numbers) != count or not all(isinstance(one, int) for one in numbers):
             raise UnknownAccess(f"{name} must be {count} integers")
-        return tuple(int(one) for one in found)
+        return tuple(int(one) for one in numbers)
 
     def integer(self, name: str, default: int | None = None) -> int:
         """Return an attribute that is an integer; raises UnknownAccess."""
@@ -258,10 +258,10 @@ class Facts:
 
     def by_axis(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
         """Return numbers given by axes of the shape as those of rows and columns; none may be for the batch."""
-        found = [(axis_of(axis, self.layout), value) for axis, value in values.items()]
-        if any(which == -1 and value != default for which, value in found):
+        pairs = [(axis_of(axis, self.layout), value) for axis, value in values.items()]
+        if any(which == -1 and value != default for which, value in pairs):
             raise UnknownAccess(f"{self.kind} of batches runs whole")
-        by_axis = dict(found)
+        by_axis = dict(pairs)
         return by_axis.get(0, default), by_axis.get(1, default)
 
     def word(self, name: str, default: str) -> str:

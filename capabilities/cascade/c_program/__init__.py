@@ -31,13 +31,13 @@ def write_cascade(point: CascadePoint, source: OperationGraph, stem: str, alignm
     prefix = prefix_of(stem)
     program = StripedLoops(point, alignment, prefix)
     reference, values = reference_of(split_apart(source), program.called, prefix)
-    found = {
+    sources = {
         f"{prefix}.h": program.header(),
         f"{prefix}.c": program.source(),
         f"{prefix}_reference.c": reference,
         f"{prefix}_values.h": values,
     }
     kernels = files("memplan.capabilities.cascade.c_program") / "kernels"
-    return {name: text.encode() for name, text in found.items()} | {
+    return {name: text.encode() for name, text in sources.items()} | {
         name: (kernels / name).read_bytes() for name in KERNELS
     }

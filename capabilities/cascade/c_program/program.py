@@ -88,12 +88,12 @@ class StripedLoops:
 
     def _declared(self, v: int, what: str) -> str:
         row = next(self.graph.operations[k] for k in range(len(self.graph.operations)) if self.graph.origin(k) == v)
-        said = (
+        text = (
             f"/* {in_comment(' '.join(filter(None, (row.kind, row.name))) or 'operation')} */\n"
             if what != "add"
             else ""
         )
-        return f"{said}{signature(self.prefix, v, what)};\n"
+        return f"{text}{signature(self.prefix, v, what)};\n"
 
     def _call(self, v: int, what: str, arguments: str) -> str:
         self.called[self.graph.origin(v), what] = None
@@ -103,10 +103,10 @@ class StripedLoops:
         height, width = region.stride or (0, 0)
         kind = "whole" if region.kind == "whole" else f"{region.kind}, {height} x {width}"
         kind = f"{height} channels a step" if region.kind == "channels" else kind
-        said = f"/* Operations {region.first} to {region.end - 1}: {kind} */\n"
+        text = f"/* Operations {region.first} to {region.end - 1}: {kind} */\n"
         written = {"whole": self._whole, "channels": self._along_channels}.get(region.kind, self._loop)
         body = written(number, region)
-        return f"{said}static void region_{number}(void) {{\n{body}}}\n"
+        return f"{text}static void region_{number}(void) {{\n{body}}}\n"
 
     def _whole(self, number: int, region: CascadeRegion) -> str:
         v = region.first
@@ -168,14 +168,14 @@ class StripedLoops:
             before, sums, after = self._sums(number, region)
         first, end = self._range(f"r{number}_channels", region.ranges[last].channels, "k")
         steps = f"    const int32_t first = {first}, end = {end};\n"
-        kept = [tensor for tensor, hold in region.holds.items() if hold.mode != "whole"]
-        for tensor in kept:
+        parts = [tensor for tensor, hold in region.holds.items() if hold.mode != "whole"]
+        for tensor in parts:
             each = tensors[tensor].pixel // tensors[tensor].channels
             view = self._view(number, region, tensor)
             steps += f"    const memplan_view {view}_k = memplan_from_byte({view}, {each} * first);\n"
 
         def seen(tensor: int) -> str:
-            return self._view(number, region, tensor) + ("_k" if tensor in kept else "")
+            return self._view(number, region, tensor) + ("_k" if tensor in parts else "")
 
         for v in range(region.first, region.end):
             row = self.graph.operations[v]
@@ -214,8 +214,8 @@ class StripedLoops:
         """Return the function that brings a piece of an input, or takes one of an output."""
         name = f"{self.prefix}_{what}_{self.graph.tensor_origin(tensor)}"
         word = "Bring this part of an input" if what == "input" else "Take this part of an output"
-        said = in_comment(self.graph.tensors[tensor].name)
-        self.streams[name] = f"/* {word}: {said} */\nvoid {name}(const memplan_view *view, memplan_part part);\n"
+        text = in_comment(self.graph.tensors[tensor].name)
+        self.streams[name] = f"/* {word}: {text} */\nvoid {name}(const memplan_view *view, memplan_part part);\n"
         return name
 
     def _reads(self, number: int, region: CascadeRegion, v: int) -> str:

@@ -34,20 +34,20 @@ def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], pref
     for v, what in called:
         row = source.ops[v]
         shapes = _shapes(source, row)
-        found = None if shapes is None else _function(prefix, v, row, shapes, what)
-        if found is None:
+        function = None if shapes is None else _function(prefix, v, row, shapes, what)
+        if function is None:
             made.append(f"/* {in_comment(row.kind or 'an unknown kind')}: define {signature(prefix, v, what)} */\n\n")
             continue
-        text, value = found
+        text, value = function
         if value is not None:
             values.append(f"extern const {value} {prefix}_values_{v}; /* {in_comment(row.name or row.kind)} */\n")
         made.append(f"{signature(prefix, v, what)} {{\n{text}}}\n\n")
-    said = f"/* Written by memplan {__version__}: reference kernels of a cascade. */\n"
+    head_comment = f"/* Written by memplan {__version__}: reference kernels of a cascade. */\n"
     includes = f'#include "{prefix}.h"\n#include "{prefix}_values.h"\n\n#define UNUSED(value) ((void)(value))\n\n'
     declared = guarded("".join(values), f"{prefix}_values").replace(
         "_H\n\n", '_H\n\n#include "memplan_kernels.h"\n\n', 1
     )
-    return said + includes + "".join(made), said + declared
+    return head_comment + includes + "".join(made), head_comment + declared
 
 
 def _shapes(source: OperationGraph, row: GraphOperation) -> Shapes | None:

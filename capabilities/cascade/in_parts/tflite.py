@@ -83,15 +83,15 @@ class _Writer:
 
     def _indices(self) -> list[int]:
         """Return for each value its tensor: that of the file for the first whole one, else a new one."""
-        found = self.found
-        index = [-1] * len(found.values)
+        indices = self.found
+        index = [-1] * len(indices.values)
         taken: set[int] = set()
-        for value in (*found.inputs, *found.kept, *range(len(found.values))):
-            own = self._tensor_of(found.values[value].tensor)
-            if index[value] < 0 and found.is_whole(value) and own not in taken:
+        for value in (*indices.inputs, *indices.kept, *range(len(indices.values))):
+            own = self._tensor_of(indices.values[value].tensor)
+            if index[value] < 0 and indices.is_whole(value) and own not in taken:
                 index[value] = own
                 taken.add(own)
-        for value, part in enumerate(found.values):
+        for value, part in enumerate(indices.values):
             if index[value] < 0:
                 like = self.old.tensors[self._tensor_of(part.tensor)]
                 index[value] = self.tensors.like(like, self._shape(value), f"{like.id}/{value}")
@@ -108,11 +108,11 @@ class _Writer:
 
     def _add(self, code: int, inputs: Sequence[int], output: int, options: NewTable) -> None:
         self.used.update((*inputs, output))
-        known = self.new_codes.setdefault(code, self.codes + len(self.new_codes))
+        number = self.new_codes.setdefault(code, self.codes + len(self.new_codes))
         self.operators.append(
             NewTable(
                 {
-                    0: Scalar(known, "I"),
+                    0: Scalar(number, "I"),
                     1: Numbers(inputs),
                     2: Numbers((output,)),
                     3: Scalar(_OPTIONS[code], "B"),
@@ -167,10 +167,10 @@ class _Writer:
     def _values(self, step: PartStep) -> dict[int, int]:
         """Return for each tensor of the file that a step reads or makes the one that is meant here."""
         reads = self.found.graph.operations[step.operation].reads
-        found = {
+        tensors = {
             self._tensor_of(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)
         }
-        return found | {self._tensor_of(self.found.values[value].tensor): self.index[value] for value in step.outputs}
+        return tensors | {self._tensor_of(self.found.values[value].tensor): self.index[value] for value in step.outputs}
 
     def _run_whole(self, v: int, step: PartStep) -> None:
         meant, operator = self._values(step), self.old.operators[v]
@@ -270,11 +270,11 @@ class _Writer:
             4: Tables(self.tensors.buffers()),
         }
         for number, name in ((3, "description"), (5, "metadata_buffer"), (7, "signature_defs")):
-            if (found := root.table(number, name)) is not None:
-                fields[number] = Old(found.at)
-        kept = [entry for entry in root.tables(6, "metadata") if entry.text(0, "name") != OFFLINE_PLAN]
-        if kept:
-            fields[6] = Tables([Old(entry.at) for entry in kept])
+            if (entry_table := root.table(number, name)) is not None:
+                fields[number] = Old(entry_table.at)
+        entries = [entry for entry in root.tables(6, "metadata") if entry.text(0, "name") != OFFLINE_PLAN]
+        if entries:
+            fields[6] = Tables([Old(entry.at) for entry in entries])
         return with_front(NewTable(fields), b"TFL3", self.how.data)
 
     def _subgraph(self, old: Table) -> NewTable:
@@ -294,10 +294,10 @@ def _head(operator: Operator) -> dict[int, Scalar | Old]:
     """Return the fields of an operator beside its tensors."""
     table = operator.table
     assert table is not None
-    found: dict[int, Scalar | Old] = {
+    fields: dict[int, Scalar | Old] = {
         0: Scalar(table.integer(0, "opcode_index", "I"), "I"),
         3: Scalar(table.integer(3, "builtin_options_type", "B"), "B"),
     }
     if (options := table.table(4, "builtin_options")) is not None:
-        found[4] = Old(options.at)
-    return found
+        fields[4] = Old(options.at)
+    return fields

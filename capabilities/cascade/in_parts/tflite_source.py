@@ -134,11 +134,11 @@ class TfliteTensors:
 
         TFLite Micro gives memory to each tensor, also to those that no operator has.
         """
-        kept = [
+        olds = [
             Old(table.at) if k in used or own.is_constant else self._without_elements(own)
             for k, (own, table) in enumerate(zip(self._old, tables, strict=True))
         ]
-        return [*kept, *self._tensors]
+        return [*olds, *self._tensors]
 
     def buffers(self) -> list[NewTable | Old]:
         """Return all buffers."""

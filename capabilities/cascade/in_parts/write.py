@@ -41,8 +41,8 @@ def arena_estimate(found: Unrolled) -> int:
     graph = found.graph
     made = [t for step in found.steps if step.kind == "run" for t in graph.operations[step.operation].outputs]
     channels = sum(graph.tensors[tensor].pixel for tensor in made)
-    kept = OPERATION_BYTES * len(found.steps) + _VALUE_BYTES * len(found.values) + _CHANNEL_BYTES * channels
-    return found.live_peak + kept
+    size = OPERATION_BYTES * len(found.steps) + _VALUE_BYTES * len(found.values) + _CHANNEL_BYTES * channels
+    return found.live_peak + size
 
 
 def rewritable(
@@ -52,13 +52,13 @@ def rewritable(
 
     The graph is one that was read of this file. Raises FormatError for a format that is not written.
     """
-    found = system_of(detect(data, name))
-    if found is None or found.rewrites is None:
-        known = ", ".join(each.name for each in systems() if each.rewrites)
+    system = system_of(detect(data, name))
+    if system is None or system.rewrites is None:
+        names = ", ".join(each.name for each in systems() if each.rewrites)
         raise FormatError(
-            f"must be of a format that is written in parts ({known}), got {found.name if found else 'none'}"
+            f"must be of a format that is written in parts ({names}), got {system.name if system else 'none'}"
         )
-    how = imported(found.rewrites)(data, graph, options)
+    how = imported(system.rewrites)(data, graph, options)
     access = access_graph(graph)
     rows = tuple(
         row if row.role == "striped" and how.runs_in_parts(v) else barrier_of(access, v, "is not written in parts")
@@ -94,12 +94,12 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
                 last = None
                 continue
             try:
-                found = _unrolled(cascade)
+                steps = _unrolled(cascade)
             except OperationsError as error:
                 last = None if last is None else error
                 continue
             last = None
-            yield Rewriting(found.live_peak, point, found, arena_estimate(found))
+            yield Rewriting(steps.live_peak, point, steps, arena_estimate(steps))
     if last is not None:
         raise last
 
@@ -109,10 +109,10 @@ def _unrolled(cascade: Cascade) -> Unrolled:
 
     Before an operation that runs whole, a tensor that is made in parts is there twice.
     """
-    found = unrolled(cascade)
-    live = found.live()
-    while (at := live.index(max(live))) and at <= len(found.steps) and found.steps[at - 1].kind == "join":
-        maker = found.graph.maker[found.values[found.steps[at - 1].outputs[0]].tensor]
+    steps = unrolled(cascade)
+    live = steps.live()
+    while (at := live.index(max(live))) and at <= len(steps.steps) and steps.steps[at - 1].kind == "join":
+        maker = steps.graph.maker[steps.values[steps.steps[at - 1].outputs[0]].tensor]
         regions = list[CascadeRegion]()
         for region in cascade.regions:
             is_apart = maker is not None and region.first <= maker < region.end
@@ -122,8 +122,8 @@ def _unrolled(cascade: Cascade) -> Unrolled:
         other = unrolled(cascade)
         if max(other.live()) >= max(live):
             break
-        found, live = other, other.live()
-    return found
+        steps, live = other, other.live()
+    return steps
 
 
 def coarser(cascade: Cascade) -> Iterator[Cascade]:

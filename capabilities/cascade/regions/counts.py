@@ -44,14 +44,14 @@ def traffic_of(cascade: Cascade) -> int:
 
 def moved_of(cascade: Cascade) -> dict[int, int]:
     """Return for each tensor that is whole somewhere the bytes that regions read of it and write to it as a whole."""
-    graph, found = cascade.graph, dict[int, int]()
+    graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}
         for v in range(region.first, region.end):
             for tensor, bytes_ in _moved(graph, region, v):
                 if tensor not in held:
-                    found[tensor] = found.get(tensor, 0) + bytes_
-    return found
+                    moved[tensor] = moved.get(tensor, 0) + bytes_
+    return moved
 
 
 def _moved(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:

@@ -119,8 +119,8 @@ class _Run:
             self.pause()
             if tensor not in rings:
                 return self._whole(tensor)[slice(*rows), slice(*columns)]
-            found: Bytes8 = rings[tensor][_places(rings[tensor], rows, columns)]
-            return found
+            content: Bytes8 = rings[tensor][_places(rings[tensor], rows, columns)]
+            return content
 
         def store(tensor: int, rows: Span, columns: Span, value: Bytes8) -> None:
             if tensor in rings:

@@ -192,8 +192,8 @@ class CascadeRegion(Answer):
         """Return the region with other ranges of its operations, or other buffers; what follows from them is new."""
         number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
         held = self.buffers or () if buffers is None else buffers
-        found = self.striped(number, self.kind, stride, ranges, held, self.pieces, self.slide)
-        return found.model_copy(update={"alternative": self.alternative})
+        region = self.striped(number, self.kind, stride, ranges, held, self.pieces, self.slide)
+        return region.model_copy(update={"alternative": self.alternative})
 
     @property
     def first(self) -> int:

@@ -139,8 +139,8 @@ class _Unrolling:
             else:
                 self._run_steps(region)
         self.taken = {}
-        kept = tuple(self._take(Part(tensor, *_whole(graph, tensor))) for tensor in graph.kept)
-        return Unrolled(graph, tuple(self.values), tuple(self.steps), inputs, kept)
+        outputs = tuple(self._take(Part(tensor, *_whole(graph, tensor))) for tensor in graph.kept)
+        return Unrolled(graph, tuple(self.values), tuple(self.steps), inputs, outputs)
 
     def _value(self, tensor: int, rows: Span, columns: Span) -> int:
         self.values.append(Part(tensor, rows, columns))
@@ -192,13 +192,13 @@ class _Unrolling:
         (row, bottom), (left, right) = wanted.spans
         bands = []
         while row < bottom:
-            column, end, found = left, bottom, []
+            column, end, parts = left, bottom, []
             while column < right:
                 value = self._covering(wanted, row, column)
                 part = self.values[value]
-                found.append((value, (column, min(part.columns[1], right))))
+                parts.append((value, (column, min(part.columns[1], right))))
                 column, end = min(part.columns[1], right), min(end, part.rows[1])
-            bands.append(self._join([self._slice(value, (row, end), span) for value, span in found], 1))
+            bands.append(self._join([self._slice(value, (row, end), span) for value, span in parts], 1))
             row = end
         self.taken[wanted] = self._join(bands, 0)
         return self.taken[wanted]
@@ -220,9 +220,9 @@ class _Unrolling:
         part = self.values[value]
         if part.spans == (rows, columns):
             return value
-        found = self._value(part.tensor, rows, columns)
-        self.steps.append(PartStep("slice", (value,), (found,)))
-        return found
+        part_value = self._value(part.tensor, rows, columns)
+        self.steps.append(PartStep("slice", (value,), (part_value,)))
+        return part_value
 
     def _join(self, values: Sequence[int], axis: int) -> int:
         if len(values) == 1:
@@ -230,6 +230,6 @@ class _Unrolling:
         first, last = self.values[values[0]], self.values[values[-1]]
         rows = (first.rows[0], last.rows[1]) if axis == 0 else first.rows
         columns = (first.columns[0], last.columns[1]) if axis == 1 else first.columns
-        found = self._value(first.tensor, rows, columns)
-        self.steps.append(PartStep("join", tuple(values), (found,), axis=axis))
-        return found
+        joined = self._value(first.tensor, rows, columns)
+        self.steps.append(PartStep("join", tuple(values), (joined,), axis=axis))
+        return joined

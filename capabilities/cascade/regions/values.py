@@ -125,8 +125,8 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
     low, high = (np.array([max(0, span[k] - across[0]) for span in windows[0]]) for k in (0, 1))
     left, right = (np.array([max(0, span[k] - along[0]) for span in windows[1]]) for k in (0, 1))
     by_rows = sums[high] - sums[low]
-    found: Sums = by_rows[:, right] - by_rows[:, left]
-    return found
+    window_sums: Sums = by_rows[:, right] - by_rows[:, left]
+    return window_sums
 
 
 def summed(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:

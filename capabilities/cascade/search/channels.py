@@ -60,7 +60,7 @@ def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Gr
     macs, fixed = graph.macs_of(j - 1), last.weights + graph.tensors[sink].bytes
     added = 2 * last.partial if cut.adds_up else 0
     profile = np.zeros((j - cut.first, len(cut.tile)), np.int64)
-    found = []
+    regions = []
     for v in range(j - 2, cut.first - 1, -1):
         row = graph.operations[v]
         if not _may_grow(graph, cut, v):
@@ -82,8 +82,8 @@ def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Gr
         rows = np.zeros((len(cut.tile), N_FOUND), np.int64)
         rows[:, :4] = np.stack([np.full_like(peak, v), np.full_like(peak, j), peak, np.full_like(peak, macs)], axis=1)
         rows[:, 4], rows[:, 5], rows[:, 6], rows[:, 7] = traffic, (k + 1) * cut.steps, KIND_CHANNELS, cut.tile
-        found.append(rows)
-    return np.concatenate(found) if found else np.zeros((0, N_FOUND), np.int64)
+        regions.append(rows)
+    return np.concatenate(regions) if regions else np.zeros((0, N_FOUND), np.int64)
 
 
 def _may_grow(graph: AccessGraph, cut: _Growing, v: int) -> bool:

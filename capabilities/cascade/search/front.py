@@ -59,9 +59,9 @@ def undominated(costs: Rows, group: I64) -> I64:
     They come group by group, by rising costs; of equal ones the first is taken.
     """
     order = np.lexsort((costs[:, 2], costs[:, 1], costs[:, 0], group))
-    kept = np.zeros(len(order), np.int64)
-    table = Staircase(np.ascontiguousarray(costs[order]), group[order], kept)
-    return order[kept[: undominated_of_three(Reference(table))]]
+    front = np.zeros(len(order), np.int64)
+    table = Staircase(np.ascontiguousarray(costs[order]), group[order], front)
+    return order[front[: undominated_of_three(Reference(table))]]
 
 
 def front_of_three(

@@ -64,8 +64,12 @@ class Variant:
 
     def within(self, longest: int) -> Self:
         """Return the same graph with regions of at most so many operations alone."""
-        kept = self._only(self.lengths <= longest) if longest < LONGEST else self
-        return kept if kept is self else replace(kept, chains=front(kept.found, kept.cuts) if kept.cuts else [])
+        shorter = self._only(self.lengths <= longest) if longest < LONGEST else self
+        return (
+            shorter
+            if shorter is self
+            else replace(shorter, chains=front(shorter.found, shorter.cuts) if shorter.cuts else [])
+        )
 
     def _only(self, is_kept: NDArray[np.bool_]) -> Self:
         return replace(self, found=self.found[is_kept])
@@ -115,12 +119,12 @@ class SeveralPasses(Variant):
                     chosen[one] = None
                 shift += len(one.operations)
         graph = with_passes(self.graph, sorted(chosen, key=lambda one: one.late))
-        found, at = self.found[list(chain.rows)].copy(), 0
-        for row, (_, first, end) in zip(found, self.sources[list(chain.rows)].tolist(), strict=True):
+        chain_rows, at = self.found[list(chain.rows)].copy(), 0
+        for row, (_, first, end) in zip(chain_rows, self.sources[list(chain.rows)].tolist(), strict=True):
             row[FOUND_FROM], row[FOUND_TO] = at, at + end - first
             at += end - first
-        rows = tuple(range(len(found)))
-        return Variant(graph, found, [Chain(rows, chain.peak, chain.macs, chain.traffic)])
+        rows = tuple(range(len(chain_rows)))
+        return Variant(graph, chain_rows, [Chain(rows, chain.peak, chain.macs, chain.traffic)])
 
 
 def with_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
@@ -139,9 +143,9 @@ def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> Sev
     founds = [given.found, *(search(with_passes(given.graph, passes)) for passes in sets)]
     numbers, count = _numbered(given.graph, every)
     rows, sources = [], []
-    for which, found in enumerate(founds):
-        ends = found[:, [FOUND_FROM, FOUND_TO]]
-        own = found.copy()
+    for which, rows_of_pass in enumerate(founds):
+        ends = rows_of_pass[:, [FOUND_FROM, FOUND_TO]]
+        own = rows_of_pass.copy()
         own[:, [FOUND_FROM, FOUND_TO]] = numbers[which][ends]
         if which:
             # Regions apart from all second passes are those of the graph that is given.
@@ -183,8 +187,8 @@ def _numbered(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list
             # Inside of a pass a cut stands behind the last one that is shared.
             row.append((since, which if is_apart else 0, cut if is_apart else 0))
         keys.append(row)
-    found = {key: number for number, key in enumerate(sorted({key for row in keys for key in row}))}
-    return [np.array([found[key] for key in row], np.int64) for row in keys], len(found) - 1 if n else 0
+    numbers = {key: number for number, key in enumerate(sorted({key for row in keys for key in row}))}
+    return [np.array([numbers[key] for key in row], np.int64) for row in keys], len(numbers) - 1 if n else 0
 
 
 def _sets_of(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
@@ -203,26 +207,26 @@ def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
                 for depth, one in enumerate(_passes_at(graph, position, crossing)):
                     kinds.setdefault((depth, k), {})[one] = None
     for _, passes in sorted(kinds.items()):
-        left = sorted(passes, key=lambda one: (one.late, one.first))
-        while left:
+        waiting = sorted(passes, key=lambda one: (one.late, one.first))
+        while waiting:
             chosen: list[Pass] = []
             rest: list[Pass] = []
-            for one in left:
+            for one in waiting:
                 overlaps = bool(chosen) and one.first <= chosen[-1].late
                 (rest if overlaps else chosen).append(one)
             yield tuple(chosen)
-            left = rest
+            waiting = rest
 
 
 def _crossing(graph: AccessGraph, position: int) -> list[list[int]]:
     """Return the tensors that are whole while a sum is made and behind it: all of them, and the largest ones alone."""
-    found = [
+    crossing = [
         t
         for t, (maker, last) in enumerate(zip(graph.maker, graph.last, strict=True))
         if maker is not None and maker < position < last < len(graph.operations) and _is_image(graph, t)
     ]
-    found.sort(key=lambda t: (-graph.tensors[t].bytes, t))
-    return [found, *([t] for t in found[:_MOST_ALONE] if len(found) > 1)] if found else []
+    crossing.sort(key=lambda t: (-graph.tensors[t].bytes, t))
+    return [crossing, *([t] for t in crossing[:_MOST_ALONE] if len(crossing) > 1)] if crossing else []
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
@@ -252,8 +256,8 @@ def _is_image(graph: AccessGraph, tensor: int) -> bool:
 
 def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
     """Return the regions that a search finds, and the front of their chains."""
-    found = search.run(is_over)
-    return Variant(graph, found, front(found, len(graph.operations)) if graph.operations else [])
+    rows = search.run(is_over)
+    return Variant(graph, rows, front(rows, len(graph.operations)) if graph.operations else [])
 
 
 def with_repeats(
@@ -296,11 +300,11 @@ def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
     """Yield graphs in which a tensor that is alive at the peak is made again for its late readers."""
     if least is None:
         return
-    graph, found = variant.graph, variant.found
-    peaks = [row for row in least.rows if found[row, FOUND_PEAK] == least.peak]
+    graph, rows = variant.graph, variant.found
+    peaks = [row for row in least.rows if rows[row, FOUND_PEAK] == least.peak]
     alive: dict[int, None] = {}
     for row in peaks:
-        first, end = int(found[row, FOUND_FROM]), int(found[row, FOUND_TO])
+        first, end = int(rows[row, FOUND_FROM]), int(rows[row, FOUND_TO])
         for tensor, maker in enumerate(graph.maker):
             if maker is not None and maker < end and graph.last[tensor] >= first:
                 alive[tensor] = None

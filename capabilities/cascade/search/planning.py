@@ -84,18 +84,18 @@ class Planning:
         for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
             elsewhere = [t for t, row in enumerate(graph.tensors) if row.bytes > limit]
             search = RegionSearch(graph, self.options, elsewhere)
-            found = search.run(partial(self.is_over, "regions"))
+            rows = search.run(partial(self.is_over, "regions"))
             looked.add(search)
-            found[:, FOUND_TRAFFIC] = moved_elsewhere(graph, self.options, elsewhere, found)
-            is_short = found[:, FOUND_TO] - found[:, FOUND_FROM] <= self.options.longest
-            found = worth_having(found[is_short & (found[:, FOUND_PEAK] <= fast)])
-            chains, cut = front_of_three(found, len(graph.operations), self.most, partial(self.is_over, "chains"))
+            rows[:, FOUND_TRAFFIC] = moved_elsewhere(graph, self.options, elsewhere, rows)
+            is_short = rows[:, FOUND_TO] - rows[:, FOUND_FROM] <= self.options.longest
+            rows = worth_having(rows[is_short & (rows[:, FOUND_PEAK] <= fast)])
+            chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._in_turn(picked):
                 # In all of the fast memory tensors come back where there is room; in as little as it needs, the peak is
                 # the chain's.
                 for room in dict.fromkeys((fast, chains[k].peak)):
-                    self._keep(planned(graph, self.options, found, chains[k], POOLS_S, room))
+                    self._keep(planned(graph, self.options, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
         self.points = self.best()
 
@@ -108,9 +108,9 @@ class Planning:
             self.orders += 1
             variant = variant_of(graph, RegionSearch(graph, how, windows=windows), is_over)
             self.add(how, variant)
-            found = variant.least(self.most)
-            if found is not None and (least is None or found.peak < least.peak):
-                best, least = variant, found
+            chain = variant.least(self.most)
+            if chain is not None and (least is None or chain.peak < least.peak):
+                best, least = variant, chain
         return best
 
     def _in_orders_of_passes(

@@ -171,23 +171,23 @@ class RegionSearch:
     def layers(self) -> Rows:
         """Return the regions of one operation that runs whole."""
         graph, tables = self.graph, self.tables
-        found = np.zeros((len(graph.operations), N_FOUND), np.int64)
+        rows = np.zeros((len(graph.operations), N_FOUND), np.int64)
         for v, row in enumerate(graph.operations):
             made = sum(int(tables.whole[t]) for t in row.outputs if graph.maker[t] == v)
             read = sum(graph.tensors[read.tensor].bytes for read in row.reads)
             written = sum(graph.tensors[t].bytes for t in row.outputs)
             peak = int(tables.live[v]) + made + row.work
-            found[v] = (v, v + 1, peak, graph.macs_of(v), read + written + row.weights, 1, KIND_WHOLE, 0, 0, 0)
-        return found
+            rows[v] = (v, v + 1, peak, graph.macs_of(v), read + written + row.weights, 1, KIND_WHOLE, 0, 0, 0)
+        return rows
 
     def _other_ways(self, layers: Rows) -> Rows:
         """Return the regions of one operation that runs whole in another way; their height is the way."""
-        found = []
+        ways = []
         for v, row in enumerate(self.graph.operations):
             for way, (macs, work) in enumerate(row.alternatives, 1):
-                found.append(layers[v].copy())
-                found[-1][[FOUND_PEAK, FOUND_MACS, FOUND_HEIGHT]] = layers[v, FOUND_PEAK] - row.work + work, macs, way
-        return np.array(found, np.int64).reshape(-1, N_FOUND)
+                ways.append(layers[v].copy())
+                ways[-1][[FOUND_PEAK, FOUND_MACS, FOUND_HEIGHT]] = layers[v, FOUND_PEAK] - row.work + work, macs, way
+        return np.array(ways, np.int64).reshape(-1, N_FOUND)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
         """Return the regions found, sorted by where they end; those of the operations reached before it is over."""
@@ -212,14 +212,14 @@ class RegionSearch:
     def _known_or_found(self, j: int) -> Rows:
         """Return the regions that end with operation j - 1; those of equal operations were found before."""
         key, base = self._keys.of(j), int(self.tables.live[j])
-        known = self.windows.found.get(key)
+        stored = self.windows.found.get(key)
         shift = np.zeros(N_FOUND, np.int64)
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
-        if known is None:
-            found = self._ending_at(j)
-            self.windows.found[key] = found - shift
-            return found
-        return known + shift
+        if stored is None:
+            rows = self._ending_at(j)
+            self.windows.found[key] = rows - shift
+            return rows
+        return stored + shift
 
     def add(self, other: RegionSearch) -> None:
         """Count what another search of the same operations looked at as looked at by this one."""
@@ -256,15 +256,15 @@ class RegionSearch:
         self.effort.evaluated += int(self._answer[EVALUATED])
         self.effort.lost += int(self._answer[LOST])
         self._answer[1:] = 0
-        found = self._found[: self._answer[COUNT]]
+        ending_rows = self._found[: self._answer[COUNT]]
         if not self.graph.is_coarse and self.options.stripe is None:
             row = self.graph.operations[j - 1]
             most = max(self.graph.tensors[t].channels for t in (row.reads[0].tensor, row.outputs[0]))
             ends = self._keys.first(j), j
             along = channel_regions(self.graph, self.options, self.tables, ends, strides_of(most))
             self.effort.evaluated += len(along)
-            found = np.concatenate([found, along])
-        return worth_having(found)
+            ending_rows = np.concatenate([ending_rows, along])
+        return worth_having(ending_rows)
 
     def _heights(self, rows: int) -> list[int]:
         """Return the heights of stripes that are whole rows."""

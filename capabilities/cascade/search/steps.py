@@ -135,14 +135,14 @@ class RegionSteps:
 
     def _pieces(self, first: int, end: int) -> list[tuple[int, int, int]]:
         """Return the inputs that come in pieces, each with the slot of its ranges, and its first edge from the end."""
-        tables, found = self.tables, list[tuple[int, int, int]]()
+        tables, pieces = self.tables, list[tuple[int, int, int]]()
         for v in range(end - 1, first - 1, -1):
             for edge in range(int(tables.edge_first[v]), int(tables.edge_first[v + 1])):
                 tensor = int(tables.source[edge])
                 is_first = tables.reading[tables.reader_first[tensor]] == edge
                 if tensor in self.streamed and tables.maker[tensor] < 0 and is_first and self.last[tensor] < end:
-                    found.append((tensor, -1 - len(found), int(tables.edge_first[end]) - 1 - edge))
-        return found
+                    pieces.append((tensor, -1 - len(pieces), int(tables.edge_first[end]) - 1 - edge))
+        return pieces
 
     def _buffer(self, followed: Followed, kind: int, end: int, v: int) -> RegionBuffer:
         """Return the buffer of what an operation of a region makes."""

@@ -84,23 +84,23 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
 
 def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[int]:
     """Return the inputs and outputs that come and go in pieces; an output that is read again does not."""
-    found: set[int] = set()
+    streamed: set[int] = set()
     if options.input == "streamed":
-        found.update(tensor for tensor in graph.inputs if tensor not in graph.kept)
+        streamed.update(tensor for tensor in graph.inputs if tensor not in graph.kept)
     if options.output == "streamed":
-        found.update(t for t in graph.kept if graph.maker[t] is not None and not graph.readers[t])
-    return frozenset(found)
+        streamed.update(t for t in graph.kept if graph.maker[t] is not None and not graph.readers[t])
+    return frozenset(streamed)
 
 
 def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
     """Return the last use of each tensor; of an output that goes in pieces, the operation that makes it."""
     streamed = streamed_tensors(graph, options)
-    found = list(graph.last)
+    last = list(graph.last)
     for tensor in streamed:
         maker = graph.maker[tensor]
         if maker is not None:
-            found[tensor] = maker
-    return found
+            last[tensor] = maker
+    return last
 
 
 def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows) -> I64:
@@ -137,25 +137,25 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
 
     An operation that is accumulated over all rows may end a region, and what is read behind it, too, is whole then.
     """
-    found = []
+    barriers = []
     for v, row in enumerate(graph.operations):
         whole, behind = int(layers[v, FOUND_PEAK]) - row.work + row.least_work, int(tables.live[v + 1])
         if row.role == "barrier":
-            found.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
+            barriers.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
         elif row.role == "sum" and v + 1 < len(graph.operations):
             # A sum is only made when all rows were read, so whatever runs behind it needs it whole.
             bytes_ = min(whole, behind + int(tables.sums[v]))
             reason = "is accumulated over all rows: a region ends with it"
-            found.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))
-    return tuple(sorted(found, key=lambda barrier: (-barrier.bytes, barrier.operation)))
+            barriers.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))
+    return tuple(sorted(barriers, key=lambda barrier: (-barrier.bytes, barrier.operation)))
 
 
 def with_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
     """Return a graph whose named operations run whole; raises OptionError for a name that none has."""
     rows = list(graph.operations)
-    known = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
+    operation_names = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
     for name in names:
-        meant = [v for v in range(len(rows)) if name in known[v]]
+        meant = [v for v in range(len(rows)) if name in operation_names[v]]
         if not meant:
             raise OptionError(f"barriers: must be positions, names or outputs of operations, got {shown(name)}")
         for v in meant:

@@ -107,13 +107,13 @@ def bodies(problem: Problem) -> I64:
 
     A body is what cannot be taken apart: a buffer with its aliases, and with its rigid group.
     """
-    found = families(problem)
+    families_ = families(problem)
     if problem.rigid:
         lead = np.arange(len(problem.buffers))
         for i, (lowest, _) in problem.rigid.items():
             lead[i] = lowest
-        found = lead[found]
-    return found
+        families_ = lead[families_]
+    return families_
 
 
 def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Problem:
@@ -177,10 +177,10 @@ def _without(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> Buff
             changed[name] = column(values)
     gone = {(kind, rule.buffer) for kind in table.rules.keys() & rules.keys() for rule in rules[kind]}
     if gone:
-        left = {
+        rest = {
             name: {i: value for i, value in rows.items() if (name, i) not in gone} for name, rows in table.rules.items()
         }
-        changed["rules"] = read_only(left)
+        changed["rules"] = read_only(rest)
     return replace(table, **changed) if changed else table
 
 
@@ -203,9 +203,9 @@ def _pools(pools: tuple[Pool, ...], rules: Mapping[str, list[ProblemRule]]) -> t
 
 def _entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
     """Return the entries of the problem that are about kept buffers."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, entries in entries_of(problem).items():
         dropped = {rule.entry for rule in rules.get(name, ())}
         binding = (entry for k, entry in enumerate(entries) if k not in dropped and forbids(entry))
-        found[name] = tuple(left for entry in binding if (left := among(entry, names)) is not None)
-    return found
+        fields[name] = tuple(names_left for entry in binding if (names_left := among(entry, names)) is not None)
+    return fields

@@ -110,9 +110,11 @@ class Queries:
         pool = np.where(stays, number[placed.pool[row]], 0)
         home = np.where(stays, offset // instance.unit, ABSENT)
         weight, flag = np.ones_like(home), np.zeros(1, dtype=np.int64)
-        found = Ejector(instance, pool, home, weight, near, 0, flag).soon(stays, _ROUNDS)
-        if found is None:
+        is_mended = Ejector(instance, pool, home, weight, near, 0, flag).soon(stays, _ROUNDS)
+        if is_mended is None:
             return None
-        plan = Plan(status="feasible", placements=lift(problem, instance, column(found.pool), column(found.offset)))
+        plan = Plan(
+            status="feasible", placements=lift(problem, instance, column(is_mended.pool), column(is_mended.offset))
+        )
         # Ejection knows fewer rules than problems have, so the verifier decides.
         return None if verify(problem, plan) else plan

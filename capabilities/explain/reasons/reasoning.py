@@ -90,25 +90,25 @@ class Reasoning:
         full = overfull_set(self.problem, self.instance)
         # Irreducible by arithmetic: no question to a solver is needed (decision 072).
         if full is not None:
-            found = self._of_live_set(full)
-            self._report("witness", found)
+            reason = self._of_live_set(full)
+            self._report("witness", reason)
         else:
             self._report("witness", self._said(irreducible=False, kind="stretch"))
             self._narrow()
             rules = self._without_rules()
             names = self._without_buffers(rules)
             rules = [rule for rule in rules if rule.buffer < 0 or self.kept[rule.buffer]]
-            found = self._said(self.unsure == 0, self.kind, names, rules)
-        self._report("irreducible" if found.irreducible else "core", found)
+            reason = self._said(self.unsure == 0, self.kind, names, rules)
+        self._report("irreducible" if reason.irreducible else "core", reason)
         if self.with_enough and not self.control.cancelled.is_set():
-            size = enough(self.problem, found.pool, self._least(found), self.control.child(_ENOUGH_SHARE))
+            size = enough(self.problem, reason.pool, self._least(reason), self.control.child(_ENOUGH_SHARE))
             if size is not None:
-                message = f"{found.message}; {size.size:,} bytes would do"
-                needed = size.size if size.proved else found.needed
-                found = found.model_copy(update={"would_do": size, "message": message, "needed": needed})
-        found = found.model_copy(update={"wall_time_s": self.control.wall_time_s})
-        self._report("enough", found)
-        return found
+                message = f"{reason.message}; {size.size:,} bytes would do"
+                needed = size.size if size.proved else reason.needed
+                reason = reason.model_copy(update={"would_do": size, "message": message, "needed": needed})
+        reason = reason.model_copy(update={"wall_time_s": self.control.wall_time_s})
+        self._report("enough", reason)
+        return reason
 
     def _least(self, found: Explanation) -> int:
         """Return the least size of the reason's pool that is not ruled out: one of so many bytes as there are is."""
@@ -120,7 +120,7 @@ class Reasoning:
     def _of_live_set(self, full: OverfullSet) -> Explanation:
         """Return the explanation by a live set that needs no rules and no questions."""
         ids = tuple(self.problem.buffers.ids[i] for i in full.buffers)
-        found = Explanation(
+        explanation = Explanation(
             message="",
             pool=self.problem.pools[0].name,
             missing_bytes=full.needed - full.capacity,
@@ -134,7 +134,7 @@ class Reasoning:
             needed=full.needed,
             other_bottlenecks=full.stretches - 1,
         )
-        return found.model_copy(update={"message": sentence(self.problem, found)})
+        return explanation.model_copy(update={"message": sentence(self.problem, explanation)})
 
     def _narrow(self) -> None:
         """Keep the buffers of the witness where these alone do not fit, else those of a short stretch of time."""
@@ -200,9 +200,9 @@ class Reasoning:
             self.kept = self._closed(set(left))
             self._report("core", self._said(irreducible=False, kind=self.kind, names=left, rules=rules))
 
-        left, unsure = deleted(items, lambda left: self._query(self._closed(set(left)), self.dropped), report)
+        needed, unsure = deleted(items, lambda left: self._query(self._closed(set(left)), self.dropped), report)
         self.unsure += unsure
-        return left
+        return needed
 
     def _areas(self) -> Any:
         """Return the bytes of each body times how long they are alive, (n,), as floats."""
@@ -250,7 +250,7 @@ class Reasoning:
         q = self._pool()
         capacity = last_end(self.problem.pools[q])
         missing = self.first.missing_bytes
-        found = Explanation(
+        explanation = Explanation(
             message=self.first.message,
             pool=self.problem.pools[q].name,
             missing_bytes=missing,
@@ -267,15 +267,15 @@ class Reasoning:
             other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
         )
         # What was missing at a time was said of other buffers; of these it may not hold.
-        if ids and not self._is_witness(found):
-            found = found.model_copy(
+        if ids and not self._is_witness(explanation):
+            explanation = explanation.model_copy(
                 update={
                     "missing_bytes": None,
                     "time": None,
-                    "kind": "core" if found.kind == "live-set" else found.kind,
+                    "kind": "core" if explanation.kind == "live-set" else explanation.kind,
                 }
             )
-        return found.model_copy(update={"message": sentence(self.problem, found)}) if ids else found
+        return explanation.model_copy(update={"message": sentence(self.problem, explanation)}) if ids else explanation
 
     def _is_witness(self, found: Explanation) -> bool:
         """Say whether the verifier sees that the named buffers, alive at the time, do not fit the pool."""

@@ -37,29 +37,29 @@ def deleted(items: Sequence[Item], query: Query[Item], report: Callable[[list[It
     Goes once through the items, in chunks that double where they can be left out and halve where they cannot; what
     stayed open is tried again at the end, when fewer are left. `report` is called with each smaller list.
     """
-    left, at, size = list(items), 0, max(1, len(items) // 2)
+    items_left, at, size = list(items), 0, max(1, len(items) // 2)
     unsure: list[Item] = []
-    while at < len(left):
-        size = min(size, len(left) - at)
-        trial = left[:at] + left[at + size :]
+    while at < len(items_left):
+        size = min(size, len(items_left) - at)
+        trial = items_left[:at] + items_left[at + size :]
         answer = query(trial)
         if answer == "no":
             # What could go was one of many, so more are tried at once.
-            left, size = trial, size * 2
-            report(left)
+            items_left, size = trial, size * 2
+            report(items_left)
         elif size > 1:
             size //= 2
         else:
             # Kept as if it were needed, and counted; with fewer others the question may be easier at the end.
             if answer == "open":
-                unsure.append(left[at])
+                unsure.append(items_left[at])
             at += 1
     still_open = 0
     for item in unsure:
-        trial = [other for other in left if other != item]
+        trial = [other for other in items_left if other != item]
         answer = query(trial)
         if answer == "no":
-            left = trial
-            report(left)
+            items_left = trial
+            report(items_left)
         still_open += answer == "open"
-    return left, still_open
+    return items_left, still_open

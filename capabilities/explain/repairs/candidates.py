@@ -65,13 +65,13 @@ class Candidates:
     def spans(self) -> Mapping[int, list[Span]]:
         """The lifetimes of each root, with those of its aliases, merged."""
         table = self.problem.buffers
-        found: defaultdict[int, list[Span]] = defaultdict(list)
+        spans_: defaultdict[int, list[Span]] = defaultdict(list)
         roots = self.root.tolist()
         first = table.first.tolist()
         starts, ends = table.start.tolist(), table.end.tolist()
         for i, root in enumerate(roots):
-            found[root] += [(starts[k], ends[k]) for k in range(first[i], first[i + 1])]
-        return {root: merged(spans) for root, spans in found.items()}
+            spans_[root] += [(starts[k], ends[k]) for k in range(first[i], first[i + 1])]
+        return {root: merged(spans) for root, spans in spans_.items()}
 
     def _all(self) -> Iterator[Candidate]:
         plain = self._plain()
@@ -145,14 +145,14 @@ class Candidates:
         for i in plain:
             if len(self.spans[i]) == 1:
                 ends[self.spans[i][0][1]].append(i)
-        known = {frozenset(pair) for pair in (*self.problem.may_share, *self.problem.conflicts)}
+        pairs_named = {frozenset(pair) for pair in (*self.problem.may_share, *self.problem.conflicts)}
         for j in self._in_time(plain):
             if len(self.spans[j]) != 1:
                 continue
             start = self.spans[j][0][0]
             for i in ends.get(start + 1, ()):
                 pair = (table.ids[i], table.ids[j])
-                if i == j or table.size[i] < table.size[j] or frozenset(pair) in known:
+                if i == j or table.size[i] < table.size[j] or frozenset(pair) in pairs_named:
                     continue
                 if self.problem.allowed_pools(i) == self.problem.allowed_pools(j):
                     change = RepairChange.model_construct(kind="in-place", buffers=pair)

@@ -46,27 +46,27 @@ class ChangedProblems:
             if change.kind == "spill":
                 more += _spilled(row)
             rows[name] = _changed(row, change)
-        kept = [row for row in rows.values() if row is not None]
+        rows_left = [row for row in rows.values() if row is not None]
         return Problem.model_validate(
-            self.fields | {"buffers": kept + more} | self._entries({row["id"] for row in kept}, pairs)
+            self.fields | {"buffers": rows_left + more} | self._entries({row["id"] for row in rows_left}, pairs)
         )
 
     def _entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
         """Return the entries of the problem about what is left."""
-        left = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
-        return {**entries_among(self.problem, names), **left}
+        fields = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
+        return {**entries_among(self.problem, names), **fields}
 
 
 def original(name: int | str, index: Any) -> int | str:
     """Return the id of the problem's buffer that a changed problem's buffer was made of."""
     if name in index or not isinstance(name, str):
         return name
-    for known in (name.removesuffix(OUT), name.removesuffix(IN)):
-        if known in index:
-            return known
+    for plain in (name.removesuffix(OUT), name.removesuffix(IN)):
+        if plain in index:
+            return plain
         # Ids that are numbers became texts when a suffix was added.
-        if known != name and known.lstrip("-").isdigit() and int(known) in index:
-            return int(known)
+        if plain != name and plain.lstrip("-").isdigit() and int(plain) in index:
+            return int(plain)
     return name
 
 
@@ -80,8 +80,8 @@ def _changed(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None
         return row | {"alignment": change.value}
     if change.kind == "pool":
         # A pin is meant for the pool that it leaves.
-        left = {key: value for key, value in row.items() if key not in ("forbid_pools", "offset")}
-        return left | {"pools": (change.pool,)}
+        fields = {key: value for key, value in row.items() if key not in ("forbid_pools", "offset")}
+        return fields | {"pools": (change.pool,)}
     start, end = _life(row)
     steps = change.steps or 0
     start, end = (start, end - steps) if change.kind == "earlier-end" else (start + steps, end)
@@ -97,8 +97,8 @@ def _life(row: dict[str, Any]) -> tuple[int, int]:
 def _spilled(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the buffer in its first and in its last time step, as two buffers."""
     start, end = _life(row)
-    kept = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}
+    fields = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}
     return [
-        kept | {"id": f"{row['id']}{OUT}", "start": start, "end": start + 1},
-        kept | {"id": f"{row['id']}{IN}", "start": end - 1, "end": end},
+        fields | {"id": f"{row['id']}{OUT}", "start": start, "end": start + 1},
+        fields | {"id": f"{row['id']}{IN}", "start": end - 1, "end": end},
     ]

@@ -26,10 +26,10 @@ def covers(candidates: Candidates, count: int, is_over: Callable[[], bool]) -> I
         return
     search, seen = _CoverSearch(candidates, count, is_over), set[Cover]()
     for cover in search.extended((), frozenset(), np.array(candidates.excess, dtype=np.int64), count):
-        known = tuple(sorted(cover))
-        if known not in seen:
-            seen.add(known)
-            yield known
+        cover_ = tuple(sorted(cover))
+        if cover_ not in seen:
+            seen.add(cover_)
+            yield cover_
 
 
 class _CoverSearch:
@@ -74,8 +74,8 @@ class _CoverSearch:
         helpers = np.flatnonzero(hardest >= max(1.0, float(lacks[rows[at]] - others[at])))
         rest = lacks[rows][:, None] - self.saved[np.ix_(rows, helpers)]
         helpers = helpers[(rest <= others[:, None]).all(axis=0)]
-        found: list[int] = helpers[np.argsort(-hardest[helpers], kind="stable")].tolist()
-        return found
+        helpers_: list[int] = helpers[np.argsort(-hardest[helpers], kind="stable")].tolist()
+        return helpers_
 
     def _needs_more(self, rows: I64, left: int) -> bool:
         """Say whether more rows than `left` have no buffer in common that helps, so that each needs one of its own."""

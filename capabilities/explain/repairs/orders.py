@@ -30,26 +30,26 @@ def repairs_of_graph(graph: OperationGraph, capacity: int, options: ExplainOptio
     What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade.
     """
     search, wanted, with_plans = _Orders(graph, capacity, control), options.repairs, options.with_plans
-    given = search.planned("none", list(range(len(graph.ops))), ())
-    if given is not None:
-        return _answer((given,), given.live_peak, proved=True, with_plans=with_plans)
+    start = search.planned("none", list(range(len(graph.ops))), ())
+    if start is not None:
+        return _answer((start,), start.live_peak, proved=True, with_plans=with_plans)
     placed = order_and_place(graph, control.within(0.3 * control.left_s), goal="placed")
     order = list(placed.order)
     moved = tuple(k for k, operation in enumerate(order) if operation != k)
     inside = replace(search, graph=placed.ordered or graph)
     other = inside.planned("reorder", order, moved)
-    found = [] if other is None else [other.model_copy(update={"regions": placed.regions})]
+    graph_repairs = [] if other is None else [other.model_copy(update={"regions": placed.regions})]
     least = placed.lower_bound
-    proved, left_out = not found and least > capacity, []
+    proved, left_out = not graph_repairs and least > capacity, []
     # Fewer changes to the program first: operations run again before operations in stripes.
     for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
-        if len(found) >= wanted:
+        if len(graph_repairs) >= wanted:
             break
         try:
-            found += repairs(max(0.05, 0.5 * control.left_s))
+            graph_repairs += repairs(max(0.05, 0.5 * control.left_s))
         except MemplanError as error:
             left_out.append(f"{kind}: {error}")
-    return _answer(found[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
+    return _answer(graph_repairs[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
 
 
 def _answer(
@@ -85,8 +85,8 @@ class _Orders:
         if plan is None:
             return None
         moves = sum(operation != k for k, operation in enumerate(order))
-        found = _repair(kind, tuple(order), operations, (0, 0, live), problem, plan)
-        return found.model_copy(update={"moves": moves})
+        repair = _repair(kind, tuple(order), operations, (0, 0, live), problem, plan)
+        return repair.model_copy(update={"moves": moves})
 
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the cheapest program that fits because operations run again."""

@@ -116,7 +116,7 @@ class _Search:
                 if self.queries.is_over:
                     self.is_cut_short = True
                     return
-                if any(known <= chosen for known in self.found_sets):
+                if any(known_set <= chosen for known_set in self.found_sets):
                     continue
                 if not self.found:
                     self.is_proved_below = was_complete
@@ -207,8 +207,8 @@ class _Search:
         if self.queries.is_over:
             return None
         control = replace(self.control.within(_REASON_S), report=silent)
-        found: Explanation = Reasoning(problem, first, control, with_enough=False).explanation()
-        return frozenset(found.buffers) if found.kind == "live-set" or found.calls else None
+        explanation: Explanation = Reasoning(problem, first, control, with_enough=False).explanation()
+        return frozenset(explanation.buffers) if explanation.kind == "live-set" or explanation.calls else None
 
     def _touched_by(self, names: frozenset[int | str] | None) -> frozenset[int]:
         """Return the candidates that touch one of some buffers of a changed problem, or all of them for None."""

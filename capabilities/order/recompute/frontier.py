@@ -45,8 +45,8 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     if control.note is not None:
         control.note(unplanned(base, options))
     ordered = base.ordered or graph
-    with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as left:
-        search = DropSearch(Stays(ordered, base.order, costs, left.raised), left)
+    with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as watched:
+        search = DropSearch(Stays(ordered, base.order, costs, watched.raised), watched)
         programs = _programs(search, options, most)
     rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
     points = _undominated(_points(ordered, base, costs, programs, rest), options, most)

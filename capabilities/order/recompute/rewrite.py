@@ -48,7 +48,7 @@ def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
             changes["name"] = f"{row.name} again"
         ops.append(row.model_copy(update=changes))
         placed.setdefault(v, []).append(k)
-    found = OperationGraph(
+    graph_rewritten = OperationGraph(
         name=graph.name,
         size=tuple(graph.size[t] for t in tensors),
         kept=tuple(current[t] for t in graph.kept),
@@ -57,7 +57,7 @@ def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
         tensors=tuple(graph.tensors[t] for t in tensors) if graph.tensors else (),
         ops=tuple(ops),
     )
-    return Rewritten(found, tuple(runs), tuple(tensors))
+    return Rewritten(graph_rewritten, tuple(runs), tuple(tensors))
 
 
 def relaxed(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:

@@ -65,20 +65,20 @@ class DropSearch:
         """Drop stays until the peak is within the budget or no drop helps."""
         now = self._drops(start.is_dropped.copy(), budget)
         queue: list[tuple[float, int]] = []
-        for change, worth in self._worths(now, budget, [(s,) for s in self._real if not now.is_dropped[s]]):
-            if worth > 0:
-                queue.append((-worth, change[0]))
+        for change, value in self._worths(now, budget, [(s,) for s in self._real if not now.is_dropped[s]]):
+            if value > 0:
+                queue.append((-value, change[0]))
         heapify(queue)
         while queue and now.excess > 0 and not self._is_over():
             batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
-            known = sorted((-worth, change[0]) for change, worth in self._worths(now, budget, [(s,) for s in batch]))
+            ranked = sorted((-gain, change[0]) for change, gain in self._worths(now, budget, [(s,) for s in batch]))
             # Worths that are not known anew are from an earlier state, and mostly too high.
-            bar = max(_ALIKE * -known[0][0], -queue[0][0] / _STALE if queue else 0.0)
-            taken = [stay for worth, stay in known if -worth >= bar and worth < 0]
+            bar = max(_ALIKE * -ranked[0][0], -queue[0][0] / _STALE if queue else 0.0)
+            taken = [stay for stay_gain, stay in ranked if -stay_gain >= bar and stay_gain < 0]
             now, n_taken = self._dropped(now, budget, taken)
-            for worth, stay in known:
-                if worth < 0 and stay not in taken[:n_taken]:
-                    heappush(queue, (worth, stay))
+            for value, stay in ranked:
+                if value < 0 and stay not in taken[:n_taken]:
+                    heappush(queue, (value, stay))
         return now
 
     def _dropped(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:

@@ -49,7 +49,7 @@ class Stays:
         self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
         self.cost = np.array([costs[v] // self.cost_unit for v in self.order], dtype=np.int64)
         self.once = int(self.cost.sum())
-        kept = set(graph.kept)
+        results = set(graph.kept)
         inputs: list[set[int]] = [set() for _ in self.order]
         for tensor, row in enumerate(used):
             for k in row:
@@ -67,8 +67,8 @@ class Stays:
                 until=self.until,
                 size=np.array(graph.counted, dtype=np.int64),
                 maker=np.array(maker, dtype=np.int64),
-                is_there=np.array([bool(row) or t in kept for t, row in enumerate(used)], dtype=np.int64),
-                is_kept=np.array([t in kept for t in range(len(used))], dtype=np.int64),
+                is_there=np.array([bool(row) or t in results for t, row in enumerate(used)], dtype=np.int64),
+                is_kept=np.array([t in results for t in range(len(used))], dtype=np.int64),
                 stay_first=first,
             )
         )

@@ -100,18 +100,18 @@ class Cuts:
         for bits in range(1 << len(inputs)):
             read = {tensor for b, tensor in enumerate(inputs) if bits >> b & 1}
             others = {int(v) for tensor in read for v in self._readers(tensor) if v != macro}
-            found = self._cut(macro, step, others)
-            if found is None:
+            cut = self._cut(macro, step, others)
+            if cut is None:
                 return None
-            if found.macro >= 0 and (best is None or found.bound < best.bound):
-                best = found
+            if cut.macro >= 0 and (best is None or cut.bound < best.bound):
+                best = cut
         return best
 
     def _inputs(self, j: int) -> list[int]:
         """Return the tensors that a step may write over, if no other macro reads them any more."""
         first = self._moves.input_first[self._moves.over_first[j : j + 2]]
-        found: list[int] = self._moves.over[first[0] : first[1]].tolist()
-        return found
+        inputs: list[int] = self._moves.over[first[0] : first[1]].tolist()
+        return inputs
 
     def _readers(self, tensor: int) -> I64:
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
@@ -160,8 +160,8 @@ class Cuts:
                 readers = moves.reader[moves.reader_first[tensor] : moves.reader_first[tensor + 1]]
                 live -= int(self._size[tensor]) if has_read[readers].all() else 0
         inputs = self._inputs(first + step)
-        left = {tensor: int((~has_read[self._readers(tensor)]).sum()) + 1 for tensor in inputs}
-        less = self.part.saved(first + step, left) if inputs else 0
+        readers_left = {tensor: int((~has_read[self._readers(tensor)]).sum()) + 1 for tensor in inputs}
+        less = self.part.saved(first + step, readers_left) if inputs else 0
         return live + int(moves.hill[first + step]) - less
 
 

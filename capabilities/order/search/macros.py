@@ -112,11 +112,11 @@ class MacroGraph:
     @cached_property
     def readers(self) -> dict[int, list[int]]:
         """The macros that read each tensor that is in some macro's `frees`, ascending."""
-        found: dict[int, list[int]] = {}
+        readers: dict[int, list[int]] = {}
         for v, macro in enumerate(self.macros):
             for tensor in macro.frees:
-                found.setdefault(tensor, []).append(v)
-        return found
+                readers.setdefault(tensor, []).append(v)
+        return readers
 
     @cached_property
     def after(self) -> list[list[int]]:
@@ -126,12 +126,12 @@ class MacroGraph:
     @cached_property
     def descendants(self) -> list[int]:
         """The macros that must run after each one, as bits."""
-        found = [0] * len(self.macros)
-        for v in range(len(found) - 1, -1, -1):
-            below = found[v] | 1 << v
+        descendants = [0] * len(self.macros)
+        for v in range(len(descendants) - 1, -1, -1):
+            below = descendants[v] | 1 << v
             for u in self.before[v]:
-                found[u] |= below
-        return found
+                descendants[u] |= below
+        return descendants
 
     def order_of(self, operations: Iterable[int]) -> list[int]:
         """Return an order of macros whose peak is at most that of an order of operations."""
@@ -145,11 +145,11 @@ class MacroGraph:
 
 def reversed_lists(lists: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return, for each number, the positions of the lists that it is in."""
-    found: list[list[int]] = [[] for _ in lists]
+    reversed_: list[list[int]] = [[] for _ in lists]
     for v, row in enumerate(lists):
         for u in row:
-            found[u].append(v)
-    return found
+            reversed_[u].append(v)
+    return reversed_
 
 
 def macro_graph(graph: OperationGraph) -> MacroGraph:
@@ -168,12 +168,12 @@ def macro_graph(graph: OperationGraph) -> MacroGraph:
 
 def single_macros(graph: OperationGraph) -> MacroGraph:
     """Return each operation as a macro of its own."""
-    kept, size = {*graph.kept, *graph.resident}, graph.counted
+    results, size = {*graph.kept, *graph.resident}, graph.counted
     macros = []
     for v, row in enumerate(graph.ops):
         made = sum(size[tensor] for tensor in graph.made[v])
-        lasting = sum(size[tensor] for tensor in graph.made[v] if tensor in kept or graph.readers[tensor])
-        frees = dict.fromkeys(sorted({*row.inputs, *row.outputs}.difference(kept, graph.made[v])), 0)
+        lasting = sum(size[tensor] for tensor in graph.made[v] if tensor in results or graph.readers[tensor])
+        frees = dict.fromkeys(sorted({*row.inputs, *row.outputs}.difference(results, graph.made[v])), 0)
         macro = Macro([v], v, [made + row.work], [lasting], frees)
         if row.may_overwrite and (over := overwritings(graph, v)):
             macro.over[0] = over
@@ -181,7 +181,7 @@ def single_macros(graph: OperationGraph) -> MacroGraph:
     start = sum(
         bytes_
         for tensor, bytes_ in enumerate(size)
-        if graph.maker[tensor] is None and (tensor in kept or graph.readers[tensor])
+        if graph.maker[tensor] is None and (tensor in results or graph.readers[tensor])
     )
     before = [list(row) for row in graph.predecessors]
     ancestors = reduce_arcs(before)
@@ -199,14 +199,14 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
     """
     ancestors: list[int] = []
     for v, row in enumerate(before):
-        found, needed = 0, []
+        arcs, needed = 0, []
         # Descending, so that what a later predecessor implies is known before an earlier one is looked at.
         for u in sorted(row, reverse=True):
-            if not found >> u & 1:
+            if not arcs >> u & 1:
                 needed.append(u)
-                found |= ancestors[u] | 1 << u
+                arcs |= ancestors[u] | 1 << u
         before[v] = needed
-        ancestors.append(found)
+        ancestors.append(arcs)
     return ancestors
 
 
@@ -216,16 +216,16 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
     for v, macro in enumerate(macros):
         for tensor in macro.frees:
             readers.setdefault(tensor, []).append(v)
-    for tensor, found in readers.items():
+    for tensor, readers_of_tensor in readers.items():
         earlier = 0
-        for v in found:
+        for v in readers_of_tensor:
             earlier |= ancestors[v]
         # A reader that another reader must follow can never be the one that frees.
-        last = [v for v in found if not earlier >> v & 1]
+        last = [v for v in readers_of_tensor if not earlier >> v & 1]
         if len(last) == 1:
             macros[last[0]].settle(tensor, size)
-        if len(last) < len(found):
-            for v in found:
+        if len(last) < len(readers_of_tensor):
+            for v in readers_of_tensor:
                 if earlier >> v & 1:
                     macros[v].decide(tensor, False)
                     del macros[v].frees[tensor]
@@ -282,8 +282,8 @@ def _merge_once(
             # The larger macro may now merge with what comes before it, or with more of what follows.
             todo += [*sorted(earlier[u]), u]
             break
-    left = sorted((v for v, macro in enumerate(alive) if macro is not None), key=lambda v: macros[v].anchor)
-    if len(left) == len(macros):
+    remaining = sorted((v for v, macro in enumerate(alive) if macro is not None), key=lambda v: macros[v].anchor)
+    if len(remaining) == len(macros):
         return None
-    renamed = {v: k for k, v in enumerate(left)}
-    return [macros[v] for v in left], [[renamed[u] for u in earlier[v]] for v in left]
+    renamed = {v: k for k, v in enumerate(remaining)}
+    return [macros[v] for v in remaining], [[renamed[u] for u in earlier[v]] for v in remaining]

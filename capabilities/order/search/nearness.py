@@ -25,19 +25,19 @@ def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) 
     """
     single = single_macros(graph)
     part = part_of(single, list(range(len(order))), lambda _: False, single.start)
-    known = tuple(order)
+    key = tuple(order)
     # Followed from the start, then from the end: what one direction moved without need the other may put back.
     ways = ((True, False, True), (False, True, False))
-    found: dict[tuple[int, ...], int] = {}
+    orders: dict[tuple[int, ...], int] = {}
     for directions in ways:
-        nearest = known
+        nearest = key
         for is_forward in directions:
             followed = _followed(part, nearest, budget, is_forward, flag)
             if followed is not None:
-                found[followed] = moves_of(followed)
+                orders[followed] = moves_of(followed)
                 nearest = min(nearest, followed, key=moves_of)
-    most = moves_of(known)
-    return sorted((one for one, moves in found.items() if moves < most), key=found.__getitem__)
+    most = moves_of(key)
+    return sorted((one for one, moves in orders.items() if moves < most), key=orders.__getitem__)
 
 
 def _followed(

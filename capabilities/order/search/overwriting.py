@@ -45,7 +45,7 @@ def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
     """Return the outputs that an operation may write over inputs, those that compete together."""
     size = graph.counted
     inputs = {output: set(tensors) for output, tensors in overwritable(graph, operation).items()}
-    found = []
+    pairs = []
     while inputs:
         output, shared = inputs.popitem()
         rows = {output: shared}
@@ -57,8 +57,8 @@ def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
                 rows[other] = inputs.pop(other)
                 shared = shared | tensors
         outputs = sorted((-size[one], one, tuple(sorted(tensors))) for one, tensors in rows.items())
-        found.append(Overwriting(tuple((-bytes_, tensors) for bytes_, _, tensors in outputs), tuple(sorted(shared))))
-    return found
+        pairs.append(Overwriting(tuple((-bytes_, tensors) for bytes_, _, tensors in outputs), tuple(sorted(shared))))
+    return pairs
 
 
 def refuse_many(rows: Collection[Overwriting], operation: int) -> None:

@@ -43,18 +43,18 @@ class OrderPart:
     def peaks(self, order: Sequence[int]) -> list[tuple[int, int, int]]:
         """Return (macro, step, bytes alive meanwhile) for each step of an order of the part's own numbers."""
         moves, (step_first, free_first, hill, net, free, size) = self.forward.table, self._lists
-        left = np.diff(moves.reader_first).tolist()
-        live, found = self.start, []
+        counts = np.diff(moves.reader_first).tolist()
+        live, peaks = self.start, []
         for v in order:
             for j in range(step_first[v], step_first[v + 1]):
-                less = self.saved(j, left) if self.overwrites else 0
-                found.append((v, j - step_first[v], live + hill[j] - less))
+                less = self.saved(j, counts) if self.overwrites else 0
+                peaks.append((v, j - step_first[v], live + hill[j] - less))
                 live += net[j]
                 for tensor in free[free_first[j] : free_first[j + 1]]:
-                    left[tensor] -= 1
-                    if left[tensor] == 0:
+                    counts[tensor] -= 1
+                    if counts[tensor] == 0:
                         live -= size[tensor]
-        return found
+        return peaks
 
     @property
     def overwrites(self) -> bool:
@@ -74,13 +74,13 @@ class OrderPart:
     def profile(self, order: Sequence[int]) -> list[tuple[int, int]]:
         """Return, for each macro of an order of the part's own numbers, the bytes alive before it and its peak."""
         hill, step_first = self.forward.table.hill, self.forward.table.step_first
-        found: list[tuple[int, int]] = []
+        steps: list[tuple[int, int]] = []
         for v, j, bytes_ in self.peaks(order):
             if j == 0:
-                found.append((bytes_ - int(hill[step_first[v]]), bytes_))
+                steps.append((bytes_ - int(hill[step_first[v]]), bytes_))
             else:
-                found[-1] = (found[-1][0], max(found[-1][1], bytes_))
-        return found
+                steps[-1] = (steps[-1][0], max(steps[-1][1], bytes_))
+        return steps
 
     @cached_property
     def _lists(self) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int]]:
@@ -179,9 +179,9 @@ def _choices(graph: MacroGraph, members: list[int], tensors: dict[int, int]) -> 
         for step in range(len(macro.net)):
             rows = macro.over.get(step, ())
             counts.append(len(rows))
-            for known in rows:
-                row = known
-                for tensor in known.open:
+            for other in rows:
+                row = other
+                for tensor in other.open:
                     row = row if tensor in tensors else row.decided(tensor, False)
                 inputs.append([tensors[tensor] for tensor in row.open])
                 tables.append(row.table())

@@ -56,19 +56,21 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedReg
         rows: list[GraphOperation] = []
         slack = 0
         for v, row in enumerate(outer.ops):
-            found = [region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
+            orders = [region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
             more = row.work - _work_of(outer, row.regions, [_given_peak(each.graph) for each in row.regions])
-            work = max(0, more + _work_of(outer, row.regions, [_given_peak(inner) for inner, _ in found]))
-            least = max(0, more + _work_of(outer, row.regions, [bound for _, bound in found]))
+            work = max(0, more + _work_of(outer, row.regions, [_given_peak(inner) for inner, _ in orders]))
+            least = max(0, more + _work_of(outer, row.regions, [bound for _, bound in orders]))
             slack = max(slack, work - least)
             regions = tuple(
-                each.model_copy(update={"graph": inner}) for each, (inner, _) in zip(row.regions, found, strict=True)
+                each.model_copy(update={"graph": inner}) for each, (inner, _) in zip(row.regions, orders, strict=True)
             )
-            rows.append(row.model_copy(update={"regions": regions, "work": work}) if found else row)
+            rows.append(row.model_copy(update={"regions": regions, "work": work}) if orders else row)
         return OrderedRegions(replaced(outer, ops=tuple(rows)), slack)
 
-    found = all_regions(graph, ())
-    return OrderedRegions(found.graph, found.slack, tuple(sorted(orders, key=lambda each: each.path)), graph)
+    all_ordered = all_regions(graph, ())
+    return OrderedRegions(
+        all_ordered.graph, all_ordered.slack, tuple(sorted(orders, key=lambda each: each.path)), graph
+    )
 
 
 def with_orders_inside(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
@@ -76,12 +78,12 @@ def with_orders_inside(graph: OperationGraph, orders: Iterable[RegionOrder]) -> 
 
     Its operations need what is left of their work, as in the graph that `with_regions_ordered` returns.
     """
-    known = {each.path: each.order for each in orders}
+    order_of_path = {each.path: each.order for each in orders}
 
     def order_of(inside: OrderedRegions, path: Path) -> tuple[Sequence[int], int]:
-        return known.get(path, range(len(inside.graph.ops))), 0
+        return order_of_path.get(path, range(len(inside.graph.ops))), 0
 
-    return with_regions_ordered(graph, order_of).graph if known else graph
+    return with_regions_ordered(graph, order_of).graph if order_of_path else graph
 
 
 def permuted(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:

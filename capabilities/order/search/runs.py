@@ -53,5 +53,5 @@ def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, 
 
 
 def _in_time(order: I64, is_forward: bool) -> list[int]:
-    found: list[int] = order.tolist()
-    return found if is_forward else found[::-1]
+    operations: list[int] = order.tolist()
+    return operations if is_forward else operations[::-1]

@@ -100,8 +100,8 @@ class _Search:
 
     def _say(self, word: str, numbers: list[int]) -> None:
         """Write how many states were branched over last, then another line, if it has numbers."""
-        for said in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
-            self._found.append(" ".join([said[0], *map(str, said[1])]))
+        for entry in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
+            self._found.append(" ".join([entry[0], *map(str, entry[1])]))
             self._bytes += len(self._found[-1]) + 1
         self._branched = 0
         if self._bytes > MOST_BYTES:
@@ -124,21 +124,21 @@ class _Search:
         """Return what runs without a choice from a state on, None where nothing does."""
         row: list[int] = []
         alive = self._states.alive[state]
-        found: _Reached | None = ([], state, alive)
-        while found is not None:
-            row += found[0]
-            _, state, alive = found
+        reached: _Reached | None = ([], state, alive)
+        while reached is not None:
+            row += reached[0]
+            _, state, alive = reached
             segments = (self._segment(state, alive, v, alive, _DEPTH, [_ALLOWED]) for v in self._names)
-            found = next((some for some in segments if some is not None), None)
+            reached = next((some for some in segments if some is not None), None)
         return (row, state, alive) if row else None
 
     def _segment(self, state: int, alive: int, head: int, base: int, depth: int, allowed: list[int]) -> _Reached | None:
         """Return the segment that begins with a macro and ends at `base` bytes or less, if it is one."""
-        found = self._states.step(state, alive, head)
+        reached = self._states.step(state, alive, head)
         allowed[0] -= 1
-        if found is None or found[1] > self._budget:
+        if reached is None or reached[1] > self._budget:
             return None
-        row, (state, _, alive) = [head], found
+        row, (state, _, alive) = [head], reached
         while alive > base:
             waiting = dict.fromkeys(w for v in row for w in self._next[v] if w not in row)
             inner = None

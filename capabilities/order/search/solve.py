@@ -77,8 +77,8 @@ def order_operations(
 def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
     """Order operations as `order_operations` does, until the control says that it is over."""
     inside = order_regions(graph, control)
-    with control.watched(WORK_PER_S) as left:
-        search = OrderSearch(inside, left)
+    with control.watched(WORK_PER_S) as watched:
+        search = OrderSearch(inside, watched)
         search.run()
     return search.answer(search.best(), control)
 
@@ -90,11 +90,11 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
         nonlocal rest_s
         since = time.monotonic()
-        with control.within(max(0.0, rest_s / 2)).watched(WORK_PER_S) as left:
-            search = OrderSearch(region, left)
-            given_work = int(left.work_left[0])
+        with control.within(max(0.0, rest_s / 2)).watched(WORK_PER_S) as watched:
+            search = OrderSearch(region, watched)
+            given_work = int(watched.work_left[0])
             search.run()
-            spent = (given_work - int(left.work_left[0])) / WORK_PER_S
+            spent = (given_work - int(watched.work_left[0])) / WORK_PER_S
             rest_s -= spent if control.counts_work else time.monotonic() - since
         return search.best(), search.bound_inside
 
@@ -129,22 +129,22 @@ class OrderSearch:
     def best(self) -> tuple[int, ...]:
         """Return the best order, checked; raises InvalidPlanError for one that the check rejects."""
         needed = max((search.peak for search in self._searches), default=0)
-        found = self._operations(search.members_within(needed) for search in self._searches)
+        orders = self._operations(search.members_within(needed) for search in self._searches)
         starts = zip(self._start_peaks, self._starts, strict=True)
         # The given order stands first: it is the answer wherever its peak is the least.
-        peak, order = min([*starts, (peak_of(self._graph, found), found)], key=itemgetter(0))
+        peak, order = min([*starts, (peak_of(self._graph, orders), orders)], key=itemgetter(0))
         check_bound(self._graph, peak, self.bound, self.witness())
         return tuple(order)
 
     def answer(self, order: Sequence[int], control: Control, placed: PlanAndProblem | None = None) -> OrderAnswer:
         """Return the answer that an order of the graph is, under the control of the call."""
-        given = self._inside.given or self._graph
+        graph = self._inside.given or self._graph
         return OrderAnswer.of_order(
-            given,
+            graph,
             order,
             peak_of(self._graph, order),
             self.bound_inside,
-            peak_of(given, range(len(given.ops))),
+            peak_of(graph, range(len(graph.ops))),
             ordered=self._graph,
             placed=placed,
             witness=self.witness(),
@@ -190,9 +190,9 @@ class OrderSearch:
 
     def another(self, budget: int, seed: int) -> tuple[int, ...] | None:
         """Return an order within a budget that depends on the seed, None where none is found quickly."""
-        found = [search.another(budget, seed) for search in self._searches]
-        members = [row for row in found if row is not None]
-        return tuple(self._operations(members)) if len(members) == len(found) else None
+        orders = [search.another(budget, seed) for search in self._searches]
+        members = [row for row in orders if row is not None]
+        return tuple(self._operations(members)) if len(members) == len(orders) else None
 
     def _operations(self, members: Iterable[list[int]]) -> list[int]:
         return self._reduced.operations_of(v for row in members for v in row)
@@ -203,10 +203,10 @@ def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) 
     if bound > peak:
         raise InvalidPlanError(f"lower_bound: must be at most the peak ({peak}), got {bound}")
     if isinstance(witness, ExhaustionWitness):
-        found = witness.budget + 1
+        proved_bound = witness.budget + 1
     elif isinstance(witness, CutWitness):
-        found = bytes_beside(graph, set(witness.done), witness.operation)
+        proved_bound = bytes_beside(graph, set(witness.done), witness.operation)
     else:
-        found = bytes_after(graph, witness.done)
-    if found != bound:
-        raise InvalidPlanError(f"lower_bound: must be what its witness has ({found}), got {bound}")
+        proved_bound = bytes_after(graph, witness.done)
+    if proved_bound != bound:
+        raise InvalidPlanError(f"lower_bound: must be what its witness has ({proved_bound}), got {bound}")

@@ -47,21 +47,21 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
         for v, sibling in looks.siblings(members):
             # The first one stands for all: who may change places with it may do so with each other.
             siblings.setdefault(sibling, [[sibling]]).append([v])
-    found = list(siblings.values())
+    sibling_groups = list(siblings.values())
     for same in alike.values():
         models: dict[_Facts, list[list[list[int]]]] = {}
         for members in same if len(same) > 1 else []:
             colours = looks.colours(members)
             arranged = sorted(members, key=lambda v: colours[v])
-            known = models.setdefault(tuple(colours[v] for v in arranged), [])
+            same_models = models.setdefault(tuple(colours[v] for v in arranged), [])
             # Colours are hashes, which may agree by chance: only what is compared in full shares codes.
-            model = next((some for some in known if looks.correspond(some[0], arranged)), None)
+            model = next((some for some in same_models if looks.correspond(some[0], arranged)), None)
             if model is None:
-                known.append([arranged])
+                same_models.append([arranged])
             else:
                 model.append(arranged)
-        found += [some for known in models.values() for some in known if len(some) > 1]
-    return found
+        sibling_groups += [some for one_group in models.values() for some in one_group if len(some) > 1]
+    return sibling_groups
 
 
 def _groups(part: OrderPart) -> list[list[int]]:
@@ -77,10 +77,10 @@ def _groups(part: OrderPart) -> list[list[int]]:
     for v, row in enumerate(part.before):
         for u in row:
             group[root(v)] = root(u)
-    found: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for v in range(len(group)):
-        found.setdefault(root(v), []).append(v)
-    return list(found.values())
+        groups.setdefault(root(v), []).append(v)
+    return list(groups.values())
 
 
 class _Looks:

@@ -68,9 +68,9 @@ class _WindowedOrder:
             high = min(len(self.order), low + length)
             window = self._window(low, high)
             self._control.spend(_WORK_PER_WINDOW + _WORK_PER_MACRO * length)
-            found = self._search(window, budget)
-            if found is not None:
-                for k, (v, (live, peak)) in enumerate(zip(found, window.profile(found), strict=True)):
+            order = self._search(window, budget)
+            if order is not None:
+                for k, (v, (live, peak)) in enumerate(zip(order, window.profile(order), strict=True)):
                     member = self._number[window.members[v]]
                     self.order[low + k], self._rank[member] = member, low + k
                     self._live[low + k], self._peak[low + k] = live, peak

@@ -50,8 +50,8 @@ class OldPlaces:
         """Return True for the counted buffers that placements, in the problem's order, have elsewhere."""
         names = [pool.name for pool in self.problem.pools]
         pool = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)[placements.pool]
-        found: Bool = self.is_counted & ((pool != self.pool) | (placements.offset != self.offset))
-        return found
+        is_moved: Bool = self.is_counted & ((pool != self.pool) | (placements.offset != self.offset))
+        return is_moved
 
     def kept(self, least: Least) -> tuple[Bool, Cover]:
         """Return which old places can all be kept as far as pairs show, and the cover of the collisions left out."""
@@ -89,38 +89,40 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
     root = placed.root
     is_counted: Bool = (pool >= 0) & (problem.buffers.size > 0) & (root == np.arange(len(root)))
     must_move = _illegal_alone(problem, pool, offset)
-    left = PlacedBuffers(problem, np.where(_mask(len(pool), must_move), ABSENT, pool), offset)
-    pairs = list(islice(_pairs(problem, left), MOST_COLLISIONS + 1))
+    places = PlacedBuffers(problem, np.where(_mask(len(pool), must_move), ABSENT, pool), offset)
+    pairs = list(islice(_pairs(problem, places), MOST_COLLISIONS + 1))
     if len(pairs) > MOST_COLLISIONS:
-        left, pairs = _thinned(problem, left, pairs)
-        torn = np.flatnonzero((left.pool == ABSENT) & (pool != ABSENT)).tolist()
+        places, pairs = _thinned(problem, places, pairs)
+        torn = np.flatnonzero((places.pool == ABSENT) & (pool != ABSENT)).tolist()
         must_move |= {i: "its old bytes are those of many others" for i in torn if i not in must_move}
     return OldPlaces(problem, column(pool), column(offset), is_counted, must_move, tuple(pairs))
 
 
 def _of_known(problem: Problem, placements: PlacementTable) -> PlacementTable:
     """Return the placements of buffers that the problem has, at offsets that can be."""
-    known = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
-    if known.all():
+    is_named = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
+    if is_named.all():
         return placements
-    ids = tuple(name for name, is_known in zip(placements.ids, known.tolist(), strict=True) if is_known)
-    return replace(placements, ids=ids, pool=column(placements.pool[known]), offset=column(placements.offset[known]))
+    ids = tuple(name for name, is_known in zip(placements.ids, is_named.tolist(), strict=True) if is_known)
+    return replace(
+        placements, ids=ids, pool=column(placements.pool[is_named]), offset=column(placements.offset[is_named])
+    )
 
 
 def _mask(n: int, rows: Mapping[int, str]) -> Bool:
-    found = np.zeros(n, dtype=np.bool_)
-    found[list(rows)] = True
-    return found
+    mask = np.zeros(n, dtype=np.bool_)
+    mask[list(rows)] = True
+    return mask
 
 
 def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
     """Return the buffers whose places break a rule that is about them alone."""
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     placed = PlacedBuffers(problem, pool, offset)
     for violation in every_place_is_legal(problem, placed):
         if violation.first is not None:
-            found.setdefault(placed.row[violation.first], violation.message)
-    return found
+            reasons.setdefault(placed.row[violation.first], violation.message)
+    return reasons
 
 
 def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
@@ -171,8 +173,8 @@ def _thinned(
 
 def _fixed(problem: Problem) -> Bool:
     """Return True for the buffers that the problem pins."""
-    found: Bool = problem.buffers.offset != ABSENT
-    return found
+    is_fixed: Bool = problem.buffers.offset != ABSENT
+    return is_fixed
 
 
 @dataclass(frozen=True)
@@ -237,12 +239,12 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
 
 def _shared_out(near: dict[int, set[int]], weight: I64) -> int:
     """Return what pairs can be given so that no buffer's pairs have more than its weight: no cover weighs less."""
-    left = {i: int(weight[i]) for i in near}
+    rest = {i: int(weight[i]) for i in near}
     total = 0
     for i in sorted(near, key=lambda i: (len(near[i]), i)):
         for j in sorted(near[i], key=lambda j: (len(near[j]), j)):
-            given = min(left[i], left[j])
-            left[i] -= given
-            left[j] -= given
-            total += given
+            shared = min(rest[i], rest[j])
+            rest[i] -= shared
+            rest[j] -= shared
+            total += shared
     return total

@@ -47,8 +47,8 @@ def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = Fal
 def limited(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
     """Return the problem with pools that end there; where pools cost, buffers stay in those of the best plan."""
     pools = tuple(pool.model_copy(update={"size": end}) for pool, end in zip(problem.pools, ends, strict=True))
-    found = problem.model_copy(update={"pools": pools, "objective": "fit"})
-    return found if problem.objective != "cost" else _in_pools(found, best)
+    limited_problem = problem.model_copy(update={"pools": pools, "objective": "fit"})
+    return limited_problem if problem.objective != "cost" else _in_pools(limited_problem, best)
 
 
 def _in_pools(problem: Problem, best: Plan) -> Problem:

@@ -164,9 +164,9 @@ class _Replan:
         """Find any plan that keeps all of some places."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = Control(NEVER if self.is_free else self._until(_PINS_S), self.control.cancelled)
-        found = OneSearch(pinned(self.question, places, stays), options, control).finish().plan
-        if len(found.placements):
-            self._offer(found.placements, "pins")
+        plan = OneSearch(pinned(self.question, places, stays), options, control).finish().plan
+        if len(plan.placements):
+            self._offer(plan.placements, "pins")
             self.has_pins = True
 
     @cached_property
@@ -251,12 +251,12 @@ class _Replan:
         with polled(lambda: self.is_over) as flag:
             start = self._places(self.best)
             limit = EngineLimit(limit_s, self.options.deterministic, self.options.seed)
-            found = fewest_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
-        if found.places is not None:
-            self._take(found.places, "cp-sat")
+            homes = fewest_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
+        if homes.places is not None:
+            self._take(homes.places, "cp-sat")
         # The bound of a neighbourhood holds for what it left free only.
         if free is None:
-            self.bound = max(self.bound, min(self.weight, self._forced + found.bound))
+            self.bound = max(self.bound, min(self.weight, self._forced + homes.bound))
 
     def _neighbourhood(self, k: int) -> I64:
         """Return a buffer that moved, others that did, and those around them, as positions in the instance."""
@@ -277,7 +277,7 @@ class _Replan:
             cost = total_cost(exact, self._pool_numbers(places[0]), places[1])
         plan = to_plan.found(self.problem, compile_problem(self.problem), self.base_bound, self.best, self.by, cost)
         moved = self.old.moved(self.best)
-        kept = KeptPlaces(
+        kept_places = KeptPlaces(
             eps=float(self.eps),
             least=self.least,
             stayed=int((self.old.is_counted & ~moved).sum()),
@@ -288,13 +288,13 @@ class _Replan:
             peak_without_keeping=self.base.plan.peak,
             not_tried=self.not_tried,
         )
-        found = replace(
+        result = replace(
             self.base,
-            plan=plan.model_copy(update={"kept": kept}),
-            stop_reason=self._stop_reason(kept.proved),
+            plan=plan.model_copy(update={"kept": kept_places}),
+            stop_reason=self._stop_reason(kept_places.proved),
             elapsed_s=self.deadline.passed_s,
         )
-        return found.answer(self.options.deterministic)
+        return result.answer(self.options.deterministic)
 
     @property
     def _is_of_the_best(self) -> bool:

@@ -97,12 +97,12 @@ class ScheduleProblem(Value):
                     yield ("alternatives", i, place, "in_place"), "must be false for a MatMul, got true"
 
     def _wrong_tensors(self) -> Iterator[Break]:
-        known, made = len(self.widths), dict[int, int]()
+        n_tensors, made = len(self.widths), dict[int, int]()
         for i, (inputs, outputs) in enumerate(zip(self.inputs, self.outputs, strict=True)):
             for name, row in (("inputs", inputs), ("outputs", outputs)):
                 for place, tensor in enumerate(row):
-                    if tensor >= known:
-                        yield (name, i, place), f"must be a tensor, less than {known}, got {tensor}"
+                    if tensor >= n_tensors:
+                        yield (name, i, place), f"must be a tensor, less than {n_tensors}, got {tensor}"
             if len(outputs) != 1:
                 yield ("outputs", i), f"must be one tensor, got {shown(outputs)}"
             wanted = 2 if self.op_types[i] == "MatMul" else None
@@ -126,16 +126,16 @@ class ScheduleProblem(Value):
             if self.op_types[i] == "MatMul":
                 left, right = map(self._shape, inputs)
                 if left[1] != right[0]:
-                    said = f"must have as many rows as the first one has columns ({left[1]}), got {right[0]}"
-                    yield ("inputs", i, 1), said
+                    sentence = f"must have as many rows as the first one has columns ({left[1]}), got {right[0]}"
+                    yield ("inputs", i, 1), sentence
                 if (left[0], right[1]) != wanted:
-                    said = f"must be {left[0]} x {right[1]}, as its inputs are, got {wanted[0]} x {wanted[1]}"
-                    yield ("outputs", i, 0), said
+                    sentence = f"must be {left[0]} x {right[1]}, as its inputs are, got {wanted[0]} x {wanted[1]}"
+                    yield ("outputs", i, 0), sentence
                 continue
             for place, tensor in enumerate(inputs):
                 if (shape := self._shape(tensor)) != wanted:
-                    said = f"must be {wanted[0]} x {wanted[1]}, as the output is, got {shape[0]} x {shape[1]}"
-                    yield ("inputs", i, place), said
+                    sentence = f"must be {wanted[0]} x {wanted[1]}, as the output is, got {shape[0]} x {shape[1]}"
+                    yield ("inputs", i, place), sentence
 
     def _shape(self, tensor: int) -> tuple[int, int]:
         return self.heights[tensor], self.widths[tensor]

@@ -80,11 +80,11 @@ class TileGraph:
     @cached_property
     def readers(self) -> dict[int, tuple[int, ...]]:
         """The operations that read each tensor that is read."""
-        found: dict[int, list[int]] = {}
+        readers_: dict[int, list[int]] = {}
         for i, operation in enumerate(self.operations):
             for tensor in dict.fromkeys(operation.inputs):
-                found.setdefault(tensor, []).append(i)
-        return {tensor: tuple(readers) for tensor, readers in found.items()}
+                readers_.setdefault(tensor, []).append(i)
+        return {tensor: tuple(readers) for tensor, readers in readers_.items()}
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
@@ -105,17 +105,17 @@ class TileGraph:
     @cached_property
     def in_order(self) -> tuple[int, ...]:
         """The operations, each after those whose outputs it reads; fewer than all where they depend on each other."""
-        waiting = [len(found) for found in self.predecessors]
+        waiting = [len(before) for before in self.predecessors]
         ready = [i for i, count in enumerate(waiting) if not count]
-        found = []
+        order = []
         while ready:
             i = ready.pop()
-            found.append(i)
+            order.append(i)
             for reader in self.readers.get(self.operations[i].output, ()):
                 waiting[reader] -= 1
                 if not waiting[reader]:
                     ready.append(reader)
-        return tuple(found)
+        return tuple(order)
 
     def reduction(self, operation: int) -> int:
         """Return the elements that each element of a product sums up."""

@@ -33,9 +33,9 @@ def simulate(graph: TileGraph, target: Target, schedule: Sequence[ScheduleStep])
     before: tuple[int, ...] = ()
     figures = []
     for i, step in enumerate(schedule):
-        found, wrong = simulate_step(graph, target, step, frozenset(before), frozenset(written[i]))
-        if found is not None:
-            figures.append(found)
+        step_figures, wrong = simulate_step(graph, target, step, frozenset(before), frozenset(written[i]))
+        if step_figures is not None:
+            figures.append(step_figures)
         violations += [f"steps[{i}]: {text}" for text in wrong]
         before = step.retained
     return Simulation(tuple(figures), tuple(violations))
@@ -48,10 +48,10 @@ def simulate_step(
     run = StepRun(graph, target, step, resident, written)
     if wrong := list(run.violations()):
         return None, wrong
-    found = run.figures()
-    if found.peak > target.capacity:
-        wrong.append(f"needs {found.peak} bytes of the fast memory, more than its {target.capacity}")
-    return found, wrong
+    figures = run.figures()
+    if figures.peak > target.capacity:
+        wrong.append(f"needs {figures.peak} bytes of the fast memory, more than its {target.capacity}")
+    return figures, wrong
 
 
 def _broken_shapes(graph: TileGraph, schedule: Sequence[ScheduleStep], target: Target) -> Iterator[str]:

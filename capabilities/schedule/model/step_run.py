@@ -56,17 +56,17 @@ class StepRun:
 
         Each has the changes of row and column after which it is: what makes a roll runs only where the roll moves.
         """
-        found: dict[tuple[int, Region], int] = {}
+        regions: dict[tuple[int, Region], int] = {}
         waiting = [(tensor, TILE, FIRST | EVERY) for tensor in self.leaving]
         while waiting:
             tensor, region, when = waiting.pop()
             if tensor in self.step.rolls and region != TILE:
                 when &= FIRST | ROW * (region[0] == "tile") | COLUMN * (region[1] == "tile")
-            known = found.get((tensor, region), 0)
-            if known | when == known:
+            least = regions.get((tensor, region), 0)
+            if least | when == least:
                 continue
-            when |= known
-            found[tensor, region] = when
+            when |= least
+            regions[tensor, region] = when
             if tensor not in self.made:
                 continue
             operation = self.graph.operations[self.graph.producer[tensor]]
@@ -76,7 +76,7 @@ class StepRun:
                 waiting += [(left, (region[0], along), when), (right, (along, region[1]), when)]
             else:
                 waiting += [(read, region, when) for read in operation.inputs]
-        return found
+        return regions
 
     @cached_property
     def runs(self) -> list[tuple[int, Region]]:
@@ -158,8 +158,8 @@ class StepRun:
     @cached_property
     def outside(self) -> list[tuple[int, Region]]:
         """The tensors with their regions that are loaded; those for a reduction before those for a tile's end."""
-        found = [one for one in self.needed if one[0] not in self.made and one[0] not in self.resident]
-        return sorted(found, key=lambda one: (one[1] == TILE, one))
+        outside = [one for one in self.needed if one[0] not in self.made and one[0] not in self.resident]
+        return sorted(outside, key=lambda one: (one[1] == TILE, one))
 
     def figures(self) -> StepFigures:
         """Visit the tiles in their order, and each slice of the reduction in each, and count."""
@@ -219,11 +219,11 @@ class StepRun:
 
     def _slices(self, region: Region, tensor: int, tiles: Counts) -> Counts:
         """Return the first and last row, and the first and last column, of a region in each visit; -1 without one."""
-        shape, found = self.graph.tensors[tensor], np.zeros((4, len(tiles), len(self.slices)), np.int64)
+        shape, counts = self.graph.tensors[tensor], np.zeros((4, len(tiles), len(self.slices)), np.int64)
         places = tiles // len(self.columns), tiles % len(self.columns)
         tables, lengths = (np.array(self.rows), np.array(self.columns)), (shape.height, shape.width)
         for axis, word in enumerate(region):
-            ends = found[2 * axis : 2 * axis + 2]
+            ends = counts[2 * axis : 2 * axis + 2]
             if word == "tile":
                 ends[:] = tables[axis][places[axis]].T[:, :, None]
             elif word == "slice":
@@ -231,8 +231,8 @@ class StepRun:
             else:
                 ends[1] = lengths[axis]
         if region == TILE:
-            found[:, :, :-1] = -1
-        return found.reshape(4, -1)
+            counts[:, :, :-1] = -1
+        return counts.reshape(4, -1)
 
     def _way(self, operation: int) -> Alternative:
         """Return how an operation is computed."""
@@ -265,8 +265,8 @@ class StepRun:
     @cached_property
     def _workspace(self) -> tuple[int, int]:
         """The most bytes beside its tensors that an operation needs, and what it makes: they run one after another."""
-        found = [(self._way(o).workspace, self.graph.operations[o].output) for o in self.step.operations]
-        return max(found)
+        spaces = [(self._way(o).workspace, self.graph.operations[o].output) for o in self.step.operations]
+        return max(spaces)
 
     def _in_place(self, tensor: int) -> bool:
         """Return True if tiles of a tensor that is written are made where those of an input from outside lie."""

@@ -109,7 +109,7 @@ class LowerBounds:
         The second key is True where the tensor on the way is that of a product: then it may be one strip of any length;
         what an element-wise operation makes must fit a tile along the reduction.
         """
-        graph, engine, found = self.graph, self.target.engine, dict[tuple[int, bool], bool]()
+        graph, engine, may_fit = self.graph, self.target.engine, dict[tuple[int, bool], bool]()
         for operation in reversed(graph.in_order):
             tensor = graph.operations[operation].output
             for by_product in (False, True):
@@ -118,9 +118,9 @@ class LowerBounds:
                     one = graph.operations[reader]
                     across = engine.width if one.inputs[0] == tensor else engine.height
                     fits = one.is_product and (by_product or graph.reduction(reader) <= across)
-                    ways.append(fits or found[reader, one.is_product])
-                found[operation, by_product] = any(ways)
-        return found
+                    ways.append(fits or may_fit[reader, one.is_product])
+                may_fit[operation, by_product] = any(ways)
+        return may_fit
 
 
 class _Place(NamedTuple):
@@ -218,13 +218,13 @@ class TreeTraffic:
             place = place._replace(is_alone=place == _OUTER)
         maker = self.graph.producer[tensor]
         outer = self.outer[maker]
-        found = [load._replace(bytes=load.bytes + size + outer)]
+        ways = [load._replace(bytes=load.bytes + size + outer)]
         if self.target.rounded(size) <= self.target.capacity:
-            found.append(_Way(bytes=outer))
+            ways.append(_Way(bytes=outer))
         key = maker, place
         if place != _OUTER and key not in self._inside:
             self._inside[key] = self._made(maker, place, depth + 1) if depth < _DEEPEST else self._least[maker]
-        return [*found, _Way(bytes=self._inside.get(key, outer))]
+        return [*ways, _Way(bytes=self._inside.get(key, outer))]
 
     def _both(self, o: int, places: tuple[_Place, _Place], depth: int) -> tuple[list[_Way], list[_Way]]:
         """Return the ways to get both inputs of a product; where they are one tensor, the first of them counts."""
@@ -284,5 +284,5 @@ class TreeTraffic:
 def _sides(length: int, most: int) -> NDArray[np.int64]:
     """Return the least sides of a tile for each number of tiles in a length, and of tiles of full size."""
     count = np.arange(1, length + 1)
-    found = np.unique(np.concatenate([(length - 1) // count + 1, length // (count + 1) + 1]))
-    return found[found <= most]
+    sides = np.unique(np.concatenate([(length - 1) // count + 1, length // (count + 1) + 1]))
+    return sides[sides <= most]

@@ -87,8 +87,8 @@ class StepCosts:
         if key not in self._alike:
             tiled = self._tiled(step, looks, is_shared)
             self._alike[key] = None if tiled is None else read(tiled)
-        found: T | None = self._alike[key]
-        return found
+        value: T | None = self._alike[key]
+        return value
 
     def looks(self, step: Masks) -> list[Look]:
         """Return the looks of a step: each has tensors that roll, and a way to compute each operation."""
@@ -103,7 +103,7 @@ class StepCosts:
             rows = zip(nest.operations, nest.work, strict=True)
             inner = list(dict.fromkeys(o for o, work in rows if (work.rows, work.columns) != (TILE, TILE)))
         counts = [2 for _ in inner] + [len(self.graph.operations[o].ways) for o in several]
-        written, found = leaving & ~retained, list[Look]()
+        written, looks = leaving & ~retained, list[Look]()
         for chosen in self._choices(counts):
             rolls = sum(
                 1 << self.graph.operations[o].output for o, rolling in zip(inner, chosen, strict=False) if rolling
@@ -114,8 +114,8 @@ class StepCosts:
             ways = tuple(way.get(o, self.graph.operations[o].ways[0]) for o in rolling.operations)
             in_place = sum(self._is_in_place(o, nest, resident, written) for o, one in way.items() if one.in_place)
             loads = tuple(self._loads(rolling, resident))
-            found.append(Look(rolling, loads, fixed, written.bit_count(), ways, in_place))
-        return found
+            looks.append(Look(rolling, loads, fixed, written.bit_count(), ways, in_place))
+        return looks
 
     def _choices(self, counts: list[int]) -> Iterator[tuple[int, ...]]:
         """Yield the position of one of so many for each of some choices: all of these, or single changes of a few."""
@@ -146,13 +146,13 @@ class StepCosts:
         held = [one for one in nest.held if not resident >> one[0][0] & 1]
         tensors = [tensor for (tensor, _, _), _ in held]
         shared = {t: k for k, t in enumerate(dict.fromkeys(t for t in tensors if tensors.count(t) > 1), 1)}
-        found = []
+        loads = []
         for (tensor, rows, columns), when in held:
             shape = self.graph.tensors[tensor]
-            found.append(Load(rows, columns, shape.height, shape.width, shared.get(tensor, 0), when))
+            loads.append(Load(rows, columns, shape.height, shape.width, shared.get(tensor, 0), when))
         # Of regions alike, the order does not matter; those of one tensor stay as they are.
         yield from sorted(
-            found,
+            loads,
             key=lambda one: (
                 (0, one.rows, one.columns, one.height, one.width, one.when) if not one.same else (one.same,)
             ),

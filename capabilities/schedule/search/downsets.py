@@ -158,9 +158,9 @@ class DownsetSearch:
         if self.line is not None:
             self.is_cut = True
             return self.line.ranges
-        found, is_all = grown(self.relations, self.window.operations, self.bounds.groups, self.bounds.longest)
+        masks, is_all = grown(self.relations, self.window.operations, self.bounds.groups, self.bounds.longest)
         self.is_cut |= not is_all
-        return dict.fromkeys([*found, *sorted(horizontal(self.relations, self.window.operations)), *sorted(extra)])
+        return dict.fromkeys([*masks, *sorted(horizontal(self.relations, self.window.operations)), *sorted(extra)])
 
     def _relax(self, layer: set[int]) -> bool:
         """Follow the best states of a layer by one step each; False if time is over."""
@@ -186,22 +186,22 @@ class DownsetSearch:
 
     def _ready(self, done: int) -> Iterator[Group]:
         """Yield the groups that can be the next step."""
-        left = self.window.operations & ~done
-        for o in bits(left) if self.line is None else self.line.operations[done.bit_count() :][:1]:
-            if self.relations.before[o] & left:
+        remaining = self.window.operations & ~done
+        for o in bits(remaining) if self.line is None else self.line.operations[done.bit_count() :][:1]:
+            if self.relations.before[o] & remaining:
                 continue
             for group in self._by_first.get(o, ()):
-                if not group.operations & done and not group.needs & left:
+                if not group.operations & done and not group.needs & remaining:
                     yield group
 
     def _follow(self, value: float, done: int, resident: int, ready: list[Group]) -> None:
         self.effort.spend(len(ready))
         for group in ready:
             following = done | group.operations
-            kept = self.relations.awaited(resident, following | self.window.before)
-            if kept and not self.costs.target.keeps:
+            awaited = self.relations.awaited(resident, following | self.window.before)
+            if awaited and not self.costs.target.keeps:
                 continue
-            for retained in self._retainable(group, following, kept):
+            for retained in self._retainable(group, following, awaited):
                 masks = group.operations, resident, group.leaves, retained
                 cost = self.costs.of(masks)
                 if not self.is_cut:
@@ -210,12 +210,12 @@ class DownsetSearch:
                 if cost is None:
                     continue
                 total = value + cost.value
-                known = self._states.setdefault(following, {})
+                states = self._states.setdefault(following, {})
                 step = PlannedStep(*masks, cost)
                 if self.arcs is not None:
                     self.arcs.append((done, step))
-                if retained not in known or total < known[retained][0] - EPSILON:
-                    known[retained] = total, step
+                if retained not in states or total < states[retained][0] - EPSILON:
+                    states[retained] = total, step
                     self._layers[(following & self.window.operations).bit_count()].add(following)
 
     def _may_cost_less(self, masks: Masks, cost: StepCost | None, below: float) -> bool:
@@ -236,10 +236,10 @@ class DownsetSearch:
             return  # what is resident at the end is made by the last step
         candidates = []
         for tensor, outside in group.leaving:
-            left = outside & ~done
+            remaining = outside & ~done
             fits = self.costs.sizes[tensor] <= self.costs.target.capacity
-            if fits and left and not left & ~window.operations and not self.relations.outputs >> tensor & 1:
-                if keeps or left.bit_count() <= _MOST_READERS:
+            if fits and remaining and not remaining & ~window.operations and not self.relations.outputs >> tensor & 1:
+                if keeps or remaining.bit_count() <= _MOST_READERS:
                     candidates.append(tensor)
                 else:
                     self.is_cut = True

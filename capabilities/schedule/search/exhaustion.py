@@ -45,9 +45,9 @@ def exhausted(ground: Ground, known: Found) -> Found:
             if reads & ~(state[0] | state[1]):
                 continue
             ways_to_leave = _ways_to_leave(sinks, inner & ~state[0])
-            for (written, new), kept in product(ways_to_leave, _kept(ground, state[1] & ~(sinks | inner))):
+            for (written, new), retained_now in product(ways_to_leave, _kept(ground, state[1] & ~(sinks | inner))):
                 ground.effort.spend(1)
-                leaving, retained = written | new, new | kept
+                leaving, retained = written | new, new | retained_now
                 masks = mask, state[1], leaving, retained
                 cost = ground.costs.of(masks)
                 if (bare := ground.costs.least_of(masks)) < (cost.value if cost else float("inf")) - EPSILON:

@@ -48,21 +48,21 @@ def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[Pla
     behind = {(done | step.operations, step.retained) for done, step in arcs}
     for node in sorted(behind, key=lambda node: (node[0].bit_count(), node)):
         nodes[node] = len(nodes)
-    known = {step.masks for step in best}
+    masks = {step.masks for step in best}
     ways = list[tuple[int, PlannedStep]]()
-    for done, step in sorted(arcs, key=lambda arc: arc[1].masks not in known):
-        if step.masks in known or not ground.effort.is_over():
+    for done, step in sorted(arcs, key=lambda arc: arc[1].masks not in masks):
+        if step.masks in masks or not ground.effort.is_over():
             ways += ((done, replace(step, cost=cost)) for cost in ground.costs.ways(step.masks))
         else:
             is_complete = False
     unit = max(step.cost.value for _, step in ways) * len(ground.graph.operations) / _MOST_SUM
-    found = np.zeros((len(ways), N_FOUND), np.int64)
+    rows = np.zeros((len(ways), N_FOUND), np.int64)
     for k, (done, step) in enumerate(ways):
         ends = nodes[done, step.resident], nodes[done | step.operations, step.retained]
         other = step.cost.latency if ground.costs.objective == "traffic" else step.cost.traffic
-        found[k, :FOUND_RUNS] = *ends, step.cost.peak, step.cost.value / unit, other
-    order = np.argsort(found[:, FOUND_TO], kind="stable")
-    chains = front(found[order], len(nodes) - 1)
+        rows[k, :FOUND_RUNS] = *ends, step.cost.peak, step.cost.value / unit, other
+    order = np.argsort(rows[:, FOUND_TO], kind="stable")
+    chains = front(rows[order], len(nodes) - 1)
     return [[ways[order[row]][1] for row in chain.rows] for chain in chains], is_complete
 
 
@@ -104,11 +104,11 @@ def least_peak(ground: Ground, steps: list[PlannedStep], is_complete: bool) -> F
         capacity = peak_of(steps)
         while True:
             tight = Ground(ground.graph, ground.target.with_capacity(capacity), ground.costs.objective, ground.effort)
-            found = exhausted(tight, Found(_NEVER, [], False))
-            if not found.steps:
-                proof = "exhaustion" if found.is_complete else None
+            best = exhausted(tight, Found(_NEVER, [], False))
+            if not best.steps:
+                proof = "exhaustion" if best.is_complete else None
                 break
-            steps = found.steps
+            steps = best.steps
             capacity = peak_of(steps) - 1
     proof = "bound" if peak_of(steps) <= ground.bounds.peak else proof
     return Found(float(peak_of(steps)), steps, is_complete or proof is not None, proof)

@@ -70,7 +70,7 @@ class Ground:
 
     def prices(self, steps: Sequence[PlannedStep]) -> dict[int, float]:
         """Return what each operation costs in some steps: that of its step, in parts by the bytes that it touches."""
-        found: dict[int, float] = {}
+        prices: dict[int, float] = {}
         tensors = self.graph.tensors
         for step in steps:
             weights = {}
@@ -79,5 +79,5 @@ class Ground:
                 read = sum(tensors[t].size for t in one.inputs)
                 weights[o] = tensors[one.output].size + read * (3 if one.is_product else 1)
             rate = step.cost.value / sum(weights.values())
-            found |= {o: weight * rate for o, weight in weights.items()}
-        return found
+            prices |= {o: weight * rate for o, weight in weights.items()}
+        return prices

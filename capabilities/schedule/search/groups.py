@@ -40,7 +40,7 @@ class Relations:
     @cached_property
     def before(self) -> list[int]:
         """The operations whose outputs each one reads."""
-        return [sum(1 << o for o in found) for found in self.graph.predecessors]
+        return [sum(1 << o for o in before) for before in self.graph.predecessors]
 
     @cached_property
     def readers(self) -> list[int]:
@@ -51,34 +51,34 @@ class Relations:
     @cached_property
     def ancestors(self) -> list[int]:
         """All operations before each one."""
-        found: list[int] = []
+        ancestors: list[int] = []
         for mask in self.before:  # operations are in order
             total = mask
             for o in bits(mask):
-                total |= found[o]
-            found.append(total)
-        return found
+                total |= ancestors[o]
+            ancestors.append(total)
+        return ancestors
 
     @cached_property
     def descendants(self) -> list[int]:
         """All operations after each one."""
-        found = [0] * len(self.before)
+        descendants = [0] * len(self.before)
         for o, mask in enumerate(self.ancestors):
             for other in bits(mask):
-                found[other] |= 1 << o
-        return found
+                descendants[other] |= 1 << o
+        return descendants
 
     @cached_property
     def beside(self) -> list[int]:
         """The operations that have a tensor in common with each one."""
-        found = [0] * len(self.before)
+        beside = [0] * len(self.before)
         for o, operation in enumerate(self.graph.operations):
             for tensor in (*operation.inputs, operation.output):
-                found[o] |= self.readers[tensor]
+                beside[o] |= self.readers[tensor]
                 if tensor in self.graph.producer:
-                    found[o] |= 1 << self.graph.producer[tensor]
-            found[o] &= ~(1 << o)
-        return found
+                    beside[o] |= 1 << self.graph.producer[tensor]
+            beside[o] &= ~(1 << o)
+        return beside
 
     @cached_property
     def outputs(self) -> int:
@@ -133,13 +133,13 @@ def grown(relations: Relations, window: int, most: int, longest: int) -> tuple[l
     more has a source or a sink without which it is connected, and then it is convex as well. It ends at `most` groups
     and at `longest` operations in one.
     """
-    found: list[int] = []
+    masks: list[int] = []
     layer = [(1 << o, relations.ancestors[o], relations.descendants[o], relations.beside[o]) for o in bits(window)]
     seen = {row[0] for row in layer}
     for _ in range(longest):
-        found += [row[0] for row in layer]
-        if len(found) > most:
-            return found[:most], False
+        masks += [row[0] for row in layer]
+        if len(masks) > most:
+            return masks[:most], False
         following = []
         for group, up, down, beside in layer:
             for o in bits(beside & window & ~group):
@@ -151,32 +151,32 @@ def grown(relations: Relations, window: int, most: int, longest: int) -> tuple[l
                 if not above & below & ~larger:
                     following.append((larger, above, below, beside | relations.beside[o]))
             if len(following) > most:
-                return found, False
+                return masks, False
         layer = following
         if not layer:
-            return found, True
-    return found, not layer
+            return masks, True
+    return masks, not layer
 
 
 def horizontal(relations: Relations, window: int) -> set[int]:
     """Return convex groups of many readers of one tensor."""
-    found = set()
+    masks = set()
     for mask in set(relations.readers):
         readers = list(bits(mask & window))
         if len(readers) > 2:
             sizes = {len(readers), len(readers) - 1, (len(readers) + 1) // 2, *_HORIZONTAL}
-            found |= {sum(1 << o for o in readers[:size]) for size in sizes if size <= len(readers)}
-    return {group for group in found if relations.is_convex(group)}
+            masks |= {sum(1 << o for o in readers[:size]) for size in sizes if size <= len(readers)}
+    return {group for group in masks if relations.is_convex(group)}
 
 
 def unions(relations: Relations, parts: Iterable[int]) -> set[int]:
     """Return the groups among unions of two, three or four parts: large ones without all the smaller ones."""
-    found = set()
+    masks = set()
     rows = list(parts)
     for size in (2, 3, 4):
         for chosen in combinations(rows, size):
             union = 0
             for part in chosen:
                 union |= part
-            found.add(union)
-    return {group for group in found if relations.is_convex(group) and relations.is_connected(group)}
+            masks.add(union)
+    return {group for group in masks if relations.is_convex(group) and relations.is_connected(group)}

@@ -23,11 +23,11 @@ Item = tuple[str, int]
 
 def items_of(graph: AccessGraph) -> dict[Item, int]:
     """Return all that has a home, with the number that it has among those that are far."""
-    found: dict[Item, int] = {("tensor", t): t for t, row in enumerate(graph.tensors) if row.bytes}
+    items: dict[Item, int] = {("tensor", t): t for t, row in enumerate(graph.tensors) if row.bytes}
     for v, operation in enumerate(graph.operations):
         if operation.weights and operation.outputs:
-            found["constants", operation.outputs[0]] = -1 - v
-    return found
+            items["constants", operation.outputs[0]] = -1 - v
+    return items
 
 
 def second_slots(graph: AccessGraph, target: Target, steps: Sequence[StepFigures]) -> list[Row]:
@@ -88,24 +88,24 @@ def homes(
 
 def _leaving(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
     """Return what leaves the second memory until the rest fits: at each fullest step what moves least for its size."""
-    left, found = list(rows), list[Item]()
-    while left:
-        alive = _alive(left)
+    rest, items = list(rows), list[Item]()
+    while rest:
+        alive = _alive(rest)
         if max(alive) <= room:
             break
         step = alive.index(max(alive))
-        there = [row for row in left if row[3] <= step < row[4] and row[0] != "staged"]
+        there = [row for row in rest if row[3] <= step < row[4] and row[0] != "staged"]
         if not there:
             break
         least = min(there, key=lambda row: (moved[row[0], row[1]] / row[2], -row[2], row))
-        left.remove(least)
-        found.append(least[:2])
-    for item in reversed(found):
-        back = [*left, *(row for row in rows if row[:2] == item)]
+        rest.remove(least)
+        items.append(least[:2])
+    for item in reversed(items):
+        back = [*rest, *(row for row in rows if row[:2] == item)]
         if max(_alive(back)) <= room:
-            left = back
-            found = [other for other in found if other != item]
-    return found
+            rest = back
+            items = [other for other in items if other != item]
+    return items
 
 
 def _alive(rows: Iterable[Row]) -> list[int]:

@@ -56,12 +56,12 @@ class Improvement:
         is_large = operations.bit_count() > _LARGE
         bounds = Bounds(groups=400, beam=60) if is_large else Bounds()
         extra = unions(self.ground.relations, [step.operations for step in part[:_JOINED]])
-        found = self.ground.window(window, bounds, value + EPSILON, prices, 1.0, extra)
+        steps = self.ground.window(window, bounds, value + EPSILON, prices, 1.0, extra)
         self.tried[key] = value
-        if found is not None:
-            self.steps[first:last] = found.steps
-            if found.value < value - EPSILON:
-                self.tried[key] = found.value
+        if steps is not None:
+            self.steps[first:last] = steps.steps
+            if steps.value < value - EPSILON:
+                self.tried[key] = steps.value
                 self.stale = 0
                 self._note()
         return True
@@ -100,9 +100,9 @@ def shifted(ground: Ground, steps: Sequence[PlannedStep], share: float) -> list[
             ground.effort.spend(len(best))
             if ground.effort.is_over(share):
                 return best
-            found = rebuilt(ground, *changed)
-            if found is not None and (total := ground.value(found)) < value - EPSILON:
-                best, value, is_better = found, total, True
+            schedule = rebuilt(ground, *changed)
+            if schedule is not None and (total := ground.value(schedule)) < value - EPSILON:
+                best, value, is_better = schedule, total, True
                 break
     return best
 
@@ -112,8 +112,8 @@ def _shifts(relations: Relations, steps: list[PlannedStep]) -> Iterator[tuple[li
     masks, retained = [step.operations for step in steps], [step.retained for step in steps]
     where = {o: i for i, mask in enumerate(masks) for o in bits(mask)}
     for o, source in sorted(where.items()):
-        left = masks[source] & ~(1 << o)
-        if left and not relations.is_connected(left):
+        remaining = masks[source] & ~(1 << o)
+        if remaining and not relations.is_connected(remaining):
             continue
         first = max((where[p] for p in bits(relations.before[o])), default=0)
         output = relations.graph.operations[o].output
@@ -121,9 +121,9 @@ def _shifts(relations: Relations, steps: list[PlannedStep]) -> Iterator[tuple[li
         for goal in sorted({where[other] for other in bits(relations.beside[o])} - {source}):
             if first <= goal <= last:
                 changed = masks.copy()
-                changed[source], changed[goal] = left, masks[goal] | 1 << o
-                kept = [i for i, mask in enumerate(changed) if mask]
-                yield [changed[i] for i in kept], [retained[i] for i in kept]
+                changed[source], changed[goal] = remaining, masks[goal] | 1 << o
+                changes = [i for i, mask in enumerate(changed) if mask]
+                yield [changed[i] for i in changes], [retained[i] for i in changes]
 
 
 def rebuilt(ground: Ground, masks: list[int], retained: list[int]) -> list[PlannedStep] | None:

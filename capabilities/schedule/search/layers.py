@@ -56,8 +56,8 @@ class LayerFront(NamedTuple):
         """Return the tilings of which none in another way is as good; the k-th front has those of way k."""
         bytes_, cost = (np.concatenate([getattr(one, name) for one in fronts]) for name in ("bytes", "cost"))
         tiles = np.concatenate([one.tiles + np.array([0, 0, 0, 0, way]) for way, one in enumerate(fronts)])
-        kept = _undominated(bytes_, cost)
-        return cls(bytes_[kept], cost[kept], tiles[kept])
+        front = _undominated(bytes_, cost)
+        return cls(bytes_[front], cost[front], tiles[front])
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,13 @@ class LayerTilings:
             cost = traffic + TIE * bound
         else:
             cost = self._costs(bytes_, bound + scale * traffic, by_bytes, order, scale * traffic)
-        kept = _undominated(bytes_, cost)
+        front = _undominated(bytes_, cost)
         sizes = [axis.sizes for axis in self._axes]
-        where = np.unravel_index(by_bytes[kept] % np.prod([len(size) for size in sizes]), [len(size) for size in sizes])
+        where = np.unravel_index(
+            by_bytes[front] % np.prod([len(size) for size in sizes]), [len(size) for size in sizes]
+        )
         chosen = [size[k] for size, k in zip(sizes, where, strict=True)]
-        return LayerFront(bytes_[kept], cost[kept], np.stack([*chosen, order[kept], np.zeros_like(kept)], axis=1))
+        return LayerFront(bytes_[front], cost[front], np.stack([*chosen, order[front], np.zeros_like(front)], axis=1))
 
     @cached_property
     def _axes(self) -> tuple[_Axis, _Axis, _Axis]:
@@ -174,11 +176,11 @@ class LayerTilings:
         """
         row, first = self.graph.operations[self.v], self.target.link
         read = [-1 - self.v, *(read.tensor for read in row.reads if read.tensor not in self.fast)]
-        found = [(first, list(range(len(read))), self._is_written)]
+        links = [(first, list(range(len(read))), self._is_written)]
         if self.target.has_three:
             far = [k for k, item in enumerate(read) if item in self.far]
-            found.append((self.target.links[1], far, self._is_written and row.outputs[0] in self.far))
-        return found
+            links.append((self.target.links[1], far, self._is_written and row.outputs[0] in self.far))
+        return links
 
     def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
         """Return the bytes, the traffic, a bound of the time, and the order of each tiling, for both orders.
@@ -239,9 +241,9 @@ class LayerTilings:
     def _costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
         """Return times and what is added, by rising bytes; infinite where others with as few bytes are as good."""
         cost = np.full(len(bytes_), np.inf)
-        left = np.ones(len(bytes_), np.bool_)
+        is_left = np.ones(len(bytes_), np.bool_)
         while True:
-            wanted = np.flatnonzero(left & (bound * (1 + _ROUNDING) < np.minimum.accumulate(cost)))
+            wanted = np.flatnonzero(is_left & (bound * (1 + _ROUNDING) < np.minimum.accumulate(cost)))
             if not len(wanted):
                 return cost
             # The lowest bounds of all, and of each of some ranges of bytes.
@@ -251,7 +253,7 @@ class LayerTilings:
                 for a, b in pairwise(ranges.tolist())
             ]
             chunk = np.unique(np.concatenate(leading))
-            left[chunk] = False
+            is_left[chunk] = False
             for is_outside in (0, 1):
                 some = chunk[order[chunk] == is_outside]
                 if len(some):
@@ -306,7 +308,7 @@ def whole_front(
     far: frozenset[int] = frozenset(),
 ) -> LayerFront:
     """Return the tilings of an operation that has no parts: whole, or a sum over stripes of what it reads."""
-    row, found = graph.operations[v], list[tuple[int, float, int]]()
+    row, rows = graph.operations[v], list[tuple[int, float, int]]()
     made = tuple(t for t in row.outputs if t in fast)
     is_cut = row.role == "sum" and row.reads[0].tensor not in fast
     for size in [0, *tried(graph.tensors[row.reads[0].tensor].rows)] if is_cut else [0]:
@@ -317,11 +319,11 @@ def whole_front(
         bytes_ = sum(size for kind, _, size in figures.buffers if kind not in ("resident", "retained"))
         time, moved = figures.latency, figures.traffic
         cost = moved + TIE * time if objective == "traffic" else time + TIE / target.link.bandwidth * moved
-        found.append((bytes_, cost, size))
-    needs, costs, sizes = np.array(found).reshape(-1, 3).T
-    kept = _undominated(needs, costs)
-    tiles = np.stack([sizes[kept].astype(np.int64), *[np.zeros_like(kept)] * 4], axis=1)
-    return LayerFront(needs[kept], costs[kept], tiles)
+        rows.append((bytes_, cost, size))
+    needs, costs, sizes = np.array(rows).reshape(-1, 3).T
+    front = _undominated(needs, costs)
+    tiles = np.stack([sizes[front].astype(np.int64), *[np.zeros_like(front)] * 4], axis=1)
+    return LayerFront(needs[front], costs[front], tiles)
 
 
 def _undominated(bytes_: Numbers, cost: Numbers) -> Numbers:

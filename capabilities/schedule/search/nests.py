@@ -122,7 +122,7 @@ def _regions(graph: TileGraph, made: dict[int, int], tips: list[int], rolls: int
     by a slice, and a slice by a tile's columns; one whose output is needed in another region needs whole rows and
     columns. What makes a tensor that rolls is needed where its region moves, at the first tile in any case.
     """
-    found: dict[Held, int] = {}
+    regions: dict[Held, int] = {}
     waiting = [((tensor, TILE, TILE), EVERY) for tensor in tips]
     while waiting:
         each, when = waiting.pop()
@@ -130,10 +130,10 @@ def _regions(graph: TileGraph, made: dict[int, int], tips: list[int], rolls: int
         is_tile = rows == TILE and columns == TILE
         if rolls >> tensor & 1 and not is_tile:
             when &= ROW * (rows == TILE) | COLUMN * (columns == TILE)
-        known = found.get(each, -1)
-        if known >= 0 and known | when == known:
+        size = regions.get(each, -1)
+        if size >= 0 and size | when == size:
             continue
-        found[each] = when = when | max(known, 0)
+        regions[each] = when = when | max(size, 0)
         if tensor not in made:
             continue
         operation = graph.operations[made[tensor]]
@@ -143,4 +143,4 @@ def _regions(graph: TileGraph, made: dict[int, int], tips: list[int], rolls: int
             waiting += [((left, rows, along), when), ((right, along, columns), when)]
         else:
             waiting += [((read, rows, columns), when) for read in operation.inputs]
-    return found
+    return regions

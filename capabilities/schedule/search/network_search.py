@@ -160,11 +160,11 @@ class NetworkSearch:
         They go from the least work to the lowest peak.
         """
         graph, options = self.graph, self._region_steps.options
-        found = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
-        is_several = found[:, FOUND_TO] - found[:, FOUND_FROM] > 1
-        found = worth_having(found[(found[:, FOUND_PEAK] <= self.target.capacity) & is_several])
+        range_rows = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
+        is_several = range_rows[:, FOUND_TO] - range_rows[:, FOUND_FROM] > 1
+        range_rows = worth_having(range_rows[(range_rows[:, FOUND_PEAK] <= self.target.capacity) & is_several])
         ranges: dict[tuple[int, int], list[list[int]]] = {}
-        for row in found.tolist():
+        for row in range_rows.tolist():
             ranges.setdefault((row[FOUND_FROM], row[FOUND_TO]), []).append(row)
         for first, end in self._worth_running(ranges):
             by_peak = sorted(ranges[first, end], key=lambda row: (row[FOUND_PEAK], row[FOUND_MACS]))
@@ -207,15 +207,15 @@ class NetworkSearch:
                 for region in (None, *self.regions.get(first, ())):
                     end = first + 1 if region is None else region.end
                     stays = frozenset(t for t in state if graph.last[t] >= end)
-                    for kept in self._retained(first, end, capacity - held, retained):
-                        room = capacity - held - sum(map(self._bytes, kept))
-                        found = self._step(first, region, state, kept, room)
-                        after = stays | frozenset(kept)
-                        if found is None:
+                    for retained_after in self._retained(first, end, capacity - held, retained):
+                        room = capacity - held - sum(map(self._bytes, retained_after))
+                        step = self._step(first, region, state, retained_after, room)
+                        after = stays | frozenset(retained_after)
+                        if step is None:
                             continue
-                        cost, make = found
-                        known = reached[end].get(after)
-                        if known is None or before.cost + cost < known.cost:
+                        cost, make = step
+                        stored = reached[end].get(after)
+                        if stored is None or before.cost + cost < stored.cost:
                             reached[end][after] = _Reached(before.cost + cost, after, make, before)
         if not reached[n]:
             return None
@@ -230,9 +230,9 @@ class NetworkSearch:
 
     def _retained(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
         """Yield what operations may leave in the fast memory: up to so many tensors that are read later, no outputs."""
-        graph, kept = self.graph, set(self.graph.kept)
+        graph, outputs = self.graph, set(self.graph.kept)
         made = {t for row in graph.operations[first:end] for t in row.outputs}
-        wanted = [t for t in sorted(made - kept) if graph.last[t] >= end and self._bytes(t) <= room][:most]
+        wanted = [t for t in sorted(made - outputs) if graph.last[t] >= end and self._bytes(t) <= room][:most]
         for size in range(len(wanted) + 1):
             yield from combinations(wanted, size)
 

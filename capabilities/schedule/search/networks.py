@@ -33,8 +33,8 @@ FRONT_SIZES = 12
 
 def network_of(graph: OperationGraph) -> AccessGraph:
     """Return the operations that are scheduled of a network, with their access maps."""
-    given = split_apart(graph)
-    access = without_pads(access_graph(given), given)
+    graph_given = split_apart(graph)
+    access = without_pads(access_graph(graph_given), graph_given)
     if not access.operations:
         raise ProblemError("problem: must have operations")
     operations = tuple(_with_channels(access, row) for row in access.operations)
@@ -77,22 +77,22 @@ def schedule_network(
         return network_answer(access, best, front, bound, target, objective)
 
     search.choose_homes(capacity, lambda: is_over(_BEFORE_FRONT))
-    found, until = list[NetworkRun](), _BEFORE_FRONT if wants_front else _STEPS
+    network_runs, until = list[NetworkRun](), _BEFORE_FRONT if wants_front else _STEPS
     for ranges, states in PASSES:
         search.add_regions(ranges, lambda: is_over(until - _LAST_PASS))
-        schedule = search.within(capacity, (lambda: is_over(until)) if found else (lambda: False), states)
+        schedule = search.within(capacity, (lambda: is_over(until)) if network_runs else (lambda: False), states)
         if schedule is None:
-            if not found and search.far != (everything := frozenset(items_of(access).values())):
+            if not network_runs and search.far != (everything := frozenset(items_of(access).values())):
                 search.far = everything
                 continue
             break
-        is_better = not found or getattr(schedule, goal) < min(getattr(one, goal) for one in found)
-        found.append(schedule)
+        is_better = not network_runs or getattr(schedule, goal) < min(getattr(one, goal) for one in network_runs)
+        network_runs.append(schedule)
         if is_better and running.note is not None:
             running.note(answer(schedule, ()))
         if is_over(until):
             break
-    if not found:
+    if not network_runs:
         name = target.memories[1].name
         raise ProblemError(f"capacity: {name} must hold the pieces on their way to {target.memories[0].name}")
     if wants_front:
@@ -101,9 +101,9 @@ def schedule_network(
         sizes = np.geomspace(target.capacity, least, FRONT_SIZES).astype(np.int64).tolist()
         for size in dict.fromkeys(sizes):
             runs = (one.within(max(size, least), lambda: is_over(_FRONT)) for one in (search, other))
-            found += [one for one in runs if one is not None]
-    best = min(found, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
-    return answer(best, _front(found) if wants_front else ())
+            network_runs += [one for one in runs if one is not None]
+    best = min(network_runs, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
+    return answer(best, _front(network_runs) if wants_front else ())
 
 
 def _named(graph: AccessGraph, v: int) -> str:

@@ -22,10 +22,10 @@ def without_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
     if not pads:
         return graph
     padded = {row.outputs[0]: row.reads[0] for row in pads.values()}
-    left = [v for v in range(len(graph.operations)) if v not in pads]
+    rest = [v for v in range(len(graph.operations)) if v not in pads]
     tensors = (PixelTensor(1, 1, 0, row.name) if t in padded else row for t, row in enumerate(graph.tensors))
-    operations = (_reading(graph.operations[v], padded) for v in left)
-    return replace(graph, tensors=tuple(tensors), operations=tuple(operations), origins=tuple(left))
+    operations = (_reading(graph.operations[v], padded) for v in rest)
+    return replace(graph, tensors=tuple(tensors), operations=tuple(operations), origins=tuple(rest))
 
 
 def renumbered(region: CascadeRegion, number: Callable[[int], int]) -> CascadeRegion:

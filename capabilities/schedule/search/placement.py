@@ -28,15 +28,15 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
 
     What is retained lives in the step that makes it, and in those in which it is resident.
     """
-    found = []
+    slots = []
     for i, step in enumerate(steps):
         for kind, tensor, size in step.buffers:
             end = i + 1
             while kind == "retained" and end < len(steps) and ("resident", tensor, size) in steps[end].buffers:
                 end += 1
             if kind != "resident":  # the slot of the step that retained it
-                found.append((kind, tensor, size, i, end))
-    return found
+                slots.append((kind, tensor, size, i, end))
+    return slots
 
 
 def placed(

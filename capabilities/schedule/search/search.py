@@ -40,24 +40,24 @@ def in_order(graph: TileGraph, order: Sequence[int]) -> TileGraph:
 
 def depth_first(graph: TileGraph, rng: random.Random | None = None) -> list[int]:
     """Return the operations from the outputs back, so that what makes an operand stays together."""
-    found: dict[int, None] = {}
+    order: dict[int, None] = {}
     roots = [o for o, one in enumerate(graph.operations) if one.output not in graph.readers]
     if rng is not None:
         rng.shuffle(roots)
     waiting = [(o, False) for o in reversed(roots)]
     while waiting:
         o, is_ready = waiting.pop()
-        if o in found:
+        if o in order:
             continue
         if is_ready:
-            found[o] = None
+            order[o] = None
             continue
         before = sorted(graph.predecessors[o])
         if rng is not None:
             rng.shuffle(before)
         waiting.append((o, True))
-        waiting += [(each, False) for each in reversed(before) if each not in found]
-    return list(found)
+        waiting += [(each, False) for each in reversed(before) if each not in order]
+    return list(order)
 
 
 class ScheduleSearch:
@@ -115,24 +115,24 @@ class ScheduleSearch:
         steps = ground.alone(ground.all)
         if steps is not None:
             return Found(ground.value(steps), steps, False)
-        found = ground.window(StepWindow(ground.all), _FIRST, float("inf"), {}, 1.0, set())
-        if found is None:
+        first_steps = ground.window(StepWindow(ground.all), _FIRST, float("inf"), {}, 1.0, set())
+        if first_steps is None:
             stuck = next(o for o in bits(ground.all) if ground.alone(1 << o) is None)
             sentence = f"must hold what an element of tensor {ground.graph.operations[stuck].output} needs"
             raise ProblemError(f"fast_memory_capacity: {sentence}, got {ground.target.capacity}")
-        return replace(found, is_complete=False)
+        return replace(first_steps, is_complete=False)
 
     def _chunk(self, operations: int) -> list[PlannedStep] | None:
-        found = self.ground.window(StepWindow(operations), Bounds(), float("inf"), {}, _START, set())
-        return self.ground.alone(operations) if found is None else found.steps
+        steps = self.ground.window(StepWindow(operations), Bounds(), float("inf"), {}, _START, set())
+        return self.ground.alone(operations) if steps is None else steps.steps
 
     def _passed(self, best: Found, bounds: Bounds, share: float) -> Found:
         """Return the best steps after a search over the whole graph, guided by the prices of those that are known."""
         ground = self.ground
         limits = {"below": best.value + EPSILON, "prices": ground.prices(best.steps), "least": ground.least}
         search = ground.search(StepWindow(ground.all), bounds, share=share, **limits)
-        found = search.found()
-        if found is not None and found.value < best.value - EPSILON:
-            best = found
+        schedule = search.found()
+        if schedule is not None and schedule.value < best.value - EPSILON:
+            best = schedule
             ground.report(best.value)
         return replace(best, is_complete=not search.is_cut and not ground.costs.is_cut)

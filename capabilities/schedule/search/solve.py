@@ -126,9 +126,9 @@ class _Verifier:
         run = simulate(self.graph, self.target, steps)
         if run.violations:
             raise InvalidPlanError(*run.violations[:5])
-        said = sum(step.cost.latency for step in planned)
-        if abs(run.latency - said) > said * EPSILON:
-            raise InvalidPlanError(f"latency: must be what the search says, {said}, got {run.latency}")
+        total = sum(step.cost.latency for step in planned)
+        if abs(run.latency - total) > total * EPSILON:
+            raise InvalidPlanError(f"latency: must be what the search says, {total}, got {run.latency}")
         target = self.target.with_capacity(run.peak) if is_tight else self.target
         slots = placed(slots_of(run.figures), target, PLACEMENT_S, self.is_counted)
         return None if slots is None else (run, steps, tuple(slots))

@@ -94,7 +94,7 @@ class Tilings:
         columns. `changed` is "first" for the first tile, "column" where only the column changed, or "row".
         """
         lines, places = (self.n_rows, self.n_columns) if by_rows else (self.n_columns, self.n_rows)
-        found = [
+        kinds = [
             (changed, is_last_line, is_last_place, count)
             for changed, is_last_line, is_last_place, count in _walk(lines, places)
             if count.any()
@@ -103,11 +103,11 @@ class Tilings:
         words = {"first": "first", "along": along, "across": across}
         if self.is_even:
             totals: dict[str, Counts] = {}
-            for changed, _, _, count in found:
+            for changed, _, _, count in kinds:
                 totals[words[changed]] = totals.get(words[changed], 0) + count
             return [(word, self.height, self.width, count) for word, count in totals.items()]
         rows = []
-        for changed, is_last_line, is_last_place, count in found:
+        for changed, is_last_line, is_last_place, count in kinds:
             is_last_row, is_last_column = (is_last_line, is_last_place) if by_rows else (is_last_place, is_last_line)
             height = self.last[0] if is_last_row else self.height
             width = self.last[1] if is_last_column else self.width
@@ -122,19 +122,19 @@ def _walk(lines: Counts, places: Counts) -> list[tuple[str, bool, bool, Counts]]
     ahead, back = (full + 1) // 2, full // 2  # of these, those from the first place on, and those from the last
     last_ahead = one - full % 2
     more = (places > 1).astype(np.int64)
-    found = []
+    steps = []
     for is_last_line, from_first, from_last in ((False, ahead, back), (True, last_ahead, 1 - last_ahead)):
-        found.append(("along", is_last_line, True, from_first * more))
-        found.append(("along", is_last_line, False, from_first * (places - 2) * more + from_last * (places - 1) * more))
+        steps.append(("along", is_last_line, True, from_first * more))
+        steps.append(("along", is_last_line, False, from_first * (places - 2) * more + from_last * (places - 1) * more))
         # A line is entered at its first place if it is walked ahead; that is the last place, too, where it is the only.
         entered = from_first - ((full == 0) == is_last_line).astype(np.int64)
-        found.append(("across", is_last_line, True, from_last + entered * (1 - more)))
-        found.append(("across", is_last_line, False, entered * more))
+        steps.append(("across", is_last_line, True, from_last + entered * (1 - more)))
+        steps.append(("across", is_last_line, False, entered * more))
     for is_last_line in (False, True):
         for is_last_place in (False, True):
             here = ((full == 0) == is_last_line) & ((more == 0) == is_last_place)
-            found.append(("first", is_last_line, is_last_place, here.astype(np.int64)))
-    return found
+            steps.append(("first", is_last_line, is_last_place, here.astype(np.int64)))
+    return steps
 
 
 @dataclass(frozen=True)
@@ -154,15 +154,15 @@ class Load:
 
 def may_coincide(tilings: Tilings, holds: list[Holds], loads: Sequence[Load]) -> NDArray[np.bool_]:
     """Return the tilings in which slices of two regions of one tensor may be the same bytes, though not always."""
-    found = np.zeros(len(tilings.height), np.bool_)
+    is_equal = np.zeros(len(tilings.height), np.bool_)
     for k, mine in enumerate(holds):
         for other, theirs in enumerate(holds[:k]):
             if not loads[k].same or loads[other].same != loads[k].same:
                 continue
             alike = [_alike(tilings, axis, mine[axis], theirs[axis]) for axis in (0, 1)]
             always = np.equal(mine, theirs).all(axis=0)
-            found |= alike[0] & alike[1] & ~always
-    return found
+            is_equal |= alike[0] & alike[1] & ~always
+    return is_equal
 
 
 def _alike(tilings: Tilings, axis: int, mine: Counts, theirs: Counts) -> NDArray[np.bool_]:

@@ -114,9 +114,9 @@ class TiledStep:
         while True:
             order = self._order()
             peak = self.peak[order]
-            found = order[peak < np.concatenate([peak[:1] + 1, np.minimum.accumulate(peak)[:-1]])]
-            if not sum(self._is_counted(int(k)) for k in found):
-                return tuple(self._cost(int(k)) for k in found)
+            by_peak = order[peak < np.concatenate([peak[:1] + 1, np.minimum.accumulate(peak)[:-1]])]
+            if not sum(self._is_counted(int(k)) for k in by_peak):
+                return tuple(self._cost(int(k)) for k in by_peak)
 
     def _order(self) -> Counts:
         """Return all by value; of equal ones, that with the fewest visits: on a machine, each has its cost."""
@@ -175,29 +175,29 @@ def _kept(tilings: Tilings, loads: tuple[Load, ...], is_shared: bool) -> tuple[l
     Where slices are shared, it is 0 for tensors that have several regions, in tilings in which slices may be the same
     bytes; these tilings come second.
     """
-    found = []
+    slots = []
     holds = [_holds(tilings, one) for one in loads]
     is_open = may_coincide(tilings, holds, loads)
     for k, one in enumerate(loads):
-        kept = np.ones_like(tilings.height)
+        is_kept = np.ones_like(tilings.height)
         for other in range(k):
             if one.same and loads[other].same == one.same:
-                kept[np.equal(holds[other], holds[k]).all(axis=0)] = 0
-        found.append(np.where(is_open, 0, kept) if one.same and is_shared else kept)
-    return found, is_open
+                is_kept[np.equal(holds[other], holds[k]).all(axis=0)] = 0
+        slots.append(np.where(is_open, 0, is_kept) if one.same and is_shared else is_kept)
+    return slots, is_open
 
 
 def _slots(tilings: Tilings, look: Look, target: Target, is_shared: bool) -> Counts:
     """Return the bytes of the slots of slices, tiles and accumulators; what is filled again has the engine's copies."""
     unit, more = target.alignment, target.engine.copies - 1
     total = np.zeros_like(tilings.height)
-    for one, kept in zip(look.loads, _kept(tilings, look.loads, is_shared)[0], strict=True):
+    for one, is_kept in zip(look.loads, _kept(tilings, look.loads, is_shared)[0], strict=True):
         rows, columns, _ = _holds(tilings, one)
         size = _extent(one.rows, one.height, tilings.height, tilings.depth) * _extent(
             one.columns, one.width, tilings.width, tilings.depth
         )
         again = (rows != WHOLE) | (columns != WHOLE)
-        total += kept * (-(-size // unit) * unit) * (1 + more * again)
+        total += is_kept * (-(-size // unit) * unit) * (1 + more * again)
     tile = -(-tilings.height * tilings.width // unit) * unit
     total += (look.written - look.in_place) * tile * (1 + more * (tilings.n_rows * tilings.n_columns > 1))
     for work in look.nest.work:
@@ -278,12 +278,12 @@ class _Walk:
 
     def _repeats(self, one: Work, native: tuple[int, int]) -> Numbers:
         """Return how many native tiles the tiles of an output take, those of a slice of its reduction apart."""
-        found = np.ones(len(self.tilings.height))
+        repeats = np.ones(len(self.tilings.height))
         sides = (one.rows, self.tilings.height, one.height), (one.columns, self.tilings.width, one.width)
         for (holds, tile, whole), most in zip(sides, native, strict=True):
             if holds != SLICE:
-                found *= -(-tile // most) * (-(-whole // tile) if holds == WHOLE else 1)
-        return found
+                repeats *= -(-tile // most) * (-(-whole // tile) if holds == WHOLE else 1)
+        return repeats
 
     def _bytes(self, height: Counts, width: Counts, changed: str, depth: Counts | None = None) -> Counts:
         """Return the bytes that are loaded of a tile that is entered after a change; with "end", at its end.
@@ -291,7 +291,7 @@ class _Walk:
         With `depth`, they are those of a slice of the reduction of that depth.
         """
         total, deep = np.zeros_like(height), self.tilings.depth if depth is None else depth
-        for one, kept in zip(self.loads, self.kept, strict=True):
+        for one, is_kept in zip(self.loads, self.kept, strict=True):
             is_sliced, is_tile = SLICE in (one.rows, one.columns), one.rows == one.columns == TILE
             if depth is not None:
                 is_loaded = is_sliced and (changed == "first" or one.when & _CHANGES[changed] > 0)
@@ -300,7 +300,7 @@ class _Walk:
             else:
                 is_loaded = changed == "first" or (one.rows if changed == "row" else one.columns) == TILE
             if is_loaded:
-                size = kept * _extent(one.rows, one.height, height, deep)
+                size = is_kept * _extent(one.rows, one.height, height, deep)
                 size = size * _extent(one.columns, one.width, width, deep)
                 total += size * (self.tilings.n_slices == 1) if is_sliced and depth is None else size
         return total

@@ -35,13 +35,13 @@ def load_forms(sized: Sized) -> list[Polynomial]:
     np.add.at(counts, (sized.sets, sized.form_of[sized.members]), 1)
     counts = np.unique(counts, axis=0)
     counts = counts[np.argsort(-counts.sum(axis=1), kind="stable")]
-    kept: list[np.ndarray] = []
+    rows: list[np.ndarray] = []
     for row in counts:
-        if not any(bool((row <= other).all()) for other in kept):
-            kept.append(row)
+        if not any(bool((row <= other).all()) for other in rows):
+            rows.append(row)
     pinned = [(sized.forms[at], sized.forms[sized.form_of[buffer]]) for buffer, at in sized.pins]
     sums: list[Polynomial] = [plus(at, size) for at, size in pinned if sized.compare.never_above({(): 1}, size)]
-    for row in kept:
+    for row in rows:
         total: Polynomial = {}
         for form, count in zip(sized.forms, row.tolist(), strict=True):
             total = plus(total, form, count) if count else total
@@ -117,15 +117,15 @@ class ProofByBoxes:
         while work:
             if time.monotonic() > deadline:
                 return None
-            box, left = work.pop()
-            left = [self._left(i, rows, box) for i, rows in enumerate(left)]
-            if not all(map(len, left)):
+            box, indices = work.pop()
+            indices = [self._left(i, rows, box) for i, rows in enumerate(indices)]
+            if not all(map(len, indices)):
                 continue
             count = prod(high - low + 1 for low, high in box)
-            if (found := self._looked_at(box, left, every=count <= LEAF)) is not None:
-                return found
+            if (refuted := self._looked_at(box, indices, every=count <= LEAF)) is not None:
+                return refuted
             if count > LEAF:
-                work += [(half, left) for half in halves(box)]
+                work += [(half, indices) for half in halves(box)]
         return False
 
     def _left(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:

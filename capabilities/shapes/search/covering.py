@@ -18,8 +18,8 @@ def cover(ratios: NDArray[np.float64], count: int) -> list[int]:
     """Return so many rows with the least worst minimum, greedily and then by swaps; the mean decides between equals."""
 
     def scored(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = rows.max(axis=-1) + 0.3 * rows.mean(axis=-1)
-        return found
+        scores: NDArray[np.float64] = rows.max(axis=-1) + 0.3 * rows.mean(axis=-1)
+        return scores
 
     chosen: list[int] = []
     for _ in range(count):

@@ -57,12 +57,12 @@ class _Maker:
         forms, needed = self.largest(terms)
         if not needed:
             return 0
-        known = needed if forms is None else tuple(sorted(key(form) for form in forms))
-        if known not in self.known:
-            self.known[known] = len(self.values)
+        form_keys = needed if forms is None else tuple(sorted(key(form) for form in forms))
+        if form_keys not in self.known:
+            self.known[form_keys] = len(self.values)
             self.values.append(needed)
             self.forms.append(None if forms is None else tuple(forms))
-        return self.known[known]
+        return self.known[form_keys]
 
     def largest(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
         """Return the closed forms of the maximum of terms, and the fewest of these that have them all."""
@@ -73,16 +73,16 @@ class _Maker:
                 return None, tuple(sorted(terms))
             sums = (plus(each, self.sized.forms[form]) for each in lower)
             ends[value, form] = {key(each): each for each in sums if each}
-        every = {known: each for end in ends.values() for known, each in end.items()}
+        every = {end_form: each for end in ends.values() for end_form, each in end.items()}
         if not every:
             return [{}], ()
         if len(every) > MOST_FORMS:
             return None, tuple(sorted(terms))
         forms = self.sized.compare.undominated(list(every.values()))
-        left = {key(form) for form in forms}
+        forms_left = {key(form) for form in forms}
         needed = []
-        for term in sorted(ends, key=lambda term: (-len(ends[term].keys() & left), term)):
-            if brought := ends[term].keys() & left:
+        for term in sorted(ends, key=lambda term: (-len(ends[term].keys() & forms_left), term)):
+            if brought := ends[term].keys() & forms_left:
                 needed.append(term)
-                left -= brought
+                forms_left -= brought
         return forms, tuple(sorted(needed))

@@ -214,8 +214,8 @@ class _Search:
         return True
 
     def _ratios(self, orders: Sequence[Order]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = np.min([self.orders[order] for order in orders], axis=0)
-        return found
+        ratios: NDArray[np.float64] = np.min([self.orders[order] for order in orders], axis=0)
+        return ratios
 
     def _chosen(self) -> list[Order]:
         """Return the fewest orders that are optimal on the sample, else within 0.02 % of the best; at most `most`.
@@ -265,15 +265,15 @@ class _Search:
         chosen = self._with_a_proof(self._chosen())
         seen = Fraction(float(self._ratios(chosen).max())).limit_denominator(10**6) - 1
         # The least ratios take the longest: they come after one that is not far, so that something is proved in time.
-        left, last = [over for over in RATIOS if over >= seen], Verdict("open")
+        ratios, last = [over for over in RATIOS if over >= seen], Verdict("open")
         proved: tuple[Verdict, Fraction] | None = None
-        while left and not (proved and self._is_late(self.deadline)):
-            at = len(left) // 4
-            verdict = self._verdict(chosen, left[at])
+        while ratios and not (proved and self._is_late(self.deadline)):
+            at = len(ratios) // 4
+            verdict = self._verdict(chosen, ratios[at])
             if verdict.found == "proved":
-                proved, left = (verdict, left[at]), left[:at]
+                proved, ratios = (verdict, ratios[at]), ratios[:at]
             else:
-                last, left = verdict, [over for over in left[at + 1 :] if over >= verdict.ratio - 1]
+                last, ratios = verdict, [over for over in ratios[at + 1 :] if over >= verdict.ratio - 1]
         return self._result(chosen if proved else self._covering(self.orders), *(proved or (last, None)))
 
     def _with_a_proof(self, chosen: list[Order]) -> list[Order]:

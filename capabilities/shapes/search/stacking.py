@@ -22,23 +22,23 @@ Order = tuple[int, ...]
 def below(sized: Sized, order: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the buffers that each of an order stands on: the topmost of each live set that it belongs to."""
     tops = np.full(sized.live_sets, -1, np.int64)
-    found: list[tuple[int, ...]] = [()] * sized.count
+    below_: list[tuple[int, ...]] = [()] * sized.count
     for buffer in order:
         alive = sized.sets_of(buffer)
-        found[buffer] = tuple(sorted({*tops[alive].tolist()} - {-1}))
+        below_[buffer] = tuple(sorted({*tops[alive].tolist()} - {-1}))
         tops[alive] = buffer
-    return found
+    return below_
 
 
 def peaks(sized: Sized, order: Order, sizes: Rows, least: Rows) -> NDArray[np.int64]:
     """Return the largest end of an order at each point."""
-    tops, found = np.zeros((sized.live_sets, sizes.shape[1]), np.int64), np.zeros(sizes.shape[1], np.int64)
+    tops, ends = np.zeros((sized.live_sets, sizes.shape[1]), np.int64), np.zeros(sizes.shape[1], np.int64)
     for buffer in order:
         alive = sized.sets_of(buffer)
         end = np.maximum(tops[alive].max(axis=0, initial=0), least[buffer]) + sizes[buffer]
         tops[alive] = end
-        found = np.maximum(found, end)
-    return found
+        ends = np.maximum(ends, end)
+    return ends
 
 
 def pins_first(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
@@ -52,21 +52,23 @@ def keeping_pins(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
     """Return an order in which what is pinned comes before those that do not end below it at some point."""
     pinned = pins_first(sized, (), sizes, least)
     tops = np.zeros((sized.live_sets, sizes.shape[1]), np.int64)
-    found: list[int] = []
+    offsets: list[int] = []
     work = list(order[::-1])
     while work:
         buffer = work[-1]
         alive = sized.sets_of(buffer)
         end = np.maximum(tops[alive].max(axis=0, initial=0), least[buffer]) + sizes[buffer]
-        cut = [each for each in pinned if each not in found and sized.meets[buffer, each] and (end > least[each]).any()]
-        if buffer not in found and buffer not in pinned and cut:
+        cut = [
+            each for each in pinned if each not in offsets and sized.meets[buffer, each] and (end > least[each]).any()
+        ]
+        if buffer not in offsets and buffer not in pinned and cut:
             work.append(cut[0])
             continue
         work.pop()
-        if buffer not in found:
+        if buffer not in offsets:
             tops[alive] = end
-            found.append(buffer)
-    return tuple(found)
+            offsets.append(buffer)
+    return tuple(offsets)
 
 
 def order_of(sized: Sized, offsets: NDArray[np.int64]) -> Order:

@@ -60,9 +60,11 @@ class KeptBuffers:
 
     def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:
         """Return pairs of ids as rows (i, j) of positions, aliases as their homes; pairs with no bytes are left out."""
-        given = list(pairs)
-        found = np.fromiter(map(self.problem.index.__getitem__, chain.from_iterable(given)), np.int64, 2 * len(given))
-        rows = self.home[found.reshape(-1, 2)]
+        all_pairs = list(pairs)
+        positions = np.fromiter(
+            map(self.problem.index.__getitem__, chain.from_iterable(all_pairs)), np.int64, 2 * len(all_pairs)
+        )
+        rows = self.home[positions.reshape(-1, 2)]
         return np.asarray(rows[(rows >= 0).all(axis=1)])
 
 
@@ -115,16 +117,16 @@ def tied_in_entries(problem: ProblemFields, field: str) -> Breaks:
 
 def in_cycles(following: dict[int, int]) -> list[int]:
     """Return the buffers that lead back to themselves, each linked to the `following` one; a link is followed once."""
-    left = dict(following)
-    found: list[int] = []
+    remaining = dict(following)
+    cycle: list[int] = []
     for i in following:
         path: dict[int, int] = {}
-        while i in left:
+        while i in remaining:
             path[i] = len(path)
-            i = left.pop(i)
+            i = remaining.pop(i)
         if i in path:
-            found += list(path)[path[i] :]
-    return sorted(found)
+            cycle += list(path)[path[i] :]
+    return sorted(cycle)
 
 
 def group_of(problem: ProblemFields, name: Id) -> int:

@@ -91,14 +91,14 @@ KINDS = (
 
 def columns_of(kept: KeptBuffers) -> dict[str, Any]:
     """Return the columns that the kinds of a problem make."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     kinds = kinds_of(kept.problem)
     for kind in kinds:
         if kind.columns is not None:
-            found |= kind.columns(kept)
+            columns |= kind.columns(kept)
     if required := [kind.clearances(kept.problem) for kind in kinds if kind.clearances is not None]:
-        found |= clearance_columns(kept, chain.from_iterable(required))
-    return found
+        columns |= clearance_columns(kept, chain.from_iterable(required))
+    return columns
 
 
 def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
@@ -112,14 +112,14 @@ def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
 
 def offset_rules(problem: ProblemFields) -> list[list[tuple[int, OffsetRule]]]:
     """Return what the kinds of a problem say of single offsets in each pool, as (position of a buffer, rule)."""
-    found: list[list[tuple[int, OffsetRule]]] = [[] for _ in problem.pools]
+    pool_rules: list[list[tuple[int, OffsetRule]]] = [[] for _ in problem.pools]
     for kind in kinds_of(problem):
         if kind.offsets is not None:
             for i, value in problem.buffers.rules[kind.stated_by[0]].items():
                 buffer = problem.buffers[i]
-                for rules, pool in zip(found, problem.pools, strict=True):
+                for rules, pool in zip(pool_rules, problem.pools, strict=True):
                     rules.append((i, kind.offsets(value, buffer, pool)))
-    return found
+    return pool_rules
 
 
 _FIELDS = sorted({name for kind in KINDS for name in kind.stated_by} & ProblemFields.model_fields.keys())

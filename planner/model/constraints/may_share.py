@@ -68,9 +68,9 @@ def long_sharing(problem: ProblemFields) -> Iterator[Finding]:
 
 def _lifetimes_of_families(problem: ProblemFields, roots: set[int]) -> dict[int, list[tuple[int, int]]]:
     """Return the lifetimes of some buffers, with those of their aliases."""
-    found: dict[int, list[tuple[int, int]]] = {i: [] for i in roots}
+    lifetimes: dict[int, list[tuple[int, int]]] = {i: [] for i in roots}
     for i in (*roots, *problem.roots):
         root, _ = problem.roots.get(i, (i, 0))
-        if root in found:
-            found[root] += problem.buffers.intervals(i)
-    return found
+        if root in lifetimes:
+            lifetimes[root] += problem.buffers.intervals(i)
+    return lifetimes

@@ -51,7 +51,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     if not counts_cost(problem.objective):
         return {}
     rows = [np.sort(kept.rows(row.pairs), axis=1) for row in problem.reuse]
-    prices = np.repeat([row.cost for row in problem.reuse], [len(found) for found in rows])
+    prices = np.repeat([row.cost for row in problem.reuse], [len(members) for members in rows])
     i, j = np.concatenate(rows).T
     counts = (kept.allowed[:, i] & kept.allowed[:, j]).any(axis=0) & ~_meet(kept, i, j)
     conflicts = np.sort(kept.rows(problem.conflicts), axis=1)
@@ -63,15 +63,15 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 def _meet(kept: KeptBuffers, i: I64, j: I64) -> Bool:
     """Return True for the pairs of buffers that are alive together."""
-    found = np.zeros(len(i), dtype=np.bool_)
+    meets = np.zeros(len(i), dtype=np.bool_)
     count = np.diff(kept.first)
     # Each lifetime of one against each of the other; mostly both have one.
     for a in range(int(count[i].max(initial=0))):
         for b in range(int(count[j].max(initial=0))):
             there = np.flatnonzero((a < count[i]) & (b < count[j]))
             mine, other = kept.first[i[there]] + a, kept.first[j[there]] + b
-            found[there] |= (kept.start[mine] < kept.end[other]) & (kept.start[other] < kept.end[mine])
-    return found
+            meets[there] |= (kept.start[mine] < kept.end[other]) & (kept.start[other] < kept.end[mine])
+    return meets
 
 
 def idle_prices(problem: ProblemFields) -> Iterator[Finding]:

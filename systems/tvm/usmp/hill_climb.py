@@ -98,16 +98,16 @@ class _OrderSearch:
         same = 0
         while same < len(self.tried.order) and self.tried.order[same] == self.order[same]:
             same += 1
-        kept = self.order[:same]
-        placements = {i: self.tried.placements[i] for i in kept if i not in self.tried.stuck}
-        stuck = self.tried.stuck.intersection(kept)
+        prefix = self.order[:same]
+        placements = {i: self.tried.placements[i] for i in prefix if i not in self.tried.stuck}
+        stuck = self.tried.stuck.intersection(prefix)
         for i in self.order[same:]:
             self.stop_check()
-            found = _first_fit(self.task, placements, i)
-            if found is None:
+            offset = _first_fit(self.task, placements, i)
+            if offset is None:
                 stuck |= {i}
             else:
-                placements[i] = found
+                placements[i] = offset
         self.tried = OrderPacking(tuple(self.order), placements, stuck)
         return self.tried
 

@@ -41,13 +41,13 @@ def _plan(
 ) -> Placed:
     """Plan by an algorithm; the seed does not count, as USMP has its own."""
     try:
-        task, found = workspace(problem, stop_check, rounds_to_own)
+        task, placed = workspace(problem, stop_check, rounds_to_own)
     except TooManyConflictsError:
         return Placed({}, because=f"USMP lists all conflicts; here are more than {MOST_CONFLICTS:,}")
     placements, stuck = algorithm(task, stop_check)
     return Placed(
-        {found[i].position: placement for i, placement in placements.items()},
-        stuck=tuple(found[i].position for i in stuck),
+        {placed[i].position: placement for i, placement in placements.items()},
+        stuck=tuple(placed[i].position for i in stuck),
     )
 
 

@@ -67,9 +67,9 @@ def workspace(
     problem: Problem, stop_check: StopCheck, rounds_to_own: bool = False
 ) -> tuple[UsmpWorkspace, list[Tensor]]:
     """Return the task that a problem is, and its buffers' tensors; raises TooManyConflictsError."""
-    found = tensors(problem)
-    conflicts, pressure = _sweep(problem, found, stop_check)
-    _add_listed(problem, found, conflicts)
+    rows = tensors(problem)
+    conflicts, pressure = _sweep(problem, rows, stop_check)
+    _add_listed(problem, rows, conflicts)
     infos = [
         BufferInfo(
             str(problem.buffers.ids[tensor.position]),
@@ -78,9 +78,9 @@ def workspace(
             tuple(step(problem, tensor, pool) for pool in range(len(problem.pools))),
             listed,
         )
-        for tensor, listed in zip(found, conflicts, strict=True)
+        for tensor, listed in zip(rows, conflicts, strict=True)
     ]
-    return UsmpWorkspace(infos, tuple(pool.size for pool in problem.pools), pressure, rounds_to_own), found
+    return UsmpWorkspace(infos, tuple(pool.size for pool in problem.pools), pressure, rounds_to_own), rows
 
 
 def _sweep(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> tuple[list[list[int]], int]:
@@ -136,12 +136,12 @@ def _add_listed(problem: Problem, found: Sequence[Tensor], conflicts: list[list[
     if not problem.conflicts:
         return
     index = {tensor.position: i for i, tensor in enumerate(found)}
-    known = [set(listed) for listed in conflicts]
+    sets = [set(listed) for listed in conflicts]
     for names in problem.conflicts:
         a, b = (index[problem.roots.get(i := problem.index[name], (i, 0))[0]] for name in names)
         for one, other in ((a, b), (b, a)):
-            if one != other and other not in known[one]:
-                known[one].add(other)
+            if one != other and other not in sets[one]:
+                sets[one].add(other)
                 conflicts[one].append(other)
 
 
