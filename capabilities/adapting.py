@@ -218,7 +218,7 @@ def _found(option: str, name: str, rows: dict[str, Row]) -> Row:
     if len(matches) != 1:
         near = ", ".join(shown(name_in_rows) for name_in_rows in [*rows][:3])
         sentence = "must name one buffer, not several" if matches else f"must name a buffer, such as {near}"
-        way = f": give --{option} for each" if "," in name else ""
+        way = ": name each by itself" if "," in name else ""
         raise OptionError(f"{option}: {sentence}, got {shown(name)}{way}")
     return matches[0]
 

@@ -54,8 +54,8 @@ def _members(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
     """Say when most bytes of a pool are alive, which buffers these are, and how far above them the pool's end is."""
     when = "" if live.time is None else f", time {live.time}"
     text = ", ".join(f"{shown_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
-    n_left = live.buffers[_MEMBERS_TOLD:]
-    more = f" and {len(n_left):,} more ({sum(sizes[name] for name in n_left):,})" if n_left else ""
+    others = live.buffers[_MEMBERS_TOLD:]
+    more = f" and {len(others):,} more ({sum(sizes[name] for name in others):,})" if others else ""
     above = f"; {used - live.bytes:,} above them" if used > live.bytes else ""
     return f"{when}: {text}{more}{above}"
 

@@ -114,7 +114,7 @@ def test_a_number_of_copies_is_for_inputs_and_outputs_of_a_model(capfd: Captured
         ({"copies": ("2",)}, "copies: must be NAME=NUMBER where the file says no inputs and outputs"),
         ({"copies": ("a=0",)}, 'copies: must be NAME=NUMBER with a number from 1 to 64, got "a=0"'),
         ({"copies": ("z=2",)}, 'copies: must name a buffer, such as "a", "b", "c", got "z"'),
-        ({"pin": ("a=0,b=4",)}, 'pin: must name a buffer, such as "a", "b", "c", got "a=0,b": give --pin for each'),
+        ({"pin": ("a=0,b=4",)}, 'pin: must name a buffer, such as "a", "b", "c", got "a=0,b": name each by itself'),
         ({"pin": ("a",)}, 'pin: must be NAME=OFFSET or NAME=POOL:OFFSET, got "a"'),
         ({"pin": ("a=dram:0",)}, 'pin: must name a pool of the problem (default), got "dram"'),
         ({"pin": ("a=1.5",)}, 'pin: must be a whole number of bytes, got "1.5"'),

@@ -14,6 +14,7 @@ import memplan
 from tests.support import tvm_problems as tvm
 from tests.support.dump_files import graph, node
 from tests.support.oracle import best_score
+from tests.support.program_files import READ_BY_HIGHS, needs_engine, read_back
 from tests.support.seed_entrances import Command, Http, offsets, problem_of
 
 Row = dict[str, Any]
@@ -107,9 +108,7 @@ def test_s0_06_a_heuristic_as_of_tflite_micro_with_its_gap(http: Http) -> None:
 
 @pytest.mark.parametrize("solver", ["cbc", "highs", "cp-sat"])
 def test_s0_07_engines_minimise_the_largest_end(http: Http, solver: str) -> None:
-    pytest.importorskip(
-        {"cbc": "pulp", "highs": "highspy", "cp-sat": "ortools"}[solver], reason="needs the extra engines"
-    )
+    needs_engine(solver)
     problem = drawn(7)
     answer = http.ask("plan", problem, solver=solver, time_limit_s=5)
     assert (answer["status"], answer["peak"]) == ("optimal", least(problem))
@@ -117,19 +116,16 @@ def test_s0_07_engines_minimise_the_largest_end(http: Http, solver: str) -> None
 
 
 def test_s0_08_the_program_is_written_for_other_engines(command: Command) -> None:
-    highspy = pytest.importorskip("highspy", reason="needs the extra engines")
-    for seed in range(3):
-        problem = drawn(seed)
-        path = command.file("problem.json", problem)
-        for suffix in (".lp", ".mps"):
-            assert command("convert", path, "-o", f"program{suffix}", "-q").status == 0
-            engine = highspy.Highs()
-            engine.silent()
-            engine.readModel(str(command.folder / f"program{suffix}"))
-            engine.run()
-            text = (command.folder / f"program{suffix}").read_text()
-            unit = int(text.split("in units of ")[1].split()[0])
-            assert round(engine.getInfo().objective_function_value) * unit == least(problem)
+    needs_engine("highs")
+    problems, files = [drawn(seed) for seed in range(3) for _ in (".lp", ".mps")], list[Path]()
+    for k, problem in enumerate(problems):
+        path, program = command.file("problem.json", problem), f"program{k}{('.lp', '.mps')[k % 2]}"
+        assert command("convert", path, "-o", program, "-q").status == 0
+        files.append(command.folder / program)
+    for file, problem, value in zip(files, problems, read_back(READ_BY_HIGHS, files), strict=True):
+        unit = int(file.read_text().split("in units of ")[1].split()[0])
+        assert value is not None
+        assert round(value) * unit == least(problem)
 
 
 def test_s0_09_of_two_in_conflict_one_lies_below_the_other(http: Http) -> None:
@@ -212,8 +208,7 @@ def test_s0_14_why_relays_buffers_begin_at_storages_is_written_down(http: Http) 
 
 @pytest.mark.parametrize("solver", ["auto", "cp-sat", "highs"])
 def test_s0_15_alignments_pages_and_remainders_of_any_kind_hold(http: Http, solver: str) -> None:
-    if solver != "auto":
-        pytest.importorskip({"highs": "highspy", "cp-sat": "ortools"}[solver], reason="needs the extra engines")
+    needs_engine(solver)
     buffers = [
         {"id": "a", "size": 20, "start": 0, "end": 2, "alignment": 48},
         {"id": "b", "size": 24, "start": 0, "end": 2, "no_cross": 64},

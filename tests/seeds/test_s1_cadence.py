@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.program_files import needs_engine
 from tests.support.seed_entrances import Command, Http, offsets
 
 Row = dict[str, Any]
@@ -219,9 +220,7 @@ def chain(*steps: int) -> list[Row]:
     "solver", ["auto", "cp-sat", "highs", "cbc", "reference:cadence-greedy-by-size-with-hierarchy"]
 )
 def test_s1_09_a_chain_of_relative_buffers_lies_where_its_root_takes_it(http: Http, solver: str) -> None:
-    packages = {"cp-sat": "ortools", "highs": "highspy", "cbc": "pulp"}
-    if solver in packages:
-        pytest.importorskip(packages[solver], reason="needs the extra engines")
+    needs_engine(solver)
     answer = http.ask("plan", {"buffers": [*chain(8, 12, -4), lives("other", 28, 0, 5)]}, solver=solver, time_limit_s=5)
     at = offsets(answer)
     assert [at[f"r{k}"] - at["r0"] for k in range(4)] == [0, 8, 20, 16]

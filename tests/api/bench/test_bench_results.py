@@ -61,7 +61,7 @@ def test_what_was_skipped_is_tried_again_and_its_later_row_counts() -> None:
     [
         ("{}", "instance: is required"),
         ('{"instance":"x","solver":"y","seed":1,"time_limit_s":1,"outcome":"great"}', "outcome: must be"),
-        ("not JSON", "Invalid JSON"),
+        ("not JSON", "must be JSON"),
     ],
 )
 def test_a_file_that_holds_something_else_is_refused_and_left_alone(tmp_path: Path, line: str, message: str) -> None:

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,41 +9,9 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.mip.model_file import write_model
 from tests.support.depth import seeds
 from tests.support.oracle import best_score
+from tests.support.program_files import READ_BY_CBC, READ_BY_HIGHS, read_back
 from tests.support.small_problems import small_problems
 from tests.support.tied_problems import tied_problem
-
-READ_BY_HIGHS = """
-import highspy, json, sys
-objectives = []
-for path in sys.argv[1:]:
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    assert highs.readModel(path) == highspy.HighsStatus.kOk, path
-    highs.run()
-    is_optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    objectives.append(highs.getInfo().objective_function_value if is_optimal else None)
-print(json.dumps(objectives))
-"""
-READ_BY_CBC = """
-import json, pulp, re, subprocess, sys
-cbc = pulp.PULP_CBC_CMD().path
-objectives = []
-for path in sys.argv[1:]:
-    said = subprocess.run([cbc, path, "-solve"], capture_output=True, text=True).stdout
-    assert "read with 0 errors" in said or path.endswith(".lp"), said
-    found = re.search(r"(?:^Objective value:|Optimal - objective value) +(\\S+)$", said, re.MULTILINE)
-    objectives.append(float(found.group(1)) if found and "Optimal" in said else None)
-print(json.dumps(objectives))
-"""
-
-
-def read_back(program: str, files: list[Path]) -> list[float | None]:
-    """The optima that an engine finds in files, in a process of its own."""
-    child = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, *map(str, files)], stdout=subprocess.PIPE, check=True
-    )
-    objectives: list[float | None] = json.loads(child.stdout)
-    return objectives
 
 
 def names() -> Problem:
