@@ -26,6 +26,12 @@ def server() -> Iterator[Running]:
         yield found
 
 
+@pytest.fixture(autouse=True)
+def _no_stream_is_left(server: Running) -> None:
+    """Wait for the stream of the test before: it counts until all of it has been sent."""
+    assert soon(lambda: server.service.streams.count == 0)
+
+
 def ask(server: Running, *lines: object, **query: str) -> list[dict[str, Any]]:
     """Send lines (texts as they are) and return the lines of the answer, in the order of what was sent."""
     body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
