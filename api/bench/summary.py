@@ -196,8 +196,8 @@ def _known(cell: Cell) -> list[int]:
 
 def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> float | None:
     """Return the geometric mean of those that are there, each at least so much; None where there are none."""
-    values_left = [max(value, at_least) for value in values if value is not None]
-    return exp(mean(log(value) for value in values_left)) if values_left and min(values_left) > 0 else None
+    clipped = [max(value, at_least) for value in values if value is not None]
+    return exp(mean(log(value) for value in clipped)) if clipped and min(clipped) > 0 else None
 
 
 _INDENT = "  "

@@ -251,12 +251,12 @@ class _Replan:
         with polled(lambda: self.is_over) as flag:
             start = self._places(self.best)
             limit = EngineLimit(limit_s, self.options.deterministic, self.options.seed)
-            homes = fewest_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
-        if homes.places is not None:
-            self._take(homes.places, "cp-sat")
+            fewest = fewest_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
+        if fewest.places is not None:
+            self._take(fewest.places, "cp-sat")
         # The bound of a neighbourhood holds for what it left free only.
         if free is None:
-            self.bound = max(self.bound, min(self.weight, self._forced + homes.bound))
+            self.bound = max(self.bound, min(self.weight, self._forced + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
         """Return a buffer that moved, others that did, and those around them, as positions in the instance."""
