@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from memplan.capabilities.order.answer import BoundCertificate, CutWitness, OrderAnswer, StateWitness
-from memplan.capabilities.order.core.closure import CUT, close_cheaply
+from memplan.capabilities.order.core.kernels import CUT, close_cheaply
 from memplan.capabilities.order.search.cuts import ENDLESS, FlowArcs
 from memplan.capabilities.order.search.searched import SearchTooLargeError, search_lines
 from memplan.checkers import order as checker

@@ -9,7 +9,7 @@
 
 namespace memplan::prices {
 
-// See `LeastPrice` in least_price.py.
+// See `LeastPrice` in kernels.py.
 struct LeastPrice {
   i64 upper;
   i64 most_nodes;

@@ -5,7 +5,7 @@
 
 namespace memplan::prices {
 
-// See `PieceTable` in piece.py. Entries of buffer v are first[v] up to first[v + 1].
+// See `PieceTable` in kernels.py. Entries of buffer v are first[v] up to first[v + 1].
 struct PieceTable {
   Array<i64> size;
   Array<i64> lowest;

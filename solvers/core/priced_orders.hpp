@@ -5,7 +5,7 @@
 
 namespace memplan::prices {
 
-// See `Orders` in orders.py.
+// See `Orders` in kernels.py.
 struct Orders {
   Rows<i64> known;
   Array<i64> distance;

@@ -5,7 +5,7 @@
 
 namespace memplan::prices {
 
-// See `Walk` in walk.py.
+// See `Walk` in kernels.py.
 struct Walk {
   Array<i64> at;
   Array<i64> best;

@@ -15,8 +15,7 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import F64, Reference
-from memplan.solvers.prices.core.cuts import Cliques, Packing, find_cliques, pack_prices
-from memplan.solvers.prices.core.piece import NEVER
+from memplan.solvers.prices.core.kernels import NEVER, Cliques, Packing, find_cliques, pack_prices
 from memplan.solvers.prices.pieces import Piece
 
 MOST_PAIRS = 600

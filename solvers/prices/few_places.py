@@ -8,7 +8,7 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference
-from memplan.solvers.prices.core.least_price import MOST_BUFFERS, LeastPrice, least_price
+from memplan.solvers.prices.core.kernels import MOST_BUFFERS, LeastPrice, least_price
 from memplan.solvers.prices.pieces import Offsets, Piece
 
 

@@ -20,7 +20,7 @@ from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy
-from memplan.solvers.prices.core.walk import Walk, walk
+from memplan.solvers.prices.core.kernels import Walk, walk
 from memplan.solvers.prices.cuts import MOST_PAIRS, cut_bounds
 from memplan.solvers.prices.few_places import least_price_of
 from memplan.solvers.prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, driven
-from memplan.capabilities.cascade.core.access import KIND_AGAIN, KIND_ROWS
+from memplan.capabilities.cascade.core.kernels import KIND_AGAIN, KIND_ROWS
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.front import front, front_of_three
 from memplan.capabilities.cascade.search.options import WORST, CascadeOptions

@@ -4,7 +4,7 @@
 
 namespace memplan::cascade {
 
-// See `Access` in access.py.
+// See `Access` in kernels.py.
 struct Access {
   Array<i64> role;
   Array<i64> out;

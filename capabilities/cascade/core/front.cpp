@@ -4,7 +4,7 @@
 namespace memplan::cascade {
 namespace {
 
-// See `Chains` and `Staircase` in front.py.
+// See `Chains` and `Staircase` in kernels.py.
 struct Chains {
   i64 limit;
   Rows<i64> found;

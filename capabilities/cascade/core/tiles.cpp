@@ -10,7 +10,7 @@
 namespace memplan::cascade {
 namespace {
 
-// See `TileSearch` in tiles.py.
+// See `TileSearch` in kernels.py.
 struct TileSearch {
   i64 j;
   i64 longest;
@@ -24,7 +24,7 @@ struct TileSearch {
   Array<i64> answer;
 };
 
-// See `Followed` in tiles.py.
+// See `Followed` in kernels.py.
 struct Followed {
   Rows<i64> row_first;
   Rows<i64> row_end;

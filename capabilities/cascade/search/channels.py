@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.core.access import KIND_CHANNELS, N_FOUND, Access
+from memplan.capabilities.cascade.core.kernels import KIND_CHANNELS, N_FOUND, Access
 from memplan.capabilities.cascade.regions.regions import Span
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.tables import rounded_up

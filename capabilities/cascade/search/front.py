@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.capabilities.cascade.core.access import (
+from memplan.capabilities.cascade.core.kernels import (
     FOUND_FROM,
     FOUND_MACS,
     FOUND_PEAK,
     FOUND_TO,
     FOUND_TRAFFIC,
+    Chains,
+    Staircase,
+    best_chain,
+    undominated_of_three,
 )
-from memplan.capabilities.cascade.core.front import Chains, Staircase, best_chain, undominated_of_three
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference, Rows
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, reordered
-from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.capabilities.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.search.options import OrderName
 from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant
 from memplan.capabilities.order.search.solve import order_operations

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memplan.capabilities.cascade.access.access_graph import MOST_BYTES, MOST_MACS, AccessGraph, repeated
-from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.capabilities.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.search.front import Chain, front
 from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch, Windows

@@ -7,7 +7,7 @@ from functools import partial
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import CascadePoint
-from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_PEAK, FOUND_TO, FOUND_TRAFFIC
+from memplan.capabilities.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO, FOUND_TRAFFIC
 from memplan.capabilities.cascade.search.front import Chain, front_of_three
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.orders import After, orders_of_passes, other_orders

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AXES, AccessGraph, driven
-from memplan.capabilities.cascade.core.access import (
+from memplan.capabilities.cascade.core.kernels import (
+    COUNT,
+    EVALUATED,
     FOUND_FROM,
     FOUND_HEIGHT,
     FOUND_MACS,
@@ -28,10 +30,12 @@ from memplan.capabilities.cascade.core.access import (
     KIND_THIN,
     KIND_TILES,
     KIND_WHOLE,
+    LOST,
     N_FOUND,
     Access,
+    TileSearch,
+    grow_tiles,
 )
-from memplan.capabilities.cascade.core.tiles import COUNT, EVALUATED, LOST, TileSearch, grow_tiles
 from memplan.capabilities.cascade.search.channels import channel_regions
 from memplan.capabilities.cascade.search.front import undominated
 from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions

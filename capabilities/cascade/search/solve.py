@@ -18,7 +18,7 @@ from memplan.capabilities.cascade.answer import (
     Exhausted,
     MemorySize,
 )
-from memplan.capabilities.cascade.core.access import FOUND_PEAK
+from memplan.capabilities.cascade.core.kernels import FOUND_PEAK
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.front import Chain
 from memplan.capabilities.cascade.search.options import CascadeOptions

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.core.access import (
+from memplan.capabilities.cascade.core.kernels import (
     FOUND_FROM,
     FOUND_HEIGHT,
     FOUND_KIND,
@@ -23,8 +23,10 @@ from memplan.capabilities.cascade.core.access import (
     KIND_TILES,
     KIND_WHOLE,
     N_FOUND,
+    Followed,
+    TileSearch,
+    follow_region,
 )
-from memplan.capabilities.cascade.core.tiles import Followed, TileSearch, follow_region
 from memplan.capabilities.cascade.regions.regions import (
     CascadeRegion,
     Mode,

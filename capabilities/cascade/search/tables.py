@@ -10,7 +10,7 @@ import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, Read, barrier_of
 from memplan.capabilities.cascade.answer import Barrier
-from memplan.capabilities.cascade.core.access import (
+from memplan.capabilities.cascade.core.kernels import (
     BARRIER,
     FOUND_FROM,
     FOUND_KIND,

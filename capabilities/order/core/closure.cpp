@@ -4,7 +4,7 @@
 namespace memplan::order {
 namespace {
 
-// See `Network` in closure.py.
+// See `Network` in kernels.py.
 struct Network {
   Array<i64> first;
   Array<i64> to;

@@ -6,7 +6,7 @@
 
 namespace memplan::order {
 
-// See `Moves` in moves.py.
+// See `Moves` in kernels.py.
 struct Moves {
   Array<i64> step_first;
   Array<i64> hill;

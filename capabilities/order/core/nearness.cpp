@@ -4,7 +4,7 @@
 namespace memplan::order {
 namespace {
 
-// See `Follow` in nearness.py.
+// See `Follow` in kernels.py.
 struct Follow {
   i64 live;
   i64 budget;

@@ -4,7 +4,7 @@
 namespace memplan::order {
 namespace {
 
-// See `Program` and `Replay` in replay.py.
+// See `Program` and `Replay` in kernels.py.
 struct Program {
   Array<i64> input_first;
   Array<i64> input;

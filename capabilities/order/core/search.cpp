@@ -6,7 +6,7 @@
 namespace memplan::order {
 namespace {
 
-// See `Budget` in search.py.
+// See `Budget` in kernels.py.
 struct Budget {
   i64 live;
   i64 budget;

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memplan.capabilities.order.core.replay import Program, Replay, replay_drops
+from memplan.capabilities.order.core.kernels import Program, Replay, replay_drops
 from memplan.capabilities.order.search.parts import rows_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph

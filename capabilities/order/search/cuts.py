@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from memplan.capabilities.order.core.closure import CUT, Network, close_cheaply
+from memplan.capabilities.order.core.kernels import CUT, Network, close_cheaply
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart, rows_of
 from memplan.planner.model.buffer_table import I64

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memplan.capabilities.order.core.nearness import FOLLOWED, Follow, follow_order
+from memplan.capabilities.order.core.kernels import FOLLOWED, Follow, follow_order
 from memplan.capabilities.order.search.macros import single_macros
 from memplan.capabilities.order.search.parts import OrderPart, part_of
 from memplan.planner.model.buffer_table import I64

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memplan.capabilities.order.core.search import BY_HILL, BY_VALLEY
+from memplan.capabilities.order.core.kernels import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.cuts import Cut, Cuts
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart

@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from memplan.capabilities.order.core.moves import Moves
+from memplan.capabilities.order.core.kernels import Moves
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.capabilities.order.core.search import EXHAUSTED, FOUND, Budget, search_order
+from memplan.capabilities.order.core.kernels import EXHAUSTED, FOUND, Budget, search_order
 from memplan.capabilities.order.search.parts import OrderPart
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.capabilities.order.core.search import BY_HILL, BY_VALLEY
+from memplan.capabilities.order.core.kernels import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart, part_of
 from memplan.capabilities.order.search.runs import Way, descend

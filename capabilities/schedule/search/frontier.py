@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from memplan.capabilities.cascade.core.access import FOUND_RUNS, FOUND_TO, N_FOUND
+from memplan.capabilities.cascade.core.kernels import FOUND_RUNS, FOUND_TO, N_FOUND
 from memplan.capabilities.cascade.search.front import front
 from memplan.capabilities.schedule.answer import Proof
 from memplan.capabilities.schedule.search.downsets import (

@@ -1,13 +1,10 @@
-"""Better schedules from one that is known: operations shift between its steps, and windows of it are searched anew."""
+"""Better schedules from one that is known: windows of it are searched anew."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, Found, PlannedStep, StepWindow
 from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.groups import Relations, unions
-from memplan.capabilities.schedule.search.nests import bits
+from memplan.capabilities.schedule.search.groups import unions
 
 _PRICED_EVERY = 4
 _FIRST_WINDOW, _LAST_WINDOW = 7, 26
@@ -27,8 +24,6 @@ class Improvement:
 
     def run(self, share: float) -> Found:
         """Return the best schedule once this share of the effort is spent, the bound is met, or nothing is gained."""
-        self.steps = shifted(self.ground, self.steps, share)
-        self._note()
         rounds = 0
         prices: dict[int, float] = {}
         while not self.ground.effort.is_over(share) and self.value > self.ground.lower_bound + EPSILON:
@@ -88,42 +83,6 @@ class Improvement:
         if self.stale > _WIDER_AFTER and self.widest < _LAST_WINDOW:
             self.stale, self.widest = 0, self.widest + 1
         return self.stale > _ENDED_AFTER
-
-
-def shifted(ground: Ground, steps: Sequence[PlannedStep], share: float) -> list[PlannedStep]:
-    """Return steps of which no shift is better, as far as this share of the effort goes."""
-    best, value = list(steps), ground.value(steps)
-    is_better = True
-    while is_better:
-        is_better = False
-        for changed in _shifts(ground.relations, best):
-            ground.effort.spend(len(best))
-            if ground.effort.is_over(share):
-                return best
-            schedule = rebuilt(ground, *changed)
-            if schedule is not None and (total := ground.value(schedule)) < value - EPSILON:
-                best, value, is_better = schedule, total, True
-                break
-    return best
-
-
-def _shifts(relations: Relations, steps: list[PlannedStep]) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the operations of all steps, and the tensors that they retained, after each shift."""
-    masks, retained = [step.operations for step in steps], [step.retained for step in steps]
-    where = {o: i for i, mask in enumerate(masks) for o in bits(mask)}
-    for o, source in sorted(where.items()):
-        remaining = masks[source] & ~(1 << o)
-        if remaining and not relations.is_connected(remaining):
-            continue
-        first = max((where[p] for p in bits(relations.before[o])), default=0)
-        output = relations.graph.operations[o].output
-        last = min((where[r] for r in bits(relations.readers[output])), default=len(steps) - 1)
-        for goal in sorted({where[other] for other in bits(relations.beside[o])} - {source}):
-            if first <= goal <= last:
-                changed = masks.copy()
-                changed[source], changed[goal] = remaining, masks[goal] | 1 << o
-                changes = [i for i, mask in enumerate(changed) if mask]
-                yield [changed[i] for i in changes], [retained[i] for i in changes]
 
 
 def rebuilt(ground: Ground, masks: list[int], retained: list[int]) -> list[PlannedStep] | None:

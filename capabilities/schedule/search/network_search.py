@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate, combinations
 
 from memplan.capabilities.cascade.access.access_graph import MOST, AccessGraph
-from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
+from memplan.capabilities.cascade.core.kernels import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch, worth_having

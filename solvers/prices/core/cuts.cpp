@@ -6,7 +6,7 @@
 namespace memplan::prices {
 namespace {
 
-// See `Cliques` and `Packing` in cuts.py.
+// See `Cliques` and `Packing` in kernels.py.
 struct Cliques {
   Array<i64> size;
   i64 capacity;

@@ -7,7 +7,7 @@ import pytest
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.cascade import cascade
-from memplan.capabilities.cascade.core.access import KIND_CHANNELS
+from memplan.capabilities.cascade.core.kernels import KIND_CHANNELS
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.regions.regions import Cascade, is_accumulated, sums_of
 from memplan.capabilities.cascade.search.options import CascadeOptions

@@ -10,7 +10,7 @@ from memplan.api.reports.page.studies import point_labels
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import cascade, lines
-from memplan.capabilities.cascade.core.access import KIND_ROWS, KIND_THIN, KIND_TILES
+from memplan.capabilities.cascade.core.kernels import KIND_ROWS, KIND_THIN, KIND_TILES
 from memplan.capabilities.cascade.regions.counts import check_slides
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.options import CascadeOptions

@@ -10,7 +10,7 @@ from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import cascade, lines
-from memplan.capabilities.cascade.core.access import FOUND_FROM, FOUND_TO, KIND_WHOLE
+from memplan.capabilities.cascade.core.kernels import FOUND_FROM, FOUND_TO, KIND_WHOLE
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.search import RegionSearch

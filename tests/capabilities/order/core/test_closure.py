@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from memplan.capabilities.order.core.closure import CUT, close_cheaply
+from memplan.capabilities.order.core.kernels import CUT, close_cheaply
 from memplan.capabilities.order.search.cuts import ENDLESS, FlowArcs
 from memplan.solvers.core.tables import Reference
 from tests.support.depth import seeds

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from memplan.capabilities.order.core.search import BY_HILL, BY_VALLEY
+from memplan.capabilities.order.core.kernels import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.cuts import Cuts
 from memplan.capabilities.order.search.macros import macro_graph, single_macros
 from memplan.capabilities.order.search.parts import part_of, parts_of
