@@ -21,6 +21,7 @@ from memplan.solvers.search.control import NEVER as NEVER
 from memplan.solvers.search.control import Control as Control
 from memplan.solvers.search.control import Deadline as Deadline
 from memplan.solvers.search.control import silent as silent
+from memplan.systems.model_options import ModelOptions
 
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
 A = TypeVar("A")
@@ -143,3 +144,11 @@ class Answer(BaseModel):
             if (source := next((each for each in found if hasattr(each, name)), None)) is not None:
                 others[name] = getattr(source, name)
         return cls(**others)
+
+
+class ForeignOptions(ModelOptions, CapabilityOptions):
+    """The options of capabilities that read a file of another system, in a process of its own where they serve."""
+
+    name: Annotated[str, Field(max_length=1000)] | None = Field(
+        None, description="The file's name, which helps where its bytes show no format."
+    )

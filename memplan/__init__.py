@@ -93,7 +93,7 @@ def __getattr__(name: str) -> object:
 
 def _cell(problem: Any, plan: Any) -> str:
     """Return the HTML of a plan, for a notebook."""
-    from memplan.api.reports.page.notebook import cell
+    from memplan.api.reports.page.file_page import cell
 
     return cell(problem, plan)
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
+from memplan.capabilities.schedule.model.graph import ScheduleStep
 from memplan.capabilities.schedule.model.simulator import simulate
-from memplan.capabilities.schedule.model.step import ScheduleStep
 from memplan.checkers import all_values, check, objects, order, plan, sequence
 from memplan.planner.errors import FormatError, InputError
 

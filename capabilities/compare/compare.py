@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, Seconds
-from memplan.capabilities.foreign import ForeignOptions
+from memplan.capabilities.capability import Answer, Capability, Control, ForeignOptions, Seconds
 from memplan.capabilities.inputs import FILE
 from memplan.capabilities.order.reordering import reorder_program
 from memplan.capabilities.verify.better import BesideBest, beside_best

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Seconds
-from memplan.capabilities.foreign import ForeignOptions
+from memplan.capabilities.capability import ForeignOptions, Seconds
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.texts import MacsRatio
 from memplan.planner import formats

@@ -10,7 +10,7 @@ from memplan.capabilities.capability import Answer
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.timing.figures import Run
 from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.model.step import ScheduleStep
+from memplan.capabilities.schedule.model.graph import ScheduleStep
 from memplan.solvers.search.to_plan import gap_of
 
 Objective = Literal["latency", "traffic", "peak"]

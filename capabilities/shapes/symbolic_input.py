@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from memplan.capabilities.foreign import ForeignOptions
+from memplan.capabilities.capability import ForeignOptions
 from memplan.capabilities.inputs import FILE, Base64, object_in, read_problem_field
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memplan.planner.bounds.witness import Bound, Witness
+from memplan.planner.bounds.lower_bound import Bound, Witness
 from memplan.planner.instance.columns import Axis, blank
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column, frozen

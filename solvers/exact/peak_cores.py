@@ -16,7 +16,7 @@ from itertools import islice
 
 import numpy as np
 
-from memplan.planner.bounds.witness import Bound
+from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column

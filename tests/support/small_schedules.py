@@ -13,9 +13,8 @@ import numpy as np
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation
+from memplan.capabilities.schedule.model.graph import Alternative, ScheduleStep, TileGraph, TileOperation
 from memplan.capabilities.schedule.model.simulator import simulate_step
-from memplan.capabilities.schedule.model.step import ScheduleStep
 from memplan.capabilities.schedule.model.step_run import StepRun
 
 SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)

@@ -51,7 +51,7 @@ def _picture(_call: Invocation, answer: Any, _path: str) -> bytes:
 
 
 def _schedule(call: Invocation, answer: Any, path: str) -> bytes | None:
-    from memplan.api.reports.cascade_schedule import schedule
+    from memplan.api.reports.cascade_picture import schedule
 
     if not answer.points:
         call.said.append(f"{path}: not written, as no point was found")

@@ -1,4 +1,4 @@
-"""The file page: one HTML file with the page's script, its styles and a page document, which needs no network."""
+"""The file page: one HTML file with the page's script, its styles and a view of plans, which needs no network."""
 
 from __future__ import annotations
 
@@ -7,17 +7,100 @@ import hashlib
 import html
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import pairwise
 from typing import Any
 
-from memplan.api.reports.page.packed_rows import packed_view
-from memplan.api.reports.page.plan_view import plan_view
+from pydantic_core import to_jsonable_python
+
+from memplan.capabilities.check.difference import Difference
+from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.errors import counted
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.places import MOST_PAIRS
 from memplan.systems.program_names import NO_NAMES, ProgramNames
+
+_LISTED = 200
+"""The violations that a page lists."""
+_NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options", "others"}
+"""The claims of a plan that a page does not show."""
+
+
+def plan_view(
+    problem: Problem,
+    plan: Plan,
+    *,
+    title: str = "plan",
+    names: ProgramNames = NO_NAMES,
+    most_pairs: int = MOST_PAIRS,
+) -> dict[str, Any]:
+    """Return the view of a plan: problem and plan in the wire format, and what `verify` finds of them.
+
+    Where buffers could lie is found unless more than `most_pairs` pairs of them would be compared. What is drawn
+    follows from the rows (`static/plan_model.js`), as for problems and plans that are dropped on a page.
+    """
+    verdict = verdict_on(problem, plan, most_pairs=most_pairs)
+    inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
+    inspection |= {"count": len(verdict.violations), "violations": inspection["violations"][:_LISTED]}
+    return {
+        "kind": "plan",
+        "title": title,
+        "problem": problem.model_dump(mode="json", exclude_defaults=True),
+        "plan": plan.model_dump(mode="json", exclude_none=True, exclude=_NOT_SHOWN),
+        "names": None if names == NO_NAMES else asdict(names),
+        "inspection": inspection,
+    }
+
+
+_FEW = 100
+"""Fewer rows are left as they are."""
+_EXACT = 2**52
+"""Differences of integers below this, and their sums, are exact in doubles."""
+
+
+def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a view whose buffers and placements are columns, also those of the views inside it."""
+    found = {name: _packed_part(part) for name, part in view.items()}
+    problem, plan = view.get("problem"), view.get("plan")
+    buffers = problem.get("buffers") if isinstance(problem, Mapping) else None
+    if problem is not None and buffers and len(buffers) >= _FEW:
+        ids = [row["id"] for row in buffers]
+        found["problem"] = {**problem, "buffers": packed_rows(buffers)}
+        if plan and [row["id"] for row in plan["placements"]] == ids:
+            found["plan"] = {**plan, "placements": packed_rows(plan["placements"], left_out="id")}
+    return found
+
+
+def _packed_part(part: Any) -> Any:
+    if isinstance(part, Mapping) and "kind" in part:
+        return packed_view(part)
+    if isinstance(part, (list, tuple)) and part and isinstance(part[0], Mapping) and "view" in part[0]:
+        return [{**each, "view": _packed_part(each["view"])} for each in part]
+    return part
+
+
+def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[str, Any]:
+    """Return rows as columns: `one` value of all rows, the `values`, or the `steps` from each integer to the next.
+
+    What a row lacks is null. Of the column that is left out, the page takes the values of the buffers.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: _column([row.get(name) for row in rows]) for name in names if name != left_out}
+    return {"count": len(rows), "columns": columns}
+
+
+def _column(values: list[Any]) -> dict[str, Any]:
+    if all(value == values[0] for value in values):
+        return {"one": values[0]}
+    if any(type(value) is not int or abs(value) >= _EXACT for value in values):
+        return {"values": values}
+    steps = [values[0], *(after - before for before, after in pairwise(values))]
+    return {"steps": steps} if len(json.dumps(steps)) < len(json.dumps(values)) else {"values": values}
+
 
 STATIC: Traversable = files("memplan.api.reports.page") / "static"
 """The folder of the page's modules, styles and template."""
@@ -110,3 +193,30 @@ def _text(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@dataclass(frozen=True)
+class PlanOf:
+    """A plan, valid for its problem, and how it is called."""
+
+    problem: Problem
+    plan: Plan
+    name: str = "plan"
+
+
+def comparison_page(before: PlanOf, after: PlanOf, found: Difference) -> bytes:
+    """Return the file page of two plans with their difference."""
+    title = f"{before.name} and {after.name}"
+    each = {"before": before, "after": after}
+    views = {key: plan_view(one.problem, one.plan, title=one.name) for key, one in each.items()}
+    return file_page(title, {"kind": "comparison", "title": title, **views, "facts": to_jsonable_python(found)})
+
+
+_HEIGHT = 560
+
+
+def cell(problem: Problem, plan: Plan) -> str:
+    """Return HTML that shows a plan: a frame whose page may run its own script, and reach nothing of the notebook."""
+    page = html.escape(plan_page(problem, plan).decode())
+    size = f'width="100%" height="{_HEIGHT}" style="border: 1px solid #8888; border-radius: 6px"'
+    return f'<iframe title="memplan plan" sandbox="allow-scripts allow-downloads" {size} srcdoc="{page}"></iframe>'

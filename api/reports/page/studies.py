@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memplan.api.reports.page.file_page import file_page
-from memplan.api.reports.page.plan_view import plan_view
+from memplan.api.reports.page.file_page import file_page, plan_view
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.regions.regions import held_name, whole_name
 from memplan.capabilities.order.answer import OrderAnswer

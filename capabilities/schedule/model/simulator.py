@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from memplan.capabilities.cascade.timing.figures import Run, StepFigures
 from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.model.step import ScheduleStep
+from memplan.capabilities.schedule.model.graph import ScheduleStep, TileGraph
 from memplan.capabilities.schedule.model.step_run import StepRun
 
 

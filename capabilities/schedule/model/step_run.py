@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from memplan.capabilities.cascade.timing.figures import Slot, StepFigures
 from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.model.graph import Alternative, TileGraph
-from memplan.capabilities.schedule.model.step import ScheduleStep
+from memplan.capabilities.schedule.model.graph import Alternative, ScheduleStep, TileGraph
 
 Region = tuple[str, str]
 """Rows and columns of a tensor that a tile needs: `tile`, those of the tile; `slice`, of the reduction; or `whole`."""

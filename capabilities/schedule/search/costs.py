@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from memplan.capabilities.cascade.timing.figures import StepFigures
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective
-from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.model.step import ScheduleStep
+from memplan.capabilities.schedule.model.graph import ScheduleStep, TileGraph
 from memplan.capabilities.schedule.model.step_run import StepRun
 from memplan.capabilities.schedule.search.nests import TILE, Nest, bits, nest_of
 from memplan.capabilities.schedule.search.tilings import Load, Tilings

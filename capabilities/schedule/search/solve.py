@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective, Proof, ScheduleAnswer, ScheduleSlot, point_of
-from memplan.capabilities.schedule.model.graph import TileGraph
+from memplan.capabilities.schedule.model.graph import ScheduleStep, TileGraph
 from memplan.capabilities.schedule.model.simulator import Simulation, simulate
-from memplan.capabilities.schedule.model.step import ScheduleStep
 from memplan.capabilities.schedule.search.costs import StepCosts
 from memplan.capabilities.schedule.search.downsets import EPSILON, Found, PlannedStep, ScheduleEffort
 from memplan.capabilities.schedule.search.frontier import front_of, least_peak

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from memplan.capabilities.shapes.offset_programs import OffsetProgram, OffsetPrograms, Proof
 from memplan.capabilities.shapes.search.certificate import Verdict, load_forms, within
-from memplan.capabilities.shapes.search.covering import cover, fewest
 from memplan.capabilities.shapes.search.programs import program_of
 from memplan.capabilities.shapes.search.stacking import (
     Order,
@@ -23,7 +22,7 @@ from memplan.capabilities.shapes.search.stacking import (
     peaks,
     pins_first,
 )
-from memplan.capabilities.shapes.search.values import improved, offsets_alone
+from memplan.capabilities.shapes.search.values import cover, fewest, improved, offsets_alone
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.polynomials import Polynomial
 from memplan.planner.symbols.problem import SymbolicProblem

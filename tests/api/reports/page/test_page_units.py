@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from memplan import Buffer, Pool, Problem, shapes, solve
-from memplan.api.reports.page.packed_rows import packed_view
-from memplan.api.reports.page.plan_view import plan_view
+from memplan.api.reports.page.file_page import packed_view, plan_view
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.capabilities.sizes import parse_size, size_text
 from memplan.planner.symbols.problem import SymbolicProblem

@@ -10,8 +10,7 @@ import pytest
 from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import cascade, lines
-from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.sweep import combinations
+from memplan.capabilities.cascade.search.options import CascadeOptions, combinations
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from tests.support.depth import seeds

@@ -10,12 +10,11 @@ import pytest
 
 from memplan import Target
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.cascade import cascade, lines
+from memplan.capabilities.cascade.cascade import cascade, latency_of, lines
 from memplan.capabilities.cascade.regions.counts import moved_of
 from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Span, is_accumulated
 from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
 from memplan.capabilities.cascade.search.search import RegionSearch
-from memplan.capabilities.cascade.timing.latency import latency_of
 from memplan.planner.errors import OptionError
 from tests.support.depth import seeds
 from tests.support.networks import five_operations, two_convolutions

@@ -9,8 +9,8 @@ import pytest
 
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
+from memplan.capabilities.schedule.model.graph import ScheduleStep
 from memplan.capabilities.schedule.model.simulator import simulate
-from memplan.capabilities.schedule.model.step import ScheduleStep
 
 POINT, PRODUCT = "Pointwise", "MatMul"
 

@@ -13,9 +13,8 @@ import pytest
 
 from lab.shapes import faults_of_plans
 from memplan.capabilities.shapes.offset_programs import OffsetPrograms
-from memplan.capabilities.shapes.search.covering import fewest
 from memplan.capabilities.shapes.search.stacking import order_for_any_sizes, peaks
-from memplan.capabilities.shapes.search.values import improved
+from memplan.capabilities.shapes.search.values import fewest, improved
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.capabilities.shapes.verify_programs import verify_programs
 from memplan.planner.symbols.comparing import samples
