@@ -4,83 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
 
 from memplan.capabilities.capability import Capability, Control, silent
-from memplan.capabilities.convert.answer import (
-    RUNTIME,
-    Converted,
-    Deployment,
-    ReaderWarning,
-    RuntimeArena,
-    WrittenFile,
-    lines,
-    of_alignment,
-    write,
-)
-from memplan.capabilities.convert.device_forms import FormSearch
+from memplan.capabilities.convert.answer import Converted, RuntimeArena, WrittenFile, lines, of_alignment, write
 from memplan.capabilities.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
+from memplan.capabilities.convert.source import facts_of_source, program_of, with_program
 from memplan.capabilities.inputs import FILE, PLAN, Base64, problem_json
 from memplan.capabilities.plan.plan import plan as make_plan
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, read_plan
-from memplan.capabilities.sizes import size_text
-from memplan.planner import formats
-from memplan.planner.audit import verify
-from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.systems import reading as importers
-from memplan.systems.imported import Imported
 from memplan.systems.layout import lay_out
-from memplan.systems.model_graph import graph_of_imported
-from memplan.systems.program_names import NO_NAMES, names_read
-from memplan.systems.tflite.system import is_tflite
-from memplan.systems.tflite.tflm_tail import arena_of, write_c_model
+from memplan.systems.tflite.tflm_tail import arena_of
 from memplan.systems.writing import EXPORTERS, export
-
-_MOST_VIOLATIONS = 10
-
-
-def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, target: str) -> Converted:
-    """Return what is told of a file that was read."""
-    if isinstance(file, Problem):
-        return Converted(to=target, format=None)
-    imported, name = reader.imported, reader.name
-    if imported is None:
-        return Converted(to=target, format=formats.detect(file, name))
-    broken = () if imported.own_plan is None else verify(problem, imported.own_plan)[:_MOST_VIOLATIONS]
-    warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in imported.warnings]
-    if imported.views.apart:
-        text = f"{imported.views.apart} views are buffers of their own, of {size_text(imported.views.apart_bytes)}"
-        warnings.append(ReaderWarning(rule="views-apart", message=text))
-    return Converted(
-        to=target,
-        format=importers.detect(file, name) or "operations",
-        own_peak=imported.own_peak,
-        violations=tuple(violation.message for violation in broken),
-        warnings=tuple(warnings),
-        plan=imported.own_plan,
-    )
-
-
-def with_program(imported: Imported | None, found: Converted, target: str) -> Converted:
-    """Return the operations of the file that was read, or their graph."""
-    if imported is None or imported.operations is None:
-        raise OptionError(f"to: must be asked of a file that has operations, not lifetimes only, got {target}")
-    its = {"graph": graph_of_imported(imported).graph} if target == "graph" else {"operations": imported.operations}
-    return found.model_copy(update=its)
-
-
-def program_of(file: bytes | Problem, imported: Imported | None) -> dict[str, Any]:
-    """Return the names that a program or several models give, None without any, and the graph of operations."""
-    names = NO_NAMES if isinstance(file, Problem) else names_read(file, imported)
-    fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
-    if imported is not None and imported.operations is not None:
-        fields["graph"] = graph_of_imported(imported).graph
-    return fields
-
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
 
@@ -105,7 +44,7 @@ def convert(
             raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {getattr(options, name)}")
     if is_deployed:
         # Imported here: few models are deployed.
-        from memplan.capabilities.convert.convert import deployed
+        from memplan.capabilities.convert.deployment import deployed
 
         return deployed(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
     reader = Reader(options)
@@ -190,32 +129,3 @@ CAPABILITY = Capability(
     write=write,
     example={"file": "aWQsbG93ZXIsdXBwZXIsc2l6ZQphLDAsMyw2NApiLDEsNCwzMgo=", "options": {"name": "small.csv"}},
 )
-
-
-def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model of TensorFlow Lite in its best form; raises FormatError for another file."""
-    if not is_tflite(file):
-        got = "JSON" if file.lstrip()[:1] == b"{" else importers.detect(file, None) or f"{file[:8]!r}"
-        way = "--to c writes its plan" if got == "JSON" else "convert it first"
-        raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
-    search = FormSearch(file, options, running)
-    best = search.run()
-    files = {"": best.data}
-    if options.c_array:
-        stem = options.prefix or PurePath(options.name or "model").stem
-        files |= write_c_model(best.data, best.arena, stem, options.section)
-    return Converted(
-        to=TFLITE,
-        format=TFLITE,
-        files=tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
-        deployment=Deployment(
-            fits=None if options.fit is None else best.arena.least <= options.fit,
-            fit=options.fit,
-            form=best.kind,
-            planned=best.planned,
-            macs_ratio=round(best.macs_ratio, 6),
-            notes=tuple(search.notes),
-        ),
-        arena=RuntimeArena.of(best.arena),
-        given=RuntimeArena.of(search.given.arena),
-    )

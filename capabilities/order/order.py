@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.graph_inputs import GRAPH
-from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.capabilities.order.certificate import certify_order
@@ -15,67 +14,14 @@ from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.recompute.frontier import recompute, unplanned
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import given_order
+from memplan.capabilities.order.ways import ways_of_least_work, with_cheapest_ways
 from memplan.capabilities.question import Question
 from memplan.capabilities.texts import gap_text
 from memplan.planner.errors import OperationsError
-from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import in_ways, replaced
-from memplan.planner.operations.order_check import bytes_along, peak_of
-from memplan.solvers.portfolio.solve import solve
+from memplan.planner.operations.graph_variants import in_ways
+from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.search.control import silent
-
-_PLAN_S = 1.0
-Ways = tuple[int, ...]
-
-
-def ways_of_least_work(graph: OperationGraph) -> Ways:
-    """Return the way of each operation that needs the least work; of those, the cheapest."""
-    return _cheapest(graph, [min(work for work, _ in row) for row in _ways(graph)])
-
-
-def with_cheapest_ways(
-    graph: OperationGraph, found: OrderAnswer, ways: Ways, alignment: int, control: Control
-) -> OrderAnswer:
-    """Return the answer in which each operation is computed in the cheapest way that does not raise a peak.
-
-    `found` is the best order where operations are computed in `ways`, those of the least work.
-    """
-    ordered, given_peak = found.ordered or graph, peak_of(graph, range(len(graph.ops)))
-    changes = {"alternatives": ways, "given_peak": given_peak, "saved_bytes": given_peak - found.peak, "graph": graph}
-    room = dict(zip(found.order, bytes_along(ordered, found.order), strict=True))
-    cheapest = _cheapest(graph, [found.peak - room[v] + row.work for v, row in enumerate(ordered.ops)])
-    if cheapest == ways:
-        return found.model_copy(update=changes)
-    rows = zip(in_ways(graph, cheapest).ops, ordered.ops, graph.ops, strict=True)
-    taken = replaced(ordered, ops=tuple(new if own.alternatives else row for new, row, own in rows))
-    problem = problem_of_order(taken, found.order, alignment=alignment)
-    limit_s = max(0.05, min(_PLAN_S, control.left_s))
-    plan = solve(problem, time_limit_s=limit_s, deterministic=control.counts_work)
-    if plan.peak is None or found.placed_peak is None or plan.peak > found.placed_peak:
-        return found.model_copy(update=changes)
-    placed = {"placed": PlanAndProblem(problem=problem, plan=plan), "ordered": taken, "placed_peak": plan.peak}
-    return found.model_copy(update=changes | placed | {"alternatives": cheapest})
-
-
-def _ways(graph: OperationGraph) -> list[list[tuple[int, int]]]:
-    """Return the work and the cost of each way of each operation, its own first."""
-    costs = costs_of(graph)
-    return [
-        [(row.work, cost), *((other.work, cost if other.cost is None else other.cost) for other in row.alternatives)]
-        for row, cost in zip(graph.ops, costs, strict=True)
-    ]
-
-
-def _cheapest(graph: OperationGraph, room: Sequence[int]) -> Ways:
-    """Return the cheapest way of each operation whose work has room; of equal ones, that of less work."""
-    ways = []
-    for row, most in zip(_ways(graph), room, strict=True):
-        fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)
-        ways.append(min(fitting)[1] if len(row) > 1 else 0)
-    return tuple(ways)
-
 
 _CERTIFICATE_SHARE = 0.25
 """The part of the time that is kept for a certificate, where one is asked for."""

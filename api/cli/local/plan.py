@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import BROWSER, TABLE, argument, flag
-from memplan.api.cli.from_capability import CommandExtras, Invocation, run_apart
+from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
+from memplan.api.cli.local.several_files import read_several, run_each
 from memplan.api.cli.streams import (
     CERTIFICATE,
     FOLDER,
@@ -21,7 +19,6 @@ from memplan.api.cli.streams import (
     STANDARD,
     is_terminal,
     read_as,
-    refuse_unwritable,
     suffix_of,
     warnings,
     write,
@@ -29,48 +26,13 @@ from memplan.api.cli.streams import (
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.capabilities import QUESTIONS
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
-from memplan.capabilities.plan.plan import CAPABILITY, read_kept
+from memplan.capabilities.plan.plan import CAPABILITY
 from memplan.capabilities.plan.reason import is_own_planner
-from memplan.capabilities.reading import Reader, ReadOptions, joined, names_of, refuse_files
-from memplan.planner.errors import FileError, OptionError
+from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.objects import ObjectsProblem
-
-
-def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Read several files as the models of one application; None for one file. Raises InputError."""
-    together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
-    if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
-        raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
-    if together or len(paths) > 1:
-        refuse_files(paths, together)
-    if not given["more"]:
-        return None
-    read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - at once
-    reader.imported = None
-    reader.application = joined(read, together)
-    question: dict[str, Any] = {"problem": reader.application.problem}
-    if (keep := given["keep"]) is not None:
-        question["keep"] = read_as(keep, lambda data: read_kept(data, keep))
-    return question
-
-
-def run_each(line: CommandLine, extras: CommandExtras) -> int | None:
-    """Plan several files each by itself, into a folder; None where it is said how they run in one memory."""
-    arguments, outputs = line.given, list[str](line.given["outputs"] or ())
-    if not arguments["more"] or arguments["together"] or [suffix_of(path) for path in outputs] != [FOLDER]:
-        return None
-    (folder,), paths = outputs, [arguments["problem"], *arguments["more"]]
-    refuse_unwritable(folder)
-    files = [str(Path(folder, f"{name}.plan.json")) for name in names_of(paths)]
-    alone = {**arguments, "more": None}
-    lines = [
-        replace(line, given={**alone, "problem": path, "outputs": [file]})
-        for path, file in zip(paths, files, strict=True)
-    ]
-    return max([status for _, status, _ in run_apart(lines, extras)])
-
 
 if TYPE_CHECKING:
     from memplan.capabilities.capability import Control

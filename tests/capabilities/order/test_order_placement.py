@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.capabilities.order.placement import nearby, order_and_place
+from memplan.capabilities.order.placement import order_and_place
+from memplan.capabilities.order.search.nearness import nearby
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.errors import OperationsError
 from memplan.planner.liveness.ordered import problem_of_order

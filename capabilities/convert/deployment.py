@@ -1,0 +1,43 @@
+"""A model brought into the arena of TFLite Micro."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from memplan.capabilities.capability import Control
+from memplan.capabilities.convert.answer import RUNTIME, Converted, Deployment, RuntimeArena, WrittenFile
+from memplan.capabilities.convert.device_forms import FormSearch
+from memplan.capabilities.convert.options import TFLITE, ConvertOptions
+from memplan.planner.errors import FormatError
+from memplan.systems import reading as importers
+from memplan.systems.tflite.system import is_tflite
+from memplan.systems.tflite.tflm_tail import write_c_model
+
+
+def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
+    """Return a model of TensorFlow Lite in its best form; raises FormatError for another file."""
+    if not is_tflite(file):
+        got = "JSON" if file.lstrip()[:1] == b"{" else importers.detect(file, None) or f"{file[:8]!r}"
+        way = "--to c writes its plan" if got == "JSON" else "convert it first"
+        raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
+    search = FormSearch(file, options, running)
+    best = search.run()
+    files = {"": best.data}
+    if options.c_array:
+        stem = options.prefix or PurePath(options.name or "model").stem
+        files |= write_c_model(best.data, best.arena, stem, options.section)
+    return Converted(
+        to=TFLITE,
+        format=TFLITE,
+        files=tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
+        deployment=Deployment(
+            fits=None if options.fit is None else best.arena.least <= options.fit,
+            fit=options.fit,
+            form=best.kind,
+            planned=best.planned,
+            macs_ratio=round(best.macs_ratio, 6),
+            notes=tuple(search.notes),
+        ),
+        arena=RuntimeArena.of(best.arena),
+        given=RuntimeArena.of(search.given.arena),
+    )

@@ -1,0 +1,58 @@
+"""What a file says beside its problem: its own plan, what its reader noticed, and its program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.capabilities.convert.answer import Converted, ReaderWarning
+from memplan.capabilities.reading import Reader
+from memplan.capabilities.sizes import size_text
+from memplan.planner import formats
+from memplan.planner.audit import verify
+from memplan.planner.errors import OptionError
+from memplan.planner.model.problem import Problem
+from memplan.systems import reading as importers
+from memplan.systems.imported import Imported
+from memplan.systems.model_graph import graph_of_imported
+from memplan.systems.program_names import NO_NAMES, names_read
+
+_MOST_VIOLATIONS = 10
+
+
+def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, target: str) -> Converted:
+    """Return what is told of a file that was read."""
+    if isinstance(file, Problem):
+        return Converted(to=target, format=None)
+    imported, name = reader.imported, reader.name
+    if imported is None:
+        return Converted(to=target, format=formats.detect(file, name))
+    broken = () if imported.own_plan is None else verify(problem, imported.own_plan)[:_MOST_VIOLATIONS]
+    warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in imported.warnings]
+    if imported.views.apart:
+        text = f"{imported.views.apart} views are buffers of their own, of {size_text(imported.views.apart_bytes)}"
+        warnings.append(ReaderWarning(rule="views-apart", message=text))
+    return Converted(
+        to=target,
+        format=importers.detect(file, name) or "operations",
+        own_peak=imported.own_peak,
+        violations=tuple(violation.message for violation in broken),
+        warnings=tuple(warnings),
+        plan=imported.own_plan,
+    )
+
+
+def with_program(imported: Imported | None, found: Converted, target: str) -> Converted:
+    """Return the operations of the file that was read, or their graph."""
+    if imported is None or imported.operations is None:
+        raise OptionError(f"to: must be asked of a file that has operations, not lifetimes only, got {target}")
+    its = {"graph": graph_of_imported(imported).graph} if target == "graph" else {"operations": imported.operations}
+    return found.model_copy(update=its)
+
+
+def program_of(file: bytes | Problem, imported: Imported | None) -> dict[str, Any]:
+    """Return the names that a program or several models give, None without any, and the graph of operations."""
+    names = NO_NAMES if isinstance(file, Problem) else names_read(file, imported)
+    fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
+    if imported is not None and imported.operations is not None:
+        fields["graph"] = graph_of_imported(imported).graph
+    return fields
