@@ -20,7 +20,7 @@ from memplan.api.jobs.lifecycle import open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
-from memplan.api.service.admission import Admission
+from memplan.api.service.admission import MOST, Admission
 from memplan.api.service.answering import WorkService
 from memplan.api.service.cache.plan_cache import PlanCache, WrittenPlans
 from memplan.api.service.plan_service import PlanService
@@ -99,7 +99,7 @@ class Service:
         if (path := os.environ.get(ADMISSION)) is not None:  # one of several processes
             self.queue = await stack.enter_async_context(SharedAdmission.opened(path, self.queue.places))
         pool = ChildPool(settings, self.metrics.lost_worker)
-        self.workers = Workers(pool, self.queue.places)
+        self.workers = Workers(pool, MOST * self.queue.places)
         stack.push_async_callback(to_thread.run_sync, pool.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings.processes))
         self.working = WorkService(self.workers, self.queue)

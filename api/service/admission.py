@@ -15,6 +15,8 @@ from memplan.api.refusals import FullError, NoTurnError
 
 _PARTS = 4
 """A request that waits asks for room after each such part of its time."""
+MOST = 3
+"""The times that all places may be taken: by long requests, by light ones, and by those that would wait too long."""
 _SHARE_S, _END_S = 0.05, 0.05
 """The time that every place is held, whatever waits; and the time in which one ends that is asked to be short."""
 _LATE_S = 0.2
@@ -37,9 +39,12 @@ class Seat:
 
     caller: its key, of which not all places may be.
     due: the deadline; infinite where it is never refused.
-    sort: what it is like; None for a search for a plan, which has an answer after `least_s`.
+    sort: what it is like; None for a search for a plan.
+    least_s: the seconds that it needs for a first answer, by what its sort took when it arrived.
     can_end: it has an answer before its end; where others wait, it `is_short`: that answer is due.
+    has_answer: its caller has one already, so that it is not begun beyond the places.
     first_at: when it had its first answer.
+    is_beyond: it began beyond the places.
     refusal: why it has no place, once it `is_decided`.
     """
 
@@ -48,10 +53,12 @@ class Seat:
     sort: Sort | None = None
     least_s: float = 0.0
     can_end: bool = True
+    has_answer: bool = False
     arrived: float = field(default_factory=time.monotonic)
     began: float | None = None
     first_at: float | None = None
     is_light: bool = False
+    is_beyond: bool = False
     refusal: FullError | None = None
     is_decided: asyncio.Event = field(default_factory=asyncio.Event)
     is_short: threading.Event = field(default_factory=threading.Event)
@@ -113,10 +120,11 @@ class AdmissionQueue(Admission):
     """`places` requests at once, of which one key's hold at most `of_key`; `length` more wait.
 
     Those that are due first go first, but for those of a key that holds all it may. A request is refused when it
-    arrives if, by what its sort and those before it lately took, it would have no answer in time, and when its turn
-    comes if it has less time left than its sort needs. One that has waited for a part of its time asks the one that has
-    held a place for longest, and was not asked yet, to be short. Light requests have as many places of their own.
-    Requests that may not be refused wait beyond the length, and do not count as waiting.
+    arrives if, by what its sort and those before it lately took, it would have no answer in time. One that was admitted
+    and has waited for a part of its time asks the one that has held a place for longest, and was not asked yet, to be
+    short; if it would be late all the same, it begins beyond the places. Only where those are taken `MOST` times is it
+    refused, once it has less time left than its sort needs. Light requests have as many places of their own. Requests
+    that may not be refused wait beyond the length, and do not count as waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
@@ -141,7 +149,9 @@ class AdmissionQueue(Admission):
 
     def ask(self, wish: Seat) -> None:
         """Decide a wish now or later."""
-        wish.is_light = wish.sort is not None and self._took(wish.sort)[1] <= _LIGHT_S
+        if wish.sort is not None:
+            first_s, whole_s = self._took(wish.sort)
+            wish.is_light, wish.least_s = whole_s <= _LIGHT_S, max(wish.least_s, first_s)
         if self._is_free_for(wish):
             self._seat(wish)
             return
@@ -172,17 +182,22 @@ class AdmissionQueue(Admission):
         while may := [wish for wish in self._queue if self._is_free_for(wish)]:
             following = min(may, key=lambda wish: wish.due)
             self._queue.remove(following)
-            if time.monotonic() + self._least_s(following) > following.due + _LATE_S:
-                self._refuse_for(following, self._least_s(following))
+            if self._is_over(following):
+                self._refuse_for(following, following.least_s)
             else:
                 self._seat(following)
 
     def _press(self, wish: Seat) -> None:
-        """Make room for a request that still waits, or refuse it, as its time is over."""
+        """Make room for a request that still waits, or begin it; refuse it where nothing of that can be."""
         if wish not in self._queue:
             return
         free_s, is_late, _ = self._expected(wish)
-        if is_late:
+        if is_late and not wish.has_answer and self._is_below(MOST, wish, self._held):
+            self._queue.remove(wish)
+            wish.is_beyond = True
+            self._seat(wish)
+            return
+        if (is_late and wish.has_answer) or self._is_over(wish):
             self._queue.remove(wish)
             self._refuse_for(wish, free_s)
             return
@@ -195,7 +210,7 @@ class AdmissionQueue(Admission):
         self._press_later(wish)
 
     def _press_later(self, wish: Seat) -> None:
-        part_s, least_s = (wish.due - wish.arrived) / _PARTS, self._least_s(wish)
+        part_s, least_s = (wish.due - wish.arrived) / _PARTS, wish.least_s
         last_s = wish.due + _LATE_S - least_s - time.monotonic()
         delay_s = min(part_s, max(last_s - _SHARE_S - _END_S, last_s / 2, 0.01))
         asyncio.get_running_loop().call_later(delay_s, self._press, wish)
@@ -213,7 +228,15 @@ class AdmissionQueue(Admission):
         if len(lane) >= self.places or _count(lane, wish.caller) >= self._of_key:
             return False
         # Light ones that turned out not to be light are in the other lane, beyond its places.
-        return not wish.is_light or (self.busy < 2 * self.places and _count(self._held, wish.caller) < 2 * self._of_key)
+        return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
+
+    def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
+        """Return True if fewer places are held than so many times those that there are, and those of a key."""
+        return len(held) < times * self.places and _count(held, wish.caller) < times * self._of_key
+
+    def _is_over(self, wish: Seat) -> bool:
+        """Return True if a request has less time left than its sort needs."""
+        return time.monotonic() + wish.least_s > wish.due + _LATE_S
 
     def _seat(self, wish: Seat) -> None:
         wish.began = time.monotonic()
@@ -232,32 +255,36 @@ class AdmissionQueue(Admission):
         """Return the seconds after which a wish has a place; whether that is too late for it, or for one due later."""
         now = time.monotonic()
         lane = [place for place in self._held if place.is_light == wish.is_light]
-        ends = [self._end_of(place, now) for place in lane] + [now] * (self.places - len(lane))
-        heapq.heapify(ends)
+        ends, of_callers = self._ends(lane, self.places, now), dict[str | None, list[float]]()
         others = [other for other in self._queue if other.is_light == wish.is_light and other is not wish]
         its, late = now, set[bool]()
         for each in sorted([*others, wish], key=lambda other: other.due):
-            start = heapq.heappop(ends)
+            if each.caller not in of_callers:
+                own = [place for place in lane if place.caller == each.caller]
+                of_callers[each.caller] = self._ends(own, self._of_key, now)
+            start = max(heapq.heappop(ends), heapq.heappop(of_callers[each.caller]))
             its = start if each is wish else its
-            least_s = self._least_s(each)
+            least_s = each.least_s
             if each.due >= wish.due and start + least_s > each.due + _LATE_S:
                 late.add(each is wish)
-            heapq.heappush(ends, start + max(_SHARE_S + _END_S, least_s))
+            for each_ends in (ends, of_callers[each.caller]):
+                heapq.heappush(each_ends, start + max(_SHARE_S + _END_S, least_s))
         return max(0.0, its - now), True in late, False in late
+
+    def _ends(self, held: list[Seat], places: int, now: float) -> list[float]:
+        """Return when each of so many places is expected to be free, as a heap; those beyond them leave none."""
+        ends = [self._end_of(place, now) for place in held] + [now] * (places - len(held))
+        return sorted(ends)[len(ends) - places :]
 
     def _end_of(self, place: Seat, now: float) -> float:
         """Return when a place is expected to be free, if others wait for it."""
         began = place.began or now
         if not place.can_end:
             return max(now, min(place.due, now + 2 * (now - began) + 1.0))
-        least_s = max(_SHARE_S, self._least_s(place))
+        least_s = max(_SHARE_S, place.least_s)
         is_over = place.first_at is not None or now - began > least_s
         more_s = _END_S if place.first_at is not None else max(_END_S, (now - began) / 2)
         return now + more_s if is_over else began + least_s + _END_S
-
-    def _least_s(self, wish: Seat) -> float:
-        """Return the seconds that a request needs for a first answer."""
-        return wish.least_s if wish.sort is None else max(wish.least_s, self._took(wish.sort)[0])
 
     def _took(self, sort: Sort) -> tuple[float, float]:
         """Return the seconds until the first and the last answer that requests of a sort lately took."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -159,10 +160,11 @@ class PlanService:
         self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
     ) -> SolveResult:
         """Search quickly, then by a child, on from the best known; raises FullError where neither has a place."""
-        best = start
+        best, began, tried_s = start, time.monotonic(), 0.0
         if quick is not None:
             with anyio.move_on_after(max(0.0, request.deadline.left_s)):
                 best = await to_thread.run_sync(quick.finish, limiter=self._places)
+            tried_s = time.monotonic() - began
             if best is not None:
                 self._metrics.solved(best, request.options.solver, "server")
                 if _is_enough(best):
@@ -170,7 +172,7 @@ class PlanService:
         if best is not None and request.deadline.left_s < _least_s(request.problem):
             return replace(best, stop_reason="time_limit")
         try:
-            return await self._by_child(request, cancelled, best)
+            return await self._by_child(request, cancelled, best, tried_s)
         except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
                 return best  # with the reason that was seen
@@ -179,16 +181,23 @@ class PlanService:
                 raise
             return replace(best, stop_reason="time_limit")  # which is more than nothing
 
-    async def _by_child(self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None) -> SolveResult:
-        """Wait for a place and have a child search; what is cancelled while it waits has the best so far."""
+    async def _by_child(
+        self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None, tried_s: float
+    ) -> SolveResult:
+        """Wait for a place and have a child search; what is cancelled while it waits has the best so far.
+
+        tried_s: the time of the search here; without its result a child needs as much at least.
+        """
         options, deadline = request.options, request.deadline
-        least_s = _least_s(request.problem)
-        place = Seat(request.key_id, deadline.at, least_s=least_s, can_end=not options.deterministic)
+        has_answer = best is not None and bool(best.plan.placements)
+        least_s = _least_s(request.problem) + (0.0 if has_answer else tried_s)
+        can_end = not options.deterministic
+        place = Seat(request.key_id, deadline.at, least_s=least_s, can_end=can_end, has_answer=has_answer)
         if not await self._queue.take(place, cancelled):
             return replace(best or nothing_known(request.problem), stop_reason="cancelled")
         taken = Deadline.after(options.time_limit_s)
         due = taken if deadline.at == inf else Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S))
-        start = None if best is None or options.deterministic or not best.plan.placements else best.plan
+        start = None if best is None or options.deterministic or not has_answer else best.plan
         if start is not None:
             options = options.model_copy(update={"seed": options.seed ^ _ANEW})
         try:

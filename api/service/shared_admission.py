@@ -22,7 +22,7 @@ from memplan.api.service.admission import Admission, AdmissionQueue, Seat
 ADMISSION = "ADMISSION_SOCKET"
 """The variable that tells a server process where the queue of all of them is."""
 _GONE = "memplan: the process that admits requests is gone"
-_ASKED = ("caller", "due", "sort", "least_s", "can_end", "arrived")
+_ASKED = ("caller", "due", "sort", "least_s", "can_end", "has_answer", "arrived")
 """The fields of a seat that are sent; the monotonic clock is the same for all processes of a machine."""
 
 

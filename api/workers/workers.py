@@ -26,11 +26,11 @@ _CARRY_S, _GRACE_S = 4e-6, 0.25
 
 
 class Workers:
-    """The child processes of a server, for one event loop; its admission has `places` for long and for light work."""
+    """The child processes of a server, for one event loop: at most `most` work at once."""
 
-    def __init__(self, pool: ChildPool, places: int) -> None:
+    def __init__(self, pool: ChildPool, most: int) -> None:
         self.pool = pool
-        self._threads = CapacityLimiter(2 * places)
+        self._threads = CapacityLimiter(most)
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
         """Search in a child; return the result, verified, within half a second of the deadline.

@@ -103,30 +103,51 @@ def test_one_that_would_have_its_place_too_late_is_refused_as_it_arrives_and_tol
     run(day)
 
 
-def test_one_that_waits_asks_for_room_and_is_refused_on_time_where_none_comes() -> None:
+def test_one_that_was_admitted_asks_for_room_and_begins_beyond_the_places_where_none_comes() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await taken(queue, wish())
-        with pytest.raises(NoTurnError, match="all 1 places stay taken for"):
+        admitted = [await taken(queue, wish(0.4)) for _ in range(2)]
+        assert (place.is_short.is_set(), queue.busy, queue.waiting) == (True, 3, 0)
+        with pytest.raises(NoTurnError, match="all 1 places stay taken for"):  # they are all short, and none ended
             await queue.take(wish(0.4))
-        assert (place.is_short.is_set(), queue.busy, queue.waiting) == (True, 1, 0)
+        for each in admitted:
+            queue.leave(each)
+        waiting = asyncio.ensure_future(queue.take(wish()))
+        await asyncio.sleep(0)
+        assert not waiting.done()  # as the place is still taken
+        queue.leave(place)
+        assert await waiting
 
     run(day)
 
 
-def test_what_has_less_time_left_than_its_sort_lately_took_is_not_begun() -> None:
+def test_a_key_whose_places_stay_taken_is_refused_at_once_while_other_keys_have_places() -> None:
+    async def day() -> None:
+        queue = AdmissionQueue(places=2, length=9, of_key=1)
+        place = await taken(queue, wish(10.0, "a", can_end=False))
+        place.began = time.monotonic() - 3.0
+        queue.ask(late := wish(1.0, "a"))
+        assert isinstance(late.refusal, NoTurnError)
+        await taken(queue, wish(1.0, "b"))
+
+    run(day)
+
+
+def test_what_has_less_time_left_than_its_sort_lately_took_is_begun_beyond_the_places() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         slow = await taken(queue, wish(sort=LARGE))
         slow.began = time.monotonic() - 2.0
         queue.leave(slow, is_measured=True)  # so it needed two seconds
         place = await taken(queue, wish())
-        late, in_time = (asyncio.ensure_future(queue.take(wish(limit_s, sort=LARGE))) for limit_s in (2.4, 9.0))
-        await asyncio.sleep(0.7)
+        soon_due, others = (asyncio.ensure_future(queue.take(wish(limit_s, sort=LARGE))) for limit_s in (2.4, 9.0))
+        assert await soon_due  # with two seconds left
+        assert not others.done()
         queue.leave(place)
-        with pytest.raises(NoTurnError):
-            await late
-        assert await in_time
+        assert not others.done()
+        with pytest.raises(NoTurnError):  # it would have too little time when its turn comes
+            await queue.take(wish(2.1, sort=LARGE))
 
     run(day)
 
@@ -174,7 +195,7 @@ def test_several_processes_have_one_queue_and_one_that_ends_gives_back_its_place
             async with SharedAdmission.opened(path, 1) as there:
                 place = await taken(there, wish())
                 with pytest.raises(NoTurnError, match="all 1 places stay taken for"):
-                    await here.take(wish(0.3))
+                    await here.take(wish(0.3, has_answer=True))
                 assert (place.is_short.is_set(), there.busy, here.busy) == (True, 1, 0)
                 there.leave(place)
                 again = await taken(here, wish())
