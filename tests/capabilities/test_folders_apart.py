@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -91,12 +92,14 @@ def standing_on(folder: str) -> set[str]:
     found, grown = set[str](), {folder}
     while grown - found:
         found |= grown
-        grown = {each for each in FOLDERS if found & set(imports_of(each))} | found
+        grown = {each for each in FOLDERS if found & imports_of(each)} | found
     return found
 
 
-def imports_of(folder: str) -> Iterator[str]:
-    """Yield the folders that the modules of a folder import as they are imported."""
+@cache
+def imports_of(folder: str) -> set[str]:
+    """Return the folders that the modules of a folder import as they are imported."""
+    imported = set[str]()
     for path in (ROOT / folder).rglob("*.py"):
         tree = ast.parse(path.read_text())
         inside = {id(node) for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) for node in ast.walk(each)}
@@ -104,7 +107,8 @@ def imports_of(folder: str) -> Iterator[str]:
             if isinstance(node, ast.ImportFrom) and id(node) not in inside:
                 found = "/".join(f"{node.module}.".removeprefix("memplan.").split(".")[:2])
                 if found != folder and found in FOLDERS:
-                    yield found
+                    imported.add(found)
+    return imported
 
 
 def without_questions(folder: Path, names: set[str]) -> None:
