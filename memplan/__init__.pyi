@@ -19,7 +19,7 @@ from memplan.capabilities.convert.answer import Converted as Converted
 from memplan.capabilities.convert.answer import RuntimeArena
 from memplan.capabilities.convert.options import ConvertOptions as ConvertOptions
 from memplan.capabilities.explain.explain import ExplainAnswer as ExplainAnswer
-from memplan.capabilities.explain.options import ExplainOptions as ExplainOptions
+from memplan.capabilities.explain.values import ExplainOptions as ExplainOptions
 from memplan.capabilities.explain.values import Repairs as Repairs
 from memplan.capabilities.explain.values import WhatIf as WhatIf
 from memplan.capabilities.liveness.liveness import LivenessAnswer as LivenessAnswer

@@ -11,10 +11,9 @@ from pydantic_core import to_jsonable_python
 
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
-from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.capabilities.explain.repairs.repair import repairs_of
-from memplan.capabilities.explain.values import Repairs, WhatIf
+from memplan.capabilities.explain.values import ExplainOptions, Repairs, WhatIf
 from memplan.capabilities.explain.what_if import what_if
 from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.inputs import EXAMPLE, PROBLEM

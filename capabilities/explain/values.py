@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from memplan.capabilities.capability import SearchOptions, Seconds
 from memplan.capabilities.order.answer import RegionOrder
+from memplan.capabilities.plan.reason import REASON_S
 from memplan.planner.model.plan import Ids, Plan, RuleMember
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import Id, PlanValue
+from memplan.planner.model.rows import MAX_BYTES, Id, PlanValue, as_tuple
 
 OrderChange = Literal["none", "reorder", "recompute", "cascade"]
 ChangeKind = Literal["in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill"]
@@ -183,3 +185,33 @@ class WhatIf(PlanValue):
     pairs: tuple[PairWorth, ...] = Field((), exclude_if=lambda pairs: not pairs)
     left_out: int = 0
     wall_time_s: float | None = None
+
+
+MOST_CHANGES = 4
+"""The most changes that a repair may have: more are no repair, but another program."""
+
+
+class ExplainOptions(SearchOptions):
+    """Options of an explanation."""
+
+    explain_s: Seconds = Field(REASON_S, description="Of these, the seconds for the reason.")
+    study_s: Seconds = Field(5.0, description="Of these, the seconds for repairs, and as many for what-if.")
+    repairs: Annotated[int, Field(ge=0, le=100)] = Field(
+        0, description="Look for so many repairs, too: the fewest changes with which it fits."
+    )
+    most_changes: Annotated[int, Field(ge=1, le=MOST_CHANGES)] = Field(3, description="The most changes of a repair.")
+    kinds: Annotated[tuple[ChangeKind, ...], BeforeValidator(as_tuple), Field(min_length=1)] = Field(
+        KINDS, description=f"The kinds of changes of repairs: {', '.join(KINDS)}."
+    )
+    with_plans: bool = Field(False, description="Answer with the plan of each repair, too.")
+    what_if: bool = Field(
+        False,
+        description="Count what single changes are worth, too: each buffer dropped or grown, bytes of a pool,"
+        " each rule left out.",
+    )
+    shrunk_to: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="With what-if, each buffer at this part of its size, too: 0.5."
+    )
+    more: Annotated[int, Field(gt=0, lt=MAX_BYTES)] = Field(
+        1024, description="With what-if, the bytes of a pool whose worth is wanted."
+    )

@@ -9,11 +9,11 @@ from math import ceil
 
 import numpy as np
 
-from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.questions.parts import bodies, kept_rows, part, resized, rules_of
 from memplan.capabilities.explain.questions.queries import Queries
 from memplan.capabilities.explain.values import (
     BufferWorth,
+    ExplainOptions,
     PairWorth,
     PoolWorth,
     RuleCost,

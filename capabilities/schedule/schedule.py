@@ -16,7 +16,7 @@ from memplan.capabilities.schedule.inputs import PROBLEM
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
 from memplan.capabilities.schedule.refuted import schedule_refuted
 from memplan.capabilities.schedule.search.networks import schedule_network
-from memplan.capabilities.schedule.search.solve import schedule_tiles
+from memplan.capabilities.schedule.search.search import schedule_tiles
 from memplan.planner.errors import ProblemError, counted
 from memplan.planner.model.rows import Bytes
 from memplan.planner.operations.graph import OperationGraph

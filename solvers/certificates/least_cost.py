@@ -15,10 +15,9 @@ import numpy as np
 
 from memplan.planner.instance.instance import F64, Bool, Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.certificates.conflict_sets import ConflictSet
 from memplan.solvers.certificates.goals import Prices, Worth
 from memplan.solvers.certificates.lemma_search import LemmaSearch
-from memplan.solvers.certificates.text import ClaimText, SetNumbers
+from memplan.solvers.certificates.text import ClaimText, ConflictSet, SetNumbers
 from memplan.solvers.core.lemmas import EXHAUSTED, FAR, FOUND, STOPPED
 
 _SCALES = (1, 2**6, 2**12, 2**20, 2**30)

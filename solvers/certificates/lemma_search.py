@@ -10,7 +10,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.solvers.certificates.conflict_sets import ConflictSet
+from memplan.solvers.certificates.text import ConflictSet
 from memplan.solvers.core import lemmas as core
 from memplan.solvers.core.lemmas import EXHAUSTED, FOUND, STOPPED, LemmaInstance, LemmaLines, LemmaSets
 from memplan.solvers.core.library import Handle

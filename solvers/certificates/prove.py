@@ -11,12 +11,11 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.instance import CONSTRAINTS, Instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.certificates.conflict_sets import with_pinned
 from memplan.solvers.certificates.goals import Goal, Prices
 from memplan.solvers.certificates.least_cost import CostProof
 from memplan.solvers.certificates.lemma_search import LemmaSearch
 from memplan.solvers.certificates.simple import simple_claim
-from memplan.solvers.certificates.text import ClaimText
+from memplan.solvers.certificates.text import ClaimText, with_pinned
 from memplan.solvers.core.lemmas import EXHAUSTED, FAR, STOPPED, TOO_LARGE
 from memplan.solvers.search.control import Control
 

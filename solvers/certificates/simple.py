@@ -13,8 +13,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.intervals import merged
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.certificates.conflict_sets import ConflictSet, in_the_way
-from memplan.solvers.certificates.text import ClaimText, SetNumbers
+from memplan.solvers.certificates.text import ClaimText, ConflictSet, SetNumbers, in_the_way
 from memplan.solvers.formulation.sharing import Sharing, conflict_matrix
 
 _TIMES = 8

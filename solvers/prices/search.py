@@ -20,12 +20,37 @@ from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy
-from memplan.solvers.prices.core.kernels import Walk, walk
+from memplan.solvers.prices.core.kernels import MOST_BUFFERS, LeastPrice, Walk, least_price, walk
 from memplan.solvers.prices.cuts import MOST_PAIRS, cut_bounds
-from memplan.solvers.prices.few_places import least_price_of
 from memplan.solvers.prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets
 from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
+
+
+@dataclass(frozen=True)
+class Least:
+    """The answer of a search: the least price and a plan that has it, or only a price that no plan is below.
+
+    `price` is None where no plan below `upper` was found; `is_over` says that the search was not stopped.
+    """
+
+    bound: int
+    nodes: int
+    price: int | None = None
+    at: Offsets | None = None
+    is_over: bool = True
+
+
+def least_price_of(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least | None:
+    """Search for the least price below `upper`; None where a piece is too large for it."""
+    if len(piece) > MOST_BUFFERS:
+        return None
+    at, counts = np.zeros(len(piece), dtype=np.int64), np.zeros(3, dtype=np.int64)
+    run = LeastPrice(upper, most_nodes, at, counts, flag)
+    is_over = bool(least_price(Reference(piece.table), Reference(run)))
+    nodes, bound, price = counts.tolist()
+    return Least(bound, nodes, price, at.tolist(), is_over) if price < upper else Least(bound, nodes, is_over=is_over)
+
 
 NAME = "prices"
 _QUICK_NODES, _FEW_NODES, _MANY_NODES = 10_000, 200_000, 40_000_000

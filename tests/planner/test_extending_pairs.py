@@ -153,7 +153,7 @@ print("held")
 
 STUDIES = """
 from memplan import Explanation, Plan, Problem, solve, verify
-from memplan.capabilities.explain.options import ExplainOptions
+from memplan.capabilities.explain.values import ExplainOptions
 from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.solvers.certificates.certify import certify
 from memplan.capabilities.plan.replanning.replan import replan

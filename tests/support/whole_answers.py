@@ -10,7 +10,7 @@ from typing import Any
 
 import memplan
 from memplan.capabilities.explain.explain import explain
-from memplan.capabilities.explain.options import ExplainOptions
+from memplan.capabilities.explain.values import ExplainOptions
 from memplan.planner.errors import OptionError, ProblemError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_fields, with_profile

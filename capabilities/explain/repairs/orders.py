@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
-from memplan.capabilities.explain.options import ExplainOptions
-from memplan.capabilities.explain.values import OrderChange, OrderRepair, OrderRepairs, Outcome
+from memplan.capabilities.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.recompute.frontier import recompute

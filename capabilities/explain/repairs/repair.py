@@ -12,13 +12,12 @@ from itertools import islice
 
 import numpy as np
 
-from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.questions.queries import Answer, Queries
 from memplan.capabilities.explain.reasons.reasoning import Reasoning
 from memplan.capabilities.explain.repairs.candidates import Candidates
 from memplan.capabilities.explain.repairs.changed import ChangedProblems, original
 from memplan.capabilities.explain.repairs.covers import MOST_COVERS, covers
-from memplan.capabilities.explain.values import KINDS, Outcome, Repair, RepairChange, Repairs
+from memplan.capabilities.explain.values import KINDS, ExplainOptions, Outcome, Repair, RepairChange, Repairs
 from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Explanation, Plan

@@ -10,9 +10,8 @@ from memplan.capabilities.order.core.kernels import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.cuts import Cut, Cuts
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart
-from memplan.capabilities.order.search.runs import OrderOutcome, Way, descend
 from memplan.capabilities.order.search.twins import with_twins
-from memplan.capabilities.order.search.windows import narrowed
+from memplan.capabilities.order.search.windows import OrderOutcome, Way, descend, narrowed
 from memplan.solvers.search.control import Control
 
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))

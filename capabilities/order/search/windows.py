@@ -1,4 +1,4 @@
-"""Local search for parts that are too wide for a search of the whole: windows of an order are searched by themselves.
+"""The depth-first search of a part; and local search for wide ones, in which windows of an order are searched alone.
 
 The bytes alive before and after a window depend on no order within it, so a window can be exchanged for a better one.
 """
@@ -6,12 +6,62 @@ The bytes alive before and after a window depend on no order within it, so a win
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from memplan.capabilities.order.core.kernels import BY_HILL, BY_VALLEY
+import numpy as np
+
+from memplan.capabilities.order.core.kernels import BY_HILL, BY_VALLEY, EXHAUSTED, FOUND, Budget, search_order
 from memplan.capabilities.order.search.macros import MacroGraph
 from memplan.capabilities.order.search.parts import OrderPart, part_of
-from memplan.capabilities.order.search.runs import Way, descend
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
+
+
+@dataclass(frozen=True)
+class Way:
+    """A kind of depth-first search: its direction, the rule for branches, the depth of segments inside segments."""
+
+    is_forward: bool
+    rule: int
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class OrderOutcome:
+    """An order of the part's numbers that a search found, or the bound `above` that it proved, or neither; its work."""
+
+    order: list[int] | None
+    above: int | None
+    work: int
+
+
+def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0) -> OrderOutcome:
+    """Search for an order within a budget, depth first, through at most `node_limit` states."""
+    n = len(part.members)
+    query = Budget(
+        live=part.first_live(way.is_forward),
+        budget=budget,
+        depth=way.depth,
+        rule=way.rule,
+        seed=seed,
+        node_limit=node_limit,
+        order=np.zeros(n, dtype=np.int64),
+        answer=np.zeros(2, dtype=np.int64),
+        flag=flag,
+    )
+    outcome = search_order(part.moves(way.is_forward), Reference(query))
+    nodes, refused = query.answer.tolist()
+    work = (nodes + 1) * (n + 8)
+    if outcome == FOUND:
+        return OrderOutcome(_in_time(query.order, way.is_forward), None, work)
+    return OrderOutcome(None, refused if outcome == EXHAUSTED else None, work)
+
+
+def _in_time(order: I64, is_forward: bool) -> list[int]:
+    operations: list[int] = order.tolist()
+    return operations if is_forward else operations[::-1]
+
 
 _LENGTHS = (16, 32, 64, 128, 256)
 _WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))

@@ -1,4 +1,7 @@
-"""The search for schedules: a start by windows, the whole graph at once while that is small, then better windows."""
+"""Schedules of a graph on a target: searched, simulated, placed, and compared with what the search says.
+
+The search starts by windows, takes the whole graph at once while that is small, and then looks for better windows.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,28 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memplan.capabilities.schedule.answer import Proof
-from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, Found, PlannedStep, StepWindow
+from memplan.capabilities.cascade.timing.target import Target
+from memplan.capabilities.schedule.answer import Objective, Proof, ScheduleAnswer, ScheduleSlot, point_of
+from memplan.capabilities.schedule.model.graph import ScheduleStep, TileGraph
+from memplan.capabilities.schedule.model.simulator import Simulation, simulate
+from memplan.capabilities.schedule.search.costs import StepCosts
+from memplan.capabilities.schedule.search.downsets import (
+    EPSILON,
+    Bounds,
+    Found,
+    PlannedStep,
+    ScheduleEffort,
+    StepWindow,
+)
 from memplan.capabilities.schedule.search.exhaustion import MOST_OPERATIONS, exhausted
+from memplan.capabilities.schedule.search.frontier import front_of, least_peak
 from memplan.capabilities.schedule.search.ground import Ground
 from memplan.capabilities.schedule.search.groups import grown
-from memplan.capabilities.schedule.search.improvement import Improvement
+from memplan.capabilities.schedule.search.improvement import Improvement, rebuilt
 from memplan.capabilities.schedule.search.nests import bits
-from memplan.planner.errors import ProblemError
+from memplan.capabilities.schedule.search.placement import placed, slots_of
+from memplan.planner.errors import InvalidPlanError, ProblemError
+from memplan.solvers.search.control import Control
 
 _SMALL = 10
 """Graphs of so many operations are searched as a whole at once."""
@@ -136,3 +152,116 @@ class ScheduleSearch:
             best = schedule
             ground.report(best.value)
         return replace(best, is_complete=not search.is_cut and not ground.costs.is_cut)
+
+
+PLACEMENT_S = 2.0
+"""The most seconds for the plan of the fast memory: that of 500 slots takes less than one."""
+_SEARCH = 0.75
+"""The part of the time that the search has; the rest is for the simulator, which takes 3 s for large tensors."""
+_BEFORE_FRONT = 0.5
+"""The part of the effort until a front is searched, where one is wanted."""
+_Verified = tuple[Simulation, list[ScheduleStep], tuple[ScheduleSlot, ...]]
+MOST_POINTS = 24
+"""The points of a front that are verified, evenly many of all."""
+
+
+def schedule_tiles(
+    graph: TileGraph, target: Target, objective: Objective, running: Control, *, wants_front: bool = False
+) -> ScheduleAnswer:
+    """Return the best schedule that is found in time, verified; raises ProblemError where there is none.
+
+    Operations alone come first, and are noted. Points of a front that come when time is over are left out.
+    """
+    if target.has_three:
+        raise ProblemError("target.memories: must be two, as operations on matrices are scheduled between these, got 3")
+    effort = ScheduleEffort(running.within(_SEARCH * running.left_s))
+    ordered = in_order(graph, depth_first(graph))
+    ground = Ground(ordered, target, objective, effort, lambda value: running.report({objective: round(value, 3)}))
+    has_front = wants_front or objective == "peak"
+    verifier = _Verifier(graph, target, ground.costs, running.counts_work)
+    bound = float(ground.bounds.peak) if objective == "peak" else ground.lower_bound
+
+    def answer(verified: _Verified, best: Found, points: Sequence[Simulation] = ()) -> ScheduleAnswer:
+        run, steps, slots = verified
+        return ScheduleAnswer.of_run(
+            *(run, target, objective, bound, best.proof),
+            is_exhausted=best.is_complete,
+            subgraphs=tuple(step.operations for step in steps),
+            granularities=tuple((step.width, step.height, step.depth) for step in steps),
+            tensors_to_retain=tuple(step.retained for step in steps),
+            traversal_orders=tuple(step.order for step in steps),
+            slots=slots,
+            alternatives=_unless_empty([step.alternatives for step in steps]),
+            tensors_to_roll=_unless_empty([step.rolls for step in steps]),
+            frontier=tuple(map(point_of, points)),
+        )
+
+    alone = None if running.note is None else ground.alone(ground.all)
+    if running.note is not None and alone is not None and (verified := verifier.verified(alone)) is not None:
+        running.note(answer(verified, Found(ground.value(alone), alone, False)))
+    effort.within = _BEFORE_FRONT if has_front else 1.0
+    best, front = ScheduleSearch(ground).run(), list[list[PlannedStep]]()
+    effort.within = 1.0
+    if has_front:
+        front, is_complete = front_of(ground, best.steps)
+        if objective == "peak":
+            best = least_peak(ground, front[-1], is_complete)
+        elif (value := ground.value(front[0])) < best.value - EPSILON:
+            proof: Proof | None = "bound" if value <= ground.lower_bound + EPSILON else None
+            best = replace(best, steps=front[0], value=value, proof=proof)
+    while (verified := verifier.verified(best.steps)) is None:
+        best = cut_off(ground, best)
+    count, points = min(len(front), MOST_POINTS) if wants_front else 0, list[Simulation]()
+    for place in dict.fromkeys(round(k * (len(front) - 1) / max(1, count - 1)) for k in range(count)):
+        if not running.is_over and (point := verifier.verified(front[place], is_tight=True)) is not None:
+            points.append(point[0])
+    return answer(verified, best, points)
+
+
+def _unless_empty(rows: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """Return the rows of all steps; none where all are empty."""
+    return tuple(rows) if any(rows) else ()
+
+
+def cut_off(ground: Ground, found: Found) -> Found:
+    """Return a schedule without the largest tensor that stays over the fullest step, and without that step.
+
+    What is resident has no place there, though it fits by its bytes; raises InvalidPlanError where nothing stays.
+    """
+    full = [(step.cost.peak, k) for k, step in enumerate(found.steps) if step.resident & step.retained]
+    if not full:
+        raise InvalidPlanError("slots: must have places, as nothing stays for several steps")
+    fullest = found.steps[max(full)[1]]
+    ground.costs.cuts.add(fullest.masks)
+    gone = max(bits(fullest.resident & fullest.retained), key=lambda tensor: ground.costs.sizes[tensor])
+    masks = [step.operations for step in found.steps]
+    fewer = rebuilt(ground, masks, [step.retained & ~(1 << gone) for step in found.steps])
+    fewer = fewer or rebuilt(ground, masks, [0] * len(masks))
+    if fewer is None:
+        raise InvalidPlanError("slots: must have places, also with nothing resident")
+    return Improvement(ground, Found(ground.value(fewer), fewer, False)).run(1.0)
+
+
+class _Verifier:
+    """Simulates and places schedules of a graph, whose operations the search took in another order."""
+
+    def __init__(self, graph: TileGraph, target: Target, costs: StepCosts, is_counted: bool) -> None:
+        self.graph, self.target, self.costs, self.is_counted = graph, target, costs, is_counted
+        self.order = depth_first(graph)
+
+    def verified(self, planned: Sequence[PlannedStep], *, is_tight: bool = False) -> _Verified | None:
+        """Return the run of steps that holds what the search says of them, the steps, and their slots.
+
+        None without places in the fast memory, or in its peak where that `is_tight`.
+        """
+        lowered = (self.costs.step_of(step.masks, step.cost) for step in planned)
+        steps = [replace(step, operations=tuple(self.order[o] for o in step.operations)) for step in lowered]
+        run = simulate(self.graph, self.target, steps)
+        if run.violations:
+            raise InvalidPlanError(*run.violations[:5])
+        total = sum(step.cost.latency for step in planned)
+        if abs(run.latency - total) > total * EPSILON:
+            raise InvalidPlanError(f"latency: must be what the search says, {total}, got {run.latency}")
+        target = self.target.with_capacity(run.peak) if is_tight else self.target
+        slots = placed(slots_of(run.figures), target, PLACEMENT_S, self.is_counted)
+        return None if slots is None else (run, steps, tuple(slots))

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from memplan.capabilities.explain.explain import explain, lines
-from memplan.capabilities.explain.options import ExplainOptions
-from memplan.capabilities.explain.values import WhatIf
+from memplan.capabilities.explain.values import ExplainOptions, WhatIf
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import best_score
 from tests.support.tight_problems import tight_problem

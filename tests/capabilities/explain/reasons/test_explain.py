@@ -9,9 +9,9 @@ import pytest
 
 from lab.families import tight
 from memplan.capabilities.explain.explain import CAPABILITY, explain, lines
-from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.reasons.live_sets import enough
 from memplan.capabilities.explain.reasons.reasoning import reason_of
+from memplan.capabilities.explain.values import ExplainOptions
 from memplan.planner.model.plan import Enough, Explanation
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from memplan.capabilities.explain.explain import explain
-from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.repairs.candidates import Candidates
 from memplan.capabilities.explain.repairs.changed import ChangedProblems
-from memplan.capabilities.explain.values import ChangeKind, RepairChange, Repairs
+from memplan.capabilities.explain.values import ChangeKind, ExplainOptions, RepairChange, Repairs
 from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.repairs.orders import repairs_of_graph
-from memplan.capabilities.explain.values import OrderRepairs
+from memplan.capabilities.explain.values import ExplainOptions, OrderRepairs
 from memplan.planner.audit import verify
 from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
 from memplan.planner.operations.order_check import peak_of

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from memplan.capabilities.explain.options import ExplainOptions
 from memplan.capabilities.explain.repairs.orders import repairs_of_graph
+from memplan.capabilities.explain.values import ExplainOptions
 from memplan.capabilities.order.answer import RegionOrder
 from memplan.capabilities.order.certificate import certify_order
 from memplan.capabilities.order.options import OrderOptions

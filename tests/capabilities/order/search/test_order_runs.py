@@ -10,9 +10,9 @@ from memplan.capabilities.order.core.kernels import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.cuts import Cuts
 from memplan.capabilities.order.search.macros import macro_graph, single_macros
 from memplan.capabilities.order.search.parts import part_of, parts_of
-from memplan.capabilities.order.search.runs import OrderOutcome, Way, descend
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.order.search.twins import with_twins
+from memplan.capabilities.order.search.windows import OrderOutcome, Way, descend
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
 from tests.support.depth import seeds

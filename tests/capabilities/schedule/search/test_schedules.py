@@ -16,8 +16,7 @@ from memplan.capabilities.schedule.search.bounds import LowerBounds
 from memplan.capabilities.schedule.search.costs import StepCosts
 from memplan.capabilities.schedule.search.downsets import ScheduleEffort
 from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.search import ScheduleSearch, depth_first, in_order
-from memplan.capabilities.schedule.search.solve import cut_off, schedule_tiles
+from memplan.capabilities.schedule.search.search import ScheduleSearch, cut_off, depth_first, in_order, schedule_tiles
 from memplan.planner.errors import ProblemError
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
