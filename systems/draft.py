@@ -17,9 +17,8 @@ from typing import Any, Literal, NamedTuple
 from memplan.planner.errors import FormatError, Location, shown
 from memplan.planner.liveness import problem_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
-from memplan.planner.operations.graph_facts import TensorFacts
+from memplan.planner.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts
 from memplan.planner.operations.operations import Operations, operations_from
-from memplan.planner.operations.program_facts import OperationFacts, ProgramFacts
 from memplan.planner.symbols.numbers import SymbolicNumber
 from memplan.systems.imported import Imported, ViewFacts, plan_of
 from memplan.systems.model_options import ModelOptions

@@ -33,8 +33,8 @@ from memplan.planner.model.rows import MAX_BYTES
 from memplan.systems.model_options import ModelOptions, Size, size_text
 
 if TYPE_CHECKING:
+    from memplan.planner.operations.graph_facts import ProgramFacts
     from memplan.planner.operations.operations import Operations
-    from memplan.planner.operations.program_facts import ProgramFacts
     from memplan.planner.symbols.numbers import SymbolicNumber
 
 
@@ -125,7 +125,7 @@ class ViewFacts:
 def no_facts() -> ProgramFacts:
     """Return the facts about a program whose file says none."""
     # Imported here: problems are read without operations.
-    from memplan.planner.operations.program_facts import ProgramFacts
+    from memplan.planner.operations.graph_facts import ProgramFacts
 
     return ProgramFacts()
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memplan.capabilities.capability import ForeignOptions, Seconds
 from memplan.capabilities.reading import ReadOptions
-from memplan.capabilities.texts import MacsRatio
+from memplan.capabilities.sizes import MacsRatio
 from memplan.planner import formats
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import meant

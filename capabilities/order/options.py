@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from memplan.capabilities.capability import SearchOptions, Seconds
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
-from memplan.capabilities.texts import share_of
+from memplan.capabilities.sizes import share_of
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.operations.graph import OperationGraph

@@ -16,7 +16,7 @@ from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import given_order
 from memplan.capabilities.order.ways import ways_of_least_work, with_cheapest_ways
 from memplan.capabilities.question import Question
-from memplan.capabilities.texts import gap_text
+from memplan.capabilities.sizes import gap_text
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import in_ways

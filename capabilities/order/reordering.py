@@ -15,8 +15,8 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.liveness.analysis import analyse
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import read_graph
+from memplan.planner.operations.graph_facts import ProgramFacts
 from memplan.planner.operations.operations import Operations
-from memplan.planner.operations.program_facts import ProgramFacts
 from memplan.planner.operations.program_graph import program_graph, without_scopes
 from memplan.solvers.search.control import Control
 from memplan.systems import reading as importers

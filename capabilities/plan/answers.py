@@ -10,8 +10,7 @@ from pydantic_core import to_json
 
 from memplan.capabilities.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
 from memplan.capabilities.question import Question, plan_refuted
-from memplan.capabilities.sizes import size_text
-from memplan.capabilities.texts import gap_text
+from memplan.capabilities.sizes import gap_text, size_text
 from memplan.planner.errors import counted, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Heaps, Others, Plan

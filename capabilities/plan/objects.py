@@ -12,8 +12,7 @@ from memplan.capabilities.capability import Answer, Control
 from memplan.capabilities.inputs import object_in, problem_json, problem_subject, read_problem_field
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader, ReadOptions
-from memplan.capabilities.sizes import size_text
-from memplan.capabilities.texts import gap_text
+from memplan.capabilities.sizes import gap_text, size_text
 from memplan.planner.errors import FormatError, ProblemError, counted
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.problem import Problem

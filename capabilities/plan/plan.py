@@ -14,8 +14,7 @@ from memplan.capabilities.inputs import PLAN, read_plan_field
 from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.capabilities.plan.reason import REASON_S, is_own_planner, with_reason
-from memplan.capabilities.sizes import Size
-from memplan.capabilities.texts import gap_text, refuse
+from memplan.capabilities.sizes import Size, gap_text, refuse
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

@@ -8,11 +8,10 @@ from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
 from memplan.capabilities.schedule.model.contest import ScheduleProblem
 from memplan.capabilities.schedule.model.simulator import simulate
-from memplan.capabilities.schedule.search.homes import second_slots
 from memplan.capabilities.schedule.search.network_search import NetworkRun
 from memplan.capabilities.schedule.search.networks import bound_of, network_answer, network_of
 from memplan.capabilities.schedule.search.pads import renumbered
-from memplan.capabilities.schedule.search.placement import misplaced, slots_of
+from memplan.capabilities.schedule.search.placement import misplaced, second_slots, slots_of
 from memplan.planner.errors import ProblemError
 from memplan.planner.operations.graph import OperationGraph
 

@@ -18,7 +18,7 @@ from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.capabilities.question import Input, Question
-from memplan.capabilities.sizes import parse_size, size_text
+from memplan.capabilities.sizes import parse_size, refuse, size_text
 from memplan.capabilities.sweep import grid as study
 from memplan.capabilities.sweep.grid import (
     CHANGES,
@@ -30,7 +30,6 @@ from memplan.capabilities.sweep.grid import (
     refuse_unknown,
     with_changes,
 )
-from memplan.capabilities.texts import refuse
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
 from memplan.planner.model.problem import Problem

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.replanning.replan import replan
-from memplan.capabilities.texts import gap_text
+from memplan.capabilities.sizes import gap_text
 from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem

@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 
 from memplan.capabilities.capability import Answer
-from memplan.capabilities.sizes import size_text
-from memplan.capabilities.texts import gap_text
+from memplan.capabilities.sizes import gap_text, size_text
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.plan import Ids, Plan

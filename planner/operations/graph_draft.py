@@ -7,10 +7,9 @@ from typing import Any
 
 from memplan.planner.errors import Location, OperationsError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region, RegionKind
-from memplan.planner.operations.graph_facts import TensorFacts, TensorRole
+from memplan.planner.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts, TensorRole
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.order_check import peak_of
-from memplan.planner.operations.program_facts import OperationFacts, ProgramFacts
 from memplan.planner.operations.statement_uses import FunctionUses, Placed
 from memplan.planner.operations.statements import (
     Alloc,

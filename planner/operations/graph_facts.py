@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import InputError, OperationsError, broken, shown
+from memplan.planner.errors import InputError, Location, OperationsError, broken, shown
 from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import MAX_BYTES, Name, Value, as_tuple
 
@@ -92,3 +93,27 @@ class TensorFacts(Value):
         if self.dtype is not None and bits_of(self.dtype) is None:
             broken((("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {shown(self.dtype)}"))
         return self
+
+
+@dataclass(frozen=True)
+class OperationFacts:
+    """The facts about an operation of a file, which may be several statements of a program.
+
+    `source` is where the file has it, as positions in lists inside each other.
+    """
+
+    name: str | None = None
+    kind: str | None = None
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    source: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """The facts about a program: of the entry's buffers by id, of its statements by their location in the body.
+
+    Statements next to each other with the very same facts are one operation of the file.
+    """
+
+    tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
+    operations: Mapping[Location, OperationFacts] = field(default_factory=dict)

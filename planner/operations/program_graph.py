@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_draft import DrawnProgram, GraphDraft
+from memplan.planner.operations.graph_facts import ProgramFacts
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.order_check import peak_of
-from memplan.planner.operations.program_facts import ProgramFacts
 from memplan.planner.operations.statements import Alloc, Branches, Free, Operation, Repetition, Statement
 
 

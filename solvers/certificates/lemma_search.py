@@ -13,8 +13,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.certificates.text import ConflictSet
 from memplan.solvers.core import lemmas as core
 from memplan.solvers.core.lemmas import EXHAUSTED, FOUND, STOPPED, LemmaInstance, LemmaLines, LemmaSets
-from memplan.solvers.core.library import Handle
-from memplan.solvers.core.tables import Reference
+from memplan.solvers.core.tables import Handle, Reference
 from memplan.solvers.search.incumbent import Search
 
 _LARGEST = 2**61

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.library import CORE
-from memplan.solvers.core.tables import F64, Flags, Rows
+from memplan.solvers.core.tables import CORE, F64, Flags, Rows
 
 PLACED, GIVEN_UP, STOPPED = 1, 0, -1
 """Outcomes: all have a place; some have none after all rounds; flag[0] was set."""

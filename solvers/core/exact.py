@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.library import CORE
-from memplan.solvers.core.tables import Rows
+from memplan.solvers.core.tables import CORE, Rows
 
 ALONE_NODES = 10_000
 """After so many nodes one search thread is joined by others: run times are heavy-tailed, so other seeds rarely need as

@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.library import CORE
-from memplan.solvers.core.tables import Flags, Rows
+from memplan.solvers.core.tables import CORE, Flags, Rows
 
 FAR = 2**62
 GONE = -1

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.library import CORE
-from memplan.solvers.core.tables import Rows
+from memplan.solvers.core.tables import CORE, Rows
 
 
 class PackRules(NamedTuple):

@@ -20,8 +20,7 @@ from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import counts_cost
 from memplan.solvers.core.exact import close_parts, close_search
-from memplan.solvers.core.library import CORE, Handle
-from memplan.solvers.core.tables import Reference, Rows
+from memplan.solvers.core.tables import CORE, Handle, Reference, Rows
 
 _MOST = 512
 """The most buffers for which going through all that is placed is quick."""

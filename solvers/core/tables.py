@@ -1,16 +1,24 @@
-"""The tables of kernels: named tuples of arrays and numbers, laid out like the structs of C++ with the same fields."""
+"""The libraries that were built, and the tables that their kernels take.
+
+Tables are named tuples of arrays and numbers, laid out like the structs of C++ with the same fields.
+"""
 
 from __future__ import annotations
 
-from ctypes import addressof, c_char, c_int64
-from functools import cache
+from collections.abc import Callable
+from ctypes import CDLL, addressof, c_char, c_int64, c_void_p
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
 from struct import Struct, error
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
+from memplan.planner.errors import UnbuiltError
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.build import HERE, library_of
 
 Rows = Annotated[I64, "two axes"]
 U32 = npt.NDArray[np.uint32]
@@ -72,3 +80,57 @@ class Reference(Generic[_Table]):
         self.table = table
         self._words = (c_int64 * (layout.size // 8)).from_buffer_copy(packed)
         self.address = addressof(self._words)
+
+
+REMEDY = "python -m memplan.solvers.core.build"
+_NO_MEMORY = -(2**63)  # kNoMemory of stack.hpp
+
+
+@dataclass(frozen=True)
+class Handle:
+    """The address of something that the core has opened, which kernels take in the place of a table."""
+
+    address: int
+
+
+class Library:
+    """The library of a folder `core`, loaded when it is first called; read and called by any number of threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def loaded(self) -> CDLL:
+        """The library itself.
+
+        Raises UnbuiltError where it was not built, or where this machine cannot load it.
+        """
+        file = library_of(self.folder)
+        try:
+            return CDLL(str(file))
+        except OSError as error:
+            reason = f"cannot be loaded: {error}" if file.exists() else "was not built"
+            raise UnbuiltError(f"{file}: the compiled core {reason}; build it anew: {REMEDY}") from None
+
+    def kernel(self, name: str, tables: int) -> Callable[..., int]:
+        """Return a function of so many tables, which fills some of their arrays and returns a number.
+
+        It runs without the GIL, and must be given the tables that it is declared with, as what it reads is not checked.
+        It raises MemoryError where there is none for what it makes itself.
+        """
+        called: list[Callable[..., int]] = []
+
+        def call(*given: Reference[Any] | Handle) -> int:
+            if not called:
+                function = self.loaded[f"memplan_{name}"]
+                function.argtypes, function.restype = [c_void_p] * tables, c_int64
+                called.append(function)
+            result: int = called[0](*[table.address for table in given])
+            if result == _NO_MEMORY:
+                raise MemoryError(f"{name}: there is no memory for what it counts")
+            return result
+
+        return call
+
+
+CORE = Library(HERE)

@@ -17,9 +17,8 @@ from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT
 from memplan.solvers.core import exact
 from memplan.solvers.core.exact import ALONE_NODES, Opening, Turn, seed_of
-from memplan.solvers.core.library import Handle
 from memplan.solvers.core.plain import BegunSearch
-from memplan.solvers.core.tables import Reference
+from memplan.solvers.core.tables import Handle, Reference
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.formulation.pair_rules import clear_lists
 from memplan.solvers.packing.packer import Packer

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.planner.operations.graph_facts import TensorFacts
-from memplan.planner.operations.program_facts import OperationFacts
+from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
 from memplan.systems.imported import element_count
 from memplan.systems.onnx.model import DTYPES, shape_of
 from memplan.systems.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, plain_attributes, same_pads

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from memplan.planner.operations.graph_facts import Attribute, Quantization, TensorFacts
-from memplan.planner.operations.program_facts import OperationFacts
+from memplan.planner.operations.graph_facts import Attribute, OperationFacts, Quantization, TensorFacts
 from memplan.systems.flatbuffer import Table
 from memplan.systems.imported import element_count
 from memplan.systems.tflite.model import DTYPES, Operator, Subgraph, TfliteTensor

@@ -18,7 +18,7 @@ from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.model.rows import Buffer
-from memplan.planner.operations.program_facts import OperationFacts
+from memplan.planner.operations.graph_facts import OperationFacts
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.imported import Imported, element_count, once_computed, plan_of, sized

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memplan.planner.operations.graph_facts import Attribute, TensorFacts, bits_of
-from memplan.planner.operations.program_facts import OperationFacts
+from memplan.planner.operations.graph_facts import Attribute, OperationFacts, TensorFacts, bits_of
 from memplan.systems.vocabulary import kind_of, kinds_by_name, plain_attributes
 
 _KINDS = kinds_by_name(

@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from memplan.planner.errors import FormatError, sentences, shown
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.operations.graph_facts import OperationFacts
 from memplan.planner.operations.operations import DeclaredBuffer
-from memplan.planner.operations.program_facts import OperationFacts
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.imported import Imported, refuse_dims, sized
 from memplan.systems.model_options import ModelOptions

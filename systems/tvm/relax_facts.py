@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from memplan.planner.operations.graph_facts import Attribute
-from memplan.planner.operations.program_facts import OperationFacts
+from memplan.planner.operations.graph_facts import Attribute, OperationFacts
 from memplan.systems.vocabulary import kind_of, kinds_by_name, plain_attributes
 
 _KINDS = kinds_by_name(

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from memplan.planner.errors import FormatError, OperationsError, shown
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.planner.operations.graph_facts import TensorFacts, bits_of
-from memplan.planner.operations.program_facts import OperationFacts
+from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts, bits_of
 from memplan.systems.draft import OperationsDraft, Uses
 from memplan.systems.imported import Imported, element_count, sized
 from memplan.systems.model_options import ModelOptions

@@ -14,7 +14,7 @@ import pytest
 
 from memplan.planner.errors.extras import PACKAGES
 from memplan.solvers.core.build import folders, library_of
-from memplan.solvers.core.library import Library
+from memplan.solvers.core.tables import Library
 from tests.support.house_copies import copy_packages, run_beside
 
 pytestmark = pytest.mark.slow

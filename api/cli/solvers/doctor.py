@@ -16,7 +16,7 @@ from memplan.api.cli.streams import wants_table, write
 from memplan.planner import __version__
 from memplan.planner.errors.extras import PACKAGES, install_line, is_installed
 from memplan.solvers.core.build import HERE, folders, is_built, library_of
-from memplan.solvers.core.library import REMEDY, Library
+from memplan.solvers.core.tables import REMEDY, Library
 
 
 def solvers(shown: ListFormat = None) -> None:

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.capabilities.capability import CapabilityOptions, Seconds
-from memplan.capabilities.sizes import parse_size
-from memplan.capabilities.texts import MacsRatio, refuse
+from memplan.capabilities.sizes import MacsRatio, parse_size, refuse
 from memplan.planner.errors import broken, shown
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, as_tuple
 

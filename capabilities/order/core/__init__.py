@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from memplan.solvers.core.library import Library
+from memplan.solvers.core.tables import Library
 
 LIBRARY = Library(Path(__file__).parent)

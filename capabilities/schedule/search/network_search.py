@@ -18,9 +18,8 @@ from memplan.capabilities.cascade.timing.figures import Run, StepFigures
 from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_network, run_step
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective, ScheduleSlot
-from memplan.capabilities.schedule.search.homes import homes, second_slots
 from memplan.capabilities.schedule.search.layers import LayerFront, LayerTilings, layer_step, whole_front
-from memplan.capabilities.schedule.search.placement import placed, slots_of
+from memplan.capabilities.schedule.search.placement import homes, placed, second_slots, slots_of
 from memplan.planner.errors import InvalidPlanError
 
 LONGEST = 16

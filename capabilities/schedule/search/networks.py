@@ -14,9 +14,9 @@ from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer, ScheduleTransfer, point_of
 from memplan.capabilities.schedule.search.downsets import EPSILON
-from memplan.capabilities.schedule.search.homes import items_of
 from memplan.capabilities.schedule.search.network_search import PASSES, NetworkRun, NetworkSearch
 from memplan.capabilities.schedule.search.pads import renumbered, without_pads
+from memplan.capabilities.schedule.search.placement import items_of
 from memplan.planner.errors import ProblemError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.search.control import Control

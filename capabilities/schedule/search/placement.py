@@ -1,12 +1,14 @@
-"""The fast memory of a schedule: every slot of every step as a buffer, planned, and verified by the planner's rules."""
+"""Where all of a schedule lies: slots in the fast memory, planned and verified; and tensors in one of two behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, combinations
 from typing import Any
 
 import numpy as np
 
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.timing.figures import StepFigures
 from memplan.capabilities.cascade.timing.target import Memory, Target
 from memplan.capabilities.schedule.answer import ScheduleSlot
@@ -77,3 +79,107 @@ def _problem(rows: Sequence[Row], room: Memory) -> Problem:
         for k, (_, _, size, start, end) in enumerate(rows)
     ]
     return Problem(buffers=buffers, pools=[Pool(name=room.name, size=room.capacity)])
+
+
+MOST_EXHAUSTED = 5
+"""The tensors and constants up to which all sets of them are tried in the last memory."""
+_ROUNDS = 12
+Item = tuple[str, int]
+"""A tensor, or the constants of the operation that makes it first."""
+
+
+def items_of(graph: AccessGraph) -> dict[Item, int]:
+    """Return all that has a home, with the number that it has among those that are far."""
+    items: dict[Item, int] = {("tensor", t): t for t, row in enumerate(graph.tensors) if row.bytes}
+    for v, operation in enumerate(graph.operations):
+        if operation.weights and operation.outputs:
+            items["constants", operation.outputs[0]] = -1 - v
+    return items
+
+
+def second_slots(graph: AccessGraph, target: Target, steps: Sequence[StepFigures]) -> list[Row]:
+    """Return the slots of the second memory: what lies there whole, and pieces on their way, as `slots_of` does."""
+    first, last, far = dict[Item, int](), dict[Item, int](), set[Item]()
+    for i, step in enumerate(steps):
+        for kind, tensor, is_far, _, _ in step.transfers:
+            item = ("constants" if kind == "constants" else "tensor"), tensor
+            # What is loaded first was there from the beginning.
+            first.setdefault(item, i if kind == "output" else 0)
+            last[item] = len(steps) if tensor in graph.kept and item[0] == "tensor" else i + 1
+            far |= {item} if is_far else set()
+    rows: list[Row] = []
+    for item, start in first.items():
+        kind, tensor = item
+        maker = graph.maker[tensor]
+        size = graph.tensors[tensor].bytes if kind == "tensor" else graph.operations[maker or 0].weights
+        if item not in far:
+            rows.append((kind, tensor, target.rounded(size, 1), start, last[item]))
+    return rows + [(*slot, i, i + 1) for i, step in enumerate(steps) for slot in step.staged]
+
+
+def homes(
+    graph: AccessGraph,
+    target: Target,
+    run: Callable[[frozenset[int]], Sequence[StepFigures]],
+    value: Callable[[Sequence[StepFigures]], float],
+    is_over: Callable[[], bool],
+) -> frozenset[int]:
+    """Return what lies in the last memory, so that all else fits the second one; `run` gives the steps for a choice.
+
+    A few tensors and constants are tried in all ways. Of more, those that move the fewest bytes for their size leave
+    where the second memory is fullest, and come back where there is room.
+    """
+    numbers, room = items_of(graph), target.memories[1].capacity or 0
+    if len(numbers) <= MOST_EXHAUSTED:
+        best, least = frozenset(numbers.values()), float("inf")
+        for size in range(len(numbers) + 1):
+            for chosen in map(frozenset, combinations(numbers.values(), size)):
+                steps = run(chosen)
+                is_better = value(steps) < least
+                if is_better and max(_alive(second_slots(graph, target, steps)), default=0) <= room:
+                    best, least = chosen, value(steps)
+        return best
+    far: frozenset[int] = frozenset()
+    for _ in range(_ROUNDS):
+        steps = run(far)
+        rows, moved = second_slots(graph, target, steps), dict[Item, int]()
+        for kind, tensor, is_far, bytes_, _ in (row for step in steps for row in step.transfers):
+            item = ("constants" if kind == "constants" else "tensor"), tensor
+            moved[item] = moved.get(item, 0) + (0 if is_far else bytes_)
+        leaving = _leaving(rows, moved, room)
+        if not leaving or is_over():
+            return far if not leaving else frozenset(numbers.values())
+        far |= {numbers[item] for item in leaving}
+    return frozenset(numbers.values())
+
+
+def _leaving(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
+    """Return what leaves the second memory until the rest fits: at each fullest step what moves least for its size."""
+    rest, items = list(rows), list[Item]()
+    while rest:
+        alive = _alive(rest)
+        if max(alive) <= room:
+            break
+        step = alive.index(max(alive))
+        there = [row for row in rest if row[3] <= step < row[4] and row[0] != "staged"]
+        if not there:
+            break
+        least = min(there, key=lambda row: (moved[row[0], row[1]] / row[2], -row[2], row))
+        rest.remove(least)
+        items.append(least[:2])
+    for item in reversed(items):
+        back = [*rest, *(row for row in rows if row[:2] == item)]
+        if max(_alive(back)) <= room:
+            rest = back
+            items = [other for other in items if other != item]
+    return items
+
+
+def _alive(rows: Iterable[Row]) -> list[int]:
+    """Return the bytes in each step."""
+    rows = list(rows)
+    change = [0] * (max((row[4] for row in rows), default=0) + 1)
+    for _, _, size, start, end in rows:
+        change[start] += size
+        change[end] -= size
+    return list(accumulate(change))

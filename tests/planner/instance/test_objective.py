@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from memplan.capabilities.texts import gap_text
+from memplan.capabilities.sizes import gap_text
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import cost_of, rounded_down, score
