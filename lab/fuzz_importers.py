@@ -63,6 +63,7 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "torch-export": lambda: [_with_program(data, _sized) for data in _files(".pt2")()],
     "relax": lambda: recorded("network_allocated.relax", "network_planned.relax"),
     "cadence": lambda: [MEMORIES],
+    "ggml": lambda: [(MODELS / "ggml" / "lenet.json").read_bytes()],
 }
 """From an importer's name to good files."""
 
@@ -125,6 +126,7 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "tvm": _broken_json,
     "torch-export": lambda data, chance: _with_program(data, lambda program: _broken_json(program, chance)),
     "cadence": _broken_json,
+    "ggml": _broken_lines,
 }
 """From an importer's name to what breaks a file's content and leaves its form, which bytes at random mostly break."""
 

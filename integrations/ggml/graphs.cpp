@@ -1,7 +1,8 @@
 // graphs [NAME [DUMP]]: a network of networks.hpp through ggml's allocator and its CPU backend, in four ways; a line of
 // JSON with the bytes of each, the time of a plan, and a hash of what was computed. Without NAME: the names.
+// `graphs NAME DUMP DIM SIZE...` runs nothing: DUMP gets the graph at each size of its dimension.
 //
-//   plain    ggml_gallocr of one buffer type; DUMP gets the graph (graph_json.h)
+//   plain    ggml_gallocr of one buffer type; DUMP gets the graph (graph_json.h), DUMP.types that of `types`
 //   chunks   the same where no buffer is larger than a third of that, or the largest tensor
 //   types    two buffer types in turns, node by node
 //   devices  the scheduler over two backends, each with a buffer type that the other cannot read; every node is hashed
@@ -127,7 +128,7 @@ static Way allocated(const char *way, const char *name, ggml_backend_t cpu, std:
   for (int k = 0; k < count; ++k) result.bytes += ggml_gallocr_get_buffer_size(allocator, k);
   if (dump) {
     FILE *file = fopen(dump, "w");
-    memplan_write_graph(graph, file), fclose(file);
+    memplan_write_graph(graph, file, nullptr, 0), fclose(file);
   }
   result.overlaps = overlaps(graph);
   result.hash = hash_of(made.net, [&](Hash &) { ggml_backend_graph_compute(cpu, graph); });
@@ -170,6 +171,14 @@ static Way scheduled(const char *name, ggml_backend_t cpu) {
   return result;
 }
 
+static void written(const char *name, ggml_backend_t cpu, FILE *file, const char *dim) {
+  Made made(name, cpu);
+  ggml_gallocr_t allocator = ggml_gallocr_new(ggml_backend_get_default_buffer_type(cpu));
+  if (!ggml_gallocr_alloc_graph(allocator, made.net.graph)) puts("no memory"), exit(1);
+  memplan_write_graph(made.net.graph, file, dim, kSize);
+  ggml_gallocr_free(allocator);
+}
+
 static double now_us() { // of this thread, whatever else the machine does
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -184,6 +193,11 @@ int main(int count, char **arguments) {
   const char *name = arguments[1], *dump = count > 2 ? arguments[2] : nullptr;
   ggml_backend_t cpu = ggml_backend_cpu_init();
   ggml_backend_cpu_set_n_threads(cpu, 1);
+  if (count > 3) {
+    FILE *file = fopen(dump, "w");
+    for (int k = 4; k < count; ++k) kSize = atoi(arguments[k]), written(name, cpu, file, arguments[3]);
+    return fclose(file), ggml_backend_free(cpu), 0;
+  }
   ggml_backend_buffer_type_t type = ggml_backend_get_default_buffer_type(cpu);
   std::vector<double> times;
   size_t size = 0, own = 0, tensor = 0;
@@ -211,9 +225,12 @@ int main(int count, char **arguments) {
     static size_t largest;
     largest = (std::max(own / 3, tensor) + 4095) / 4096 * 4096;
     ggml_backend_buffer_type small = *type, other = *type;
+    other.iface.get_name = [](ggml_backend_buffer_type_t) { return "OTHER"; };
+    const std::string types_file = std::string(dump ? dump : "") + ".types";
+    const char *types = dump ? types_file.c_str() : nullptr;
     small.iface.get_max_size = [](ggml_backend_buffer_type_t) { return largest; };
     for (const Way &way : {allocated("plain", name, cpu, {type}, dump), allocated("chunks", name, cpu, {&small}, nullptr),
-                           allocated("types", name, cpu, {type, &other}, nullptr), scheduled(name, cpu)})
+                           allocated("types", name, cpu, {type, &other}, types), scheduled(name, cpu)})
       printf(", \"%s\": {\"bytes\": %zu, \"hash\": \"%016llx\", \"overlaps\": %d}", way.name, way.bytes,
              (unsigned long long)way.hash, way.overlaps);
   }

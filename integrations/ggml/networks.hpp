@@ -1,4 +1,4 @@
-// 42 networks with random weights, as graphs of ggml: what its users run, in sizes that run in a second on one core.
+// 44 networks with random weights, as graphs of ggml: what its users run, in sizes that run in a second on one core.
 #pragma once
 #include <ggml-backend.h>
 #include <ggml.h>
@@ -10,6 +10,10 @@
 #include <vector>
 
 using Tensor = ggml_tensor *;
+
+// The size of the dimension that a graph is written at (graphs.cpp); 0 for the usual one.
+inline int kSize = 0;
+inline int sized(int usual) { return kSize ? kSize : usual; }
 
 struct Network {
   ggml_context *weights = ggml_init({size_t(16) << 20, nullptr, true});
@@ -390,7 +394,7 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
     {"diffusion", [](Network &n) { diffusion(n, 32, 64, 3); }},
     {"diffusion_text", [](Network &n) { diffusion(n, 16, 32, 3, n.input(96, 20)); }},
     {"vae_decoder", [](Network &n) {
-       Tensor x = n.conv(n.input(16, 16, 4), 64, 3), time = n.input(64);
+       Tensor x = n.conv(n.input(sized(16), sized(16), 4), 64, 3), time = n.input(64);
        x = n.spatial(n.time_block(x, time, 64), 1, nullptr);
        for (int width : {64, 32, 16}) {
          x = n.time_block(n.time_block(x, time, width), time, width);
@@ -398,10 +402,16 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
        }
        n.output(n.conv(n.silu(n.group(x, 8)), 3, 3));
      }},
+    {"vae_block", [](Network &n) {
+       Tensor x = n.conv(n.input(sized(16), sized(16), 4), 32, 3);
+       x = n.conv(n.upscale(n.conv(n.silu(n.group(x, 8)), 32, 3)), 16, 3);
+       n.output(n.conv(n.silu(n.group(x, 8)), 3, 3));
+     }},
     {"gpt2", [](Network &n) { gpt(n, 128, 0, 6, 256); }},
     {"gpt2_step", [](Network &n) { gpt(n, 1, 127, 6, 256); }},
     {"llama", [](Network &n) { llama(n, 128, 128, 6, 256); }},
-    {"llama_step", [](Network &n) { llama(n, 1, 255, 6, 256); }},
+    {"llama_block", [](Network &n) { llama(n, 1, sized(64) - 1, 1, 64); }},
+    {"llama_step", [](Network &n) { llama(n, 1, sized(256) - 1, 6, 256); }},
     {"llama_flash", [](Network &n) { llama(n, 128, 128, 6, 256, false, true); }},
     {"mixtral", [](Network &n) { llama(n, 64, 64, 4, 256, true); }},
     {"gemma", [](Network &n) { llama(n, 64, 64, 6, 256, false, false, true); }},

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from memplan.planner.systems import ReferencePlanner, System
+from memplan.planner.systems import FileReader, ReferencePlanner, System
+
+_BEGINNING = b'{"format": "ggml-graph/1"'
+
+
+def is_ggml(data: bytes) -> bool:
+    """Return True if the bytes begin as `graph_json.h` writes graphs."""
+    return data.startswith(_BEGINNING)
+
 
 SYSTEM = System(
     name="ggml",
     title="ggml",
+    files="graphs that `graph_json.h` writes",
+    readers=(
+        FileReader(
+            "ggml", is_ggml, "memplan.systems.ggml.reader", has_symbols=True, planner="reference:ggml-allocator"
+        ),
+    ),
     planners=(
         ReferencePlanner(
             "reference:ggml-allocator",

@@ -167,9 +167,22 @@ def _plan_files() -> None:
     shutil.copy(ROOT / "library/reuse/problems/dsa-solver-test_matmul__matmul-soft.json", "waits.json")
 
 
+def _ggml_files() -> None:
+    graphs = ROOT / "tests" / "models" / "ggml"
+    for name, source in {
+        "llama": "llama_block",
+        "vision": "lenet",
+        "vae": "vae_block",
+        "devices": "llama_block_two_memories",
+    }.items():
+        shutil.copy(graphs / f"{source}.json", f"{name}.json")
+    Path("text.json").write_bytes(b'{"format"' + (graphs / "llama_block.json").read_bytes().split(b'{"format"')[1])
+
+
 OWN_FILES: dict[str, Callable[[], object]] = {
     # A model that has what can be taken apart.
     "cascades.md": lambda: Path("model.tflite").write_bytes(tflite_networks.mobilenet_v2(64, 8)),
+    "ggml.md": _ggml_files,
     "shapes.md": _shapes_files,
     "plan.md": _plan_files,
 }
@@ -202,6 +215,7 @@ SHOWN = [
 def test_commands_print_what_their_page_shows(
     beside_a_model: Path, capfd: pytest.CaptureFixture[str], page: str, line: str, shown: str
 ) -> None:
+    OWN_FILES.get(page, lambda: None)()
     main(["plan", "examples/mobilenet_v2.csv", "-o", "plan.json"])
     capfd.readouterr()
     main(shlex.split(line)[2:])
