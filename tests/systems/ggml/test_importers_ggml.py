@@ -90,7 +90,7 @@ def test_what_reads_a_tensor_before_it_is_written_over_stays_before() -> None:
     nodes = [node(1, "MUL_MAT", 0), node(2, "MUL_MAT", 1), node(3, "RELU", 1), node(4, "ADD", 2, 3)]
     graph = read_model_graph(written(*tensors, *nodes)).graph
     assert peak_of(graph, (0, 1, 2, 3)) == 192
-    with pytest.raises(OperationsError, match="must run"):
+    with pytest.raises(OperationsError, match="must come after operation 1, got 2"):
         peak_of(graph, (0, 2, 1, 3))
 
 
