@@ -16,10 +16,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from memplan.planner.operations.program_facts import OperationFacts
 
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.operations.graph_facts import TensorFacts
+from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.ggml.graph_file import Graph, Tensor, read_graphs, symbol_of, tensor_bytes
