@@ -16,7 +16,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
 from memplan.planner.symbols.space import SymbolRange
