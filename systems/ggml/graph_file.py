@@ -39,7 +39,7 @@ class BackendBuffer(WireValue):
     computed: bool
 
 
-class Tensor(WireValue):
+class GgmlTensor(WireValue):
     """A tensor: its bytes in its backend's buffer, the tensor that it is a view of, and where it lies."""
 
     tensor: _Index
@@ -55,7 +55,7 @@ class Tensor(WireValue):
     output: bool = False
 
 
-class Node(WireValue):
+class GgmlNode(WireValue):
     """A node: the tensor that it computes, from the tensors that it reads."""
 
     node: _Index
@@ -63,18 +63,18 @@ class Node(WireValue):
     reads: Annotated[tuple[_Index, ...], BeforeValidator(as_tuple)]
 
 
-_KINDS: Mapping[str, type[WireValue]] = {"format": Header, "node": Node, "tensor": Tensor, "buffer": BackendBuffer}
+_KINDS: Mapping[str, type[WireValue]] = {"format": Header, "node": Node, "tensor": GgmlTensor, "buffer": BackendBuffer}
 _Row = TypeVar("_Row", bound=WireValue)
 
 
 @dataclass
-class Graph:
+class GgmlGraph:
     """One graph of a file."""
 
     dim: Mapping[str, int]
     buffers: list[BackendBuffer] = field(default_factory=list)
-    tensors: list[Tensor] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
+    tensors: list[GgmlTensor] = field(default_factory=list)
+    nodes: list[GgmlNode] = field(default_factory=list)
 
     def root(self, k: int) -> int:
         """Return the tensor whose bytes a tensor has: what it is a view of, or itself."""
@@ -82,15 +82,15 @@ class Graph:
         return k if view_of is None else view_of
 
 
-def read_graphs(data: bytes) -> list[Graph]:
+def read_graphs(data: bytes) -> list[GgmlGraph]:
     """Return the graphs of a file, by the sizes of the dimension that they were written at; raises FormatError."""
-    graphs: list[Graph] = []
+    graphs: list[GgmlGraph] = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
             continue
         row = _row(number, line)
         if isinstance(row, Header):
-            graphs.append(Graph(row.dim))
+            graphs.append(GgmlGraph(row.dim))
         elif not graphs:
             raise FormatError(f"line {number}: must begin a graph, got {shown(line.decode(errors='replace'))}")
         else:
@@ -122,7 +122,7 @@ def _row(number: int, line: bytes) -> WireValue:
         raise FormatError(f"line {number}: must be JSON: {error}") from error
 
 
-def _add(graph: Graph, row: WireValue, number: int) -> None:
+def _add(graph: GgmlGraph, row: WireValue, number: int) -> None:
     """Add a line to a graph; what it names by number must be there, or raises FormatError."""
 
     def there(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
@@ -136,16 +136,16 @@ def _add(graph: Graph, row: WireValue, number: int) -> None:
 
     if isinstance(row, BackendBuffer):
         appended(graph.buffers, row, row.buffer)
-    elif isinstance(row, Tensor):
+    elif isinstance(row, GgmlTensor):
         there("buffer", row.buffer, graph.buffers)
         appended(graph.tensors, row, row.tensor)
-    elif isinstance(row, Node):
+    elif isinstance(row, GgmlNode):
         for name, index in (("node", row.node), *(("reads", each) for each in row.reads)):
             there(name, index, graph.tensors)
         graph.nodes.append(row)
 
 
-def _refuse_wrong_views(graph: Graph) -> None:
+def _refuse_wrong_views(graph: GgmlGraph) -> None:
     for row in graph.tensors:
         if row.view_of is not None and not (
             row.view_of < len(graph.tensors) and graph.tensors[row.view_of].view_of is None
@@ -153,11 +153,11 @@ def _refuse_wrong_views(graph: Graph) -> None:
             raise FormatError(f"tensor {row.tensor}: view_of: must be a tensor that is no view, got {row.view_of}")
 
 
-def _refuse_other(first: Graph, other: Graph) -> None:
+def _refuse_other(first: GgmlGraph, other: GgmlGraph) -> None:
     """Raise FormatError unless two graphs differ in sizes alone."""
 
     def form(row: WireValue) -> object:
-        if isinstance(row, Tensor):
+        if isinstance(row, GgmlTensor):
             return row.name, row.type, row.view_of, row.buffer, row.input, row.output
         return (row.type, row.alignment, row.computed) if isinstance(row, BackendBuffer) else row
 
@@ -170,7 +170,7 @@ def _refuse_other(first: Graph, other: Graph) -> None:
             raise FormatError(f"graphs: must be the same but for sizes, are not in {place} at {other.dim}")
 
 
-def symbol_of(graphs: Sequence[Graph]) -> dict[str, SymbolRange]:
+def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
     """Return the dimension that the graphs differ in, from its least size on; none for one graph."""
     if len(graphs) == 1:
         return {}
@@ -179,7 +179,7 @@ def symbol_of(graphs: Sequence[Graph]) -> dict[str, SymbolRange]:
     return {name: SymbolRange(min=sizes[0], multiple_of=gcd(*sizes))}
 
 
-def tensor_bytes(graphs: Sequence[Graph], size: int | None) -> Iterator[int]:
+def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]:
     """Yield the bytes of each tensor where the dimension has a size, which may be a symbol; None is for one graph.
 
     They are the polynomial of least degree through all graphs. Raises FormatError where it needs each of them, so that

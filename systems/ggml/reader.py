@@ -20,7 +20,7 @@ from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.ggml.graph_file import Graph, Tensor, read_graphs, symbol_of, tensor_bytes
+from memplan.systems.ggml.graph_file import GgmlGraph, GgmlTensor, read_graphs, symbol_of, tensor_bytes
 from memplan.systems.imported import Imported, OpenSizesError, refuse_dims, size_of
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.vocabulary import kind_of, kinds_by_name
@@ -63,7 +63,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 class _Program:
     """Draws a graph: `home` has, for each tensor that others lie in, the one whose buffer it is in the end."""
 
-    def __init__(self, graphs: Sequence[Graph], size: int | None, options: ModelOptions) -> None:
+    def __init__(self, graphs: Sequence[GgmlGraph], size: int | None, options: ModelOptions) -> None:
         self.graph = graph = graphs[0]
         self.is_written = size is None
         self.bytes = list(tensor_bytes(graphs, size))
@@ -145,7 +145,7 @@ class _Program:
             shape = tuple(reversed(row.shape))
             self.draft.describe(self.names[k], TensorFacts(name=self.names[k], shape=shape, dtype=dtype))
 
-    def _refuse_copy(self, row: Tensor) -> None:
+    def _refuse_copy(self, row: GgmlTensor) -> None:
         if _COPY.fullmatch(row.name):
             rule = "must not be a copy between backends, as the file does not show when the scheduler makes it"
             raise FormatError(f"tensor {shown(row.name)}: {rule}; write the graph before it is scheduled")
@@ -184,7 +184,7 @@ class _Program:
         return offsets, tops.total()
 
 
-def _names(tensors: Sequence[Tensor]) -> list[str]:
+def _names(tensors: Sequence[GgmlTensor]) -> list[str]:
     """Return a name of its own for each tensor: ggml's, or with the tensor's number where others have it, too."""
     count = Counter(row.name for row in tensors)
     is_own = [bool(row.name) and count[row.name] == 1 and "#" not in row.name for row in tensors]

@@ -27,7 +27,6 @@ from memplan.api.torch.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_s
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import require
-from memplan.systems.reading import detect, file_readers
 
 
 def lines(answer: FitsAnswer | SnapshotAnswer) -> Iterator[str]:
@@ -133,7 +132,7 @@ def fits(
     elif suggest or computed or compiled or snapshot is not None:
         raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
     else:
-        answer = read_as(step, lambda data: fits_of_snapshot(_refused_model(data, step), **options))
+        answer = read_as(step, lambda data: fits_of_snapshot(data, **options))
     text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
     drawn = [path for path in output or () if suffix_of(path) in (PICTURE, PAGE)]
     for path in drawn:
@@ -141,14 +140,6 @@ def fits(
     for path in [each for each in output or () if each not in drawn] or [STANDARD]:
         write(path, text)
     return 1 if answer.fits is False else 0
-
-
-def _refused_model(data: bytes, step: str) -> bytes:
-    """Return the bytes of a snapshot; raises OptionError for a graph, which names the command that answers for it."""
-    if (kind := detect(data, step)) is not None and file_readers()[kind].has_symbols:
-        advice = f"memplan plan {step} --capacity SIZE says whether it fits"
-        raise OptionError(f"STEP: must be a step of torch or a snapshot, got a model ({kind}): {advice}")
-    return data
 
 
 def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer) -> bytes:
