@@ -63,7 +63,12 @@ class GgmlNode(WireValue):
     reads: Annotated[tuple[_Index, ...], BeforeValidator(as_tuple)]
 
 
-_KINDS: Mapping[str, type[WireValue]] = {"format": Header, "node": Node, "tensor": GgmlTensor, "buffer": BackendBuffer}
+_KINDS: Mapping[str, type[WireValue]] = {
+    "format": Header,
+    "node": GgmlNode,
+    "tensor": GgmlTensor,
+    "buffer": BackendBuffer,
+}
 _Row = TypeVar("_Row", bound=WireValue)
 
 
