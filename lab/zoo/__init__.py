@@ -1,0 +1,1 @@
+"""The zoo: what the memory of published architectures takes by the planners in use, beside the least that is proved."""

@@ -1,0 +1,143 @@
+"""The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N [--seed 0]`, `write MODEL FOLDER`, `page`.
+
+`run` tries all models that have no row in the table, each in a process of its own, and adds their rows; a model that
+fails, dies or takes more than its seconds of the processor has a row with the reason. `again` makes so many rows anew,
+drawn at random, and compares; `write` leaves the files of a model's certificates for the checkers; `page` writes the
+page of the table, the README's two sentences and the table of the lab. It needs torch, timm, torchvision and transformers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import resource
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.zoo import table
+
+_TIMED = ("cpu_s",)
+"""Columns in which a row that is made anew may differ."""
+_CHECKERS = Path(__file__).parents[2] / "checkers"
+
+
+def tried(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:
+    """Return the row of a model in a mode, made in a process of its own that ends with its seconds."""
+    from lab.zoo.measuring import Checkers
+
+    context = multiprocessing.get_context("fork")
+    reader, writer = context.Pipe(duplex=False)
+    child = context.Process(target=_row, args=(model, mode, Checkers(folder, _CHECKERS), writer, limit_s), daemon=True)
+    child.start()
+    writer.close()
+    try:
+        return dict(reader.recv())
+    except EOFError:
+        child.join()
+        reason = f"took more than {limit_s} s" if child.exitcode in (-9, -24) else f"died with {child.exitcode}"
+        return {"source": model.source, "family": model.family, "model": model.name, "mode": mode, "reason": reason}
+    finally:
+        child.join()
+
+
+def _row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
+    from lab.zoo.measuring import measured
+
+    resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
+    warnings.simplefilter("ignore")
+    writer.send(measured(model, mode, checkers))
+
+
+def _run(path: Path, wanted: Sequence[str], minutes: float, limit_s: int) -> int:
+    from lab.zoo.measuring import COLUMNS, MODES, Checkers
+    from lab.zoo.models import models
+
+    until, done = time.monotonic() + 60 * minutes, {table.key(row) for row in table.read(path)}
+    chosen = [model for model in models() if not wanted or model.key in wanted]
+    if missing := set(wanted) - {model.key for model in chosen}:
+        sys.exit(f"no such model: {', '.join(sorted(missing))}")
+    with tempfile.TemporaryDirectory() as text:
+        Checkers(Path(text), _CHECKERS).built()
+        for model in chosen:
+            if time.monotonic() > until:
+                break
+            for mode in MODES:
+                if (model.key, mode) not in done:
+                    row = tried(model, mode, Path(text), limit_s)
+                    table.append(path, COLUMNS, [row])
+                    print(model.key, mode, row.get("reason") or f"{row['peak']:,}", row.get("cpu_s"), flush=True)
+            for each in Path(text).glob("*.*"):
+                each.unlink()
+    return 0
+
+
+def _again(path: Path, count: int, seed: int, limit_s: int) -> int:
+    from lab.zoo.measuring import COLUMNS, Checkers
+    from lab.zoo.models import models
+
+    known, faults = {model.key: model for model in models()}, 0
+    rows = random.Random(seed).sample(table.read(path), count)
+    with tempfile.TemporaryDirectory() as text:
+        Checkers(Path(text), _CHECKERS).built()
+        for row in rows:
+            name, mode = table.key(row)
+            made = tried(known[name], mode, Path(text), limit_s)
+            cells = {column: "" if made.get(column) is None else str(made[column]) for column in COLUMNS}
+            differ = [column for column in COLUMNS if cells[column] != row[column] and column not in _TIMED]
+            print(name, mode, "differs in " + ", ".join(differ) if differ else "equal", flush=True)
+            faults += bool(differ)
+    print(f"{len(rows) - faults} of {len(rows)} equal")
+    return 1 if faults else 0
+
+
+def _write(name: str, folder: Path, limit_s: int) -> int:
+    from lab.zoo.measuring import MODES, Checkers
+    from lab.zoo.models import models
+
+    folder.mkdir(parents=True, exist_ok=True)
+    checkers = Checkers(folder, _CHECKERS).built()
+    model = next((each for each in models() if each.key == name), None)
+    if model is None:
+        sys.exit(f"no such model: {name}")
+    for mode in MODES:
+        print(mode, tried(model, mode, checkers.folder, limit_s).get("reason") or "written")
+    return 0
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Do what the words say; return 1 where a row differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", type=Path, default=table.TABLE)
+    parser.add_argument("--seconds", type=int, default=90, help="of the processor, for a model in a mode")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    run = verbs.add_parser("run")
+    run.add_argument("models", nargs="*")
+    run.add_argument("--minutes", type=float, default=360)
+    again = verbs.add_parser("again")
+    again.add_argument("count", type=int)
+    again.add_argument("--seed", type=int, default=0)
+    write = verbs.add_parser("write")
+    write.add_argument("model")
+    write.add_argument("folder", type=Path)
+    verbs.add_parser("page")
+    given = parser.parse_args(words)
+    if given.verb == "run":
+        return _run(given.table, given.models, given.minutes, given.seconds)
+    if given.verb == "again":
+        return _again(given.table, given.count, given.seed, given.seconds)
+    if given.verb == "write":
+        return _write(given.model, given.folder, given.seconds)
+    from lab.zoo.page import publish
+
+    publish(given.table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""A row of the zoo: a model's step, traced without weights, planned, ordered, and certified, beside other planners."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lab.zoo.models import Model, loss_of
+from memplan.api.torch.recording import Recording
+from memplan.api.torch.step import TorchStep
+from memplan.api.torch.ways import graph_of
+from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.order import order
+from memplan.planner.errors import MemplanError
+from memplan.planner.formats.minimalloc_csv import write_plan, write_problem
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.certificates.certify import certify
+from memplan.solvers.portfolio.solve import solve
+
+MODES: Mapping[str, tuple[int, bool]] = {"inference": (1, False), "training": (8, True)}
+"""The batch of each mode, and whether it trains, with Adam."""
+PLANNERS = (
+    *("tflite-micro-greedy", "executorch-greedy", "onnxruntime-memory-pattern", "tvm-greedy-by-size", "xla-best-fit"),
+    *("openvino-memory-solver", "mlir-best-fit", "relay-storage-tokens", "ggml-allocator", "luminal-arena"),
+    *("nntrainer-v3", "tinygrad-tlsf", "ttlang-multi-order-decreasing", "xnnpack-memory-planner"),
+)
+ALIGNMENTS = ("", "_64")
+"""The ends of columns: as each planner aligns on its own, and with all buffers at multiples of 64 bytes."""
+_PLAN_S, _ORDER_S, _OTHER_S = 5.0, 10.0, 5.0
+_PROVED = 0
+_APART = ("parameters", "optimizer")
+COLUMNS = (
+    *("source", "family", "model", "mode", "reason", "parameters", "operations", "buffers"),
+    *(f"{name}{end}" for end in ALIGNMENTS for name in ("peak", "bound", "certificate", "checked")),
+    *("order_given", "order_peak", "order_bound", "order_placed", "order_certificate", "order_checked"),
+    *(f"{name}{end}" for end in ALIGNMENTS for name in PLANNERS),
+    "cpu_s",
+)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Checkers:
+    """Programs that share no code with memplan: for plans' certificates and plans in C, for orders' in Python."""
+
+    folder: Path
+    checkers: Path
+
+    def built(self) -> Checkers:
+        """Compile those in C into the folder."""
+        for name in ("check", "plan"):
+            subprocess.run(["cc", "-O2", "-o", self.folder / name, self.checkers / f"{name}.c"], check=True)
+        return self
+
+    def accept(self, words: Sequence[Any]) -> bool:
+        """Return True if a program says that what its files claim is so."""
+        return subprocess.run(words, capture_output=True, check=False).returncode == _PROVED
+
+    def plan(self, name: str, problem: Problem, plan: Plan, certificate: str) -> bool:
+        """Return True if a plan keeps to all rules, and the certificate proves that nothing is below its peak."""
+        files = [self.folder / f"{name}{end}" for end in (".csv", ".plan.csv", ".proof")]
+        texts = write_problem(problem), write_plan(plan, problem), certificate.encode()
+        for path, text in zip(files, texts, strict=True):
+            path.write_bytes(text)
+        is_valid = self.accept([self.folder / "plan", *files[:2]])
+        is_proved = f"\nused {plan.peak}\n" in certificate and self.accept([self.folder / "check", *files[::2]])
+        return is_valid and is_proved
+
+    def order(self, name: str, graph: OperationGraph, certificate: str) -> bool:
+        """Return True if the certificate of an order proves what it claims of the graph."""
+        files = [self.folder / f"{name}.graph.json", self.folder / f"{name}.order.proof"]
+        files[0].write_text(graph.model_dump_json(by_alias=True, exclude_defaults=True))
+        files[1].write_text(certificate)
+        return self.accept(["python3", self.checkers / "order.py", *files])
+
+
+def measured(model: Model, mode: str, checkers: Checkers) -> Row:
+    """Return the row of a model in a mode; what stops it is its `reason`."""
+    began = time.process_time()
+    row: Row = {"source": model.source, "family": model.family, "model": model.name, "mode": mode}
+    try:
+        row |= _facts(graph_of_step(model, mode), f"{model.source}-{model.name}-{mode}".replace("/", "-"), checkers)
+    except MemplanError as error:
+        row["reason"] = _reason(str(error))
+    except Exception as error:  # noqa: BLE001  what builders of others raise is anything
+        row["reason"] = _reason(f"builder: {type(error).__name__}: {error}")
+    return row | {"cpu_s": round(time.process_time() - began, 1)}
+
+
+def _reason(text: str) -> str:
+    return " ".join(text.split())[:120]
+
+
+def graph_of_step(model: Model, mode: str) -> OperationGraph:
+    """Return the operations of a step in the order in which they run, from its model on fake tensors.
+
+    Parameters, buffers and the state of the optimizer lie apart. All else lives from what makes it up to its last
+    reader, gradients too; what the model returns is kept.
+    """
+    batch, trains = MODES[mode]
+    with torch.device("meta"):
+        module = model.make().train(trains).to("meta")
+    inputs = model.inputs(module, batch)
+    step = TorchStep(module, inputs, loss_of if trains else None, (), "adam" if trains else None)
+    return _compiled(step.recorded())
+
+
+def _compiled(recording: Recording) -> OperationGraph:
+    """Return the last step of a recording, where a tensor ends with its last reader, not with Python's references."""
+    graph = graph_of(recording)
+    used = (t for row in recording.operations[recording.last_step :] for t in (*row.reads, *row.makes, *row.changes))
+    alive = (t for t, tensor in enumerate(recording.tensors) if tensor.end is None)
+    roles = [recording.tensors[t].role for t in dict.fromkeys((*used, *alive))]
+    apart = tuple(k for k, role in enumerate(roles) if role in _APART)
+    kept = tuple(k for k in graph.kept if roles[k] == "outputs")
+    given = tuple(k for k in graph.given if roles[k] not in _APART)
+    return graph.model_copy(update={"resident": apart, "kept": kept, "given": given})
+
+
+def _facts(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
+    """Return the columns of a graph: its plans in the given order, the best order, and what other planners need."""
+    row: Row = {"operations": len(graph.ops), "parameters": sum(graph.size[t] for t in graph.resident)}
+    for end in ALIGNMENTS:
+        problem = problem_of_order(graph, range(len(graph.ops)), alignment=64 if end else 1)
+        plan = solve(problem, time_limit_s=_PLAN_S)
+        certificate = certify(problem, plan, time_limit_s=_PLAN_S)
+        row |= {"buffers": len(problem.buffers), f"peak{end}": plan.peak, f"bound{end}": plan.lower_bound}
+        if certificate.kind != "none":
+            row[f"certificate{end}"] = len(certificate.text)
+            row[f"checked{end}"] = checkers.plan(name + end, problem, plan, certificate.text)
+        row |= {f"{planner}{end}": peak for planner, peak in _others(problem)}
+    best = order(graph, OrderOptions(time_limit_s=_ORDER_S, with_certificate=True))
+    row |= {"order_given": best.given_peak, "order_peak": best.peak, "order_bound": best.lower_bound}
+    row["order_placed"] = best.placed_peak
+    if best.certificate is not None and best.certificate.text is not None:
+        row["order_certificate"] = best.certificate.bytes
+        row["order_checked"] = checkers.order(name, graph, best.certificate.text)
+    return row
+
+
+def _others(problem: Problem) -> Iterator[tuple[str, int | None]]:
+    """Yield the bytes that each planner in use needs, None where its plan is not valid or not there in time."""
+    for planner in PLANNERS:
+        yield planner, solve(problem, solver=f"reference:{planner}", time_limit_s=_OTHER_S).peak

@@ -1,0 +1,155 @@
+"""The architectures of timm, torchvision and transformers, made without weights, each with inputs of its own kind.
+
+Each is a `Model`: where it is from, its family (the module that it is written in) and its name. A family's models are
+tried small ones first, and the first of every family before the second of any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+SOURCES = ("timm", "torchvision", "transformers")
+_SMALL = ("test", "zepto", "atto", "femto", "pico", "nano", "mini", "tiny", "micro", "small", "lite", "base")
+_LARGE = ("large", "huge", "giant", "gigantic", "enormous", "_7b", "_5b", "_1b", "so400m", "xlarge", "xxlarge")
+_TEXT, _WORDS, _SECOND = 128, 100, 16_000
+"""Tokens of a text, words that inputs are drawn from, and samples of a second of sound."""
+_IMAGE, _FRAMES = 224, 8
+"""The side of an image where a model names none, and the images of a video."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """An architecture that can be built: `make` returns a module, `inputs` what it takes for a module and a batch."""
+
+    source: str
+    family: str
+    name: str
+    make: Callable[[], Any]
+    inputs: Callable[[Any, int], Any]
+
+    @property
+    def key(self) -> str:
+        """The name that a row has, and that the command takes."""
+        return f"{self.source}/{self.name}"
+
+
+def models() -> list[Model]:
+    """Return all architectures, breadth first: the smallest of each family of each package, then the next ones."""
+    ranked = []
+    for each in (_of_timm, _of_torchvision, _of_transformers):
+        families: dict[str, list[Model]] = {}
+        for model in each():
+            families.setdefault(model.family, []).append(model)
+        for rows in families.values():
+            rows.sort(key=lambda model: (_size(model.name), model.name))
+            ranked += [(k, model) for k, model in enumerate(rows)]
+    return [model for _, model in sorted(ranked, key=lambda row: (row[0], row[1].source, row[1].family))]
+
+
+def _size(name: str) -> int:
+    """Return how large a model is among those of its family, by the words in its name."""
+    words = [k for k, word in enumerate(_SMALL) if word in name]
+    return len(_SMALL) + 1 if any(word in name for word in _LARGE) else words[0] if words else len(_SMALL)
+
+
+def _of_timm() -> Iterator[Model]:
+    import timm
+
+    for family in timm.list_modules():
+        for name in timm.list_models(module=family):
+            yield Model("timm", family, name, partial(timm.create_model, name), _image_of_timm)
+
+
+def _image_of_timm(model: Any, batch: int) -> Any:
+    return torch.empty(batch, *model.default_cfg.get("input_size", (3, _IMAGE, _IMAGE)), device="meta")
+
+
+def _of_torchvision() -> Iterator[Model]:
+    from torchvision import models
+
+    for name in models.list_models():
+        builder = models.get_model_builder(name)
+        bare = {word: None for word in ("weights", "weights_backbone") if word in signature(builder).parameters}
+        family = builder.__module__.removeprefix("torchvision.models.")
+        yield Model("torchvision", family, name, partial(builder, **bare), _image_of_torchvision)
+
+
+def _image_of_torchvision(model: Any, batch: int) -> Any:
+    kind, side = type(model).__module__, 299 if type(model).__name__ == "Inception3" else _IMAGE
+    if ".detection." in kind:
+        return ([torch.empty(3, side, side, device="meta") for _ in range(batch)],)
+    if ".optical_flow." in kind:
+        return tuple(torch.empty(batch, 3, 128, 128, device="meta") for _ in range(2))
+    frames = (16,) if ".video." in kind else ()
+    return torch.empty(batch, 3, *frames, side, side, device="meta")
+
+
+def _of_transformers() -> Iterator[Model]:
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
+
+    for kind in sorted(MODEL_MAPPING_NAMES.keys() & CONFIG_MAPPING_NAMES.keys()):
+        for width in ("base", "small"):
+            yield Model("transformers", kind, f"{kind}-{width}", partial(_configured, kind, width), _asked)
+
+
+def _configured(kind: str, width: str) -> Any:
+    """Return the model of a configuration with its defaults, `small` with two layers of each kind that it counts."""
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.for_model(kind)
+    layers = [name for name in _LAYERS if isinstance(getattr(config, name, None), int)]
+    if width == "small":
+        for name in layers:
+            setattr(config, name, min(2, getattr(config, name)))
+    return AutoModel.from_config(config)
+
+
+_LAYERS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "n_layers", "n_layer", "num_decoder_layers")
+
+
+def _asked(model: Any, batch: int) -> Any:
+    """Return the inputs that a model's `forward` names and the zoo knows: tokens, images, a second of sound."""
+    config, main = model.config, model.main_input_name
+    named = signature(model.forward).parameters
+    makers: dict[str, Callable[[], Any]] = {
+        "pixel_values": lambda: torch.empty(batch, *_image_of(config), device="meta"),
+        "pixel_values_videos": lambda: torch.empty(batch, _FRAMES, *_image_of(config), device="meta"),
+        "input_features": lambda: torch.empty(batch, *_spectrum_of(config), device="meta"),
+        "input_values": lambda: torch.empty(batch, _SECOND, device="meta"),
+        "input_ids": lambda: torch.zeros(batch, _TEXT, dtype=torch.long, device="meta"),
+        "inputs": lambda: torch.zeros(batch, _TEXT, dtype=torch.long, device="meta"),
+    }
+    if main not in makers:
+        raise ValueError(f"an input {main}, which the zoo does not make")
+    wanted = ("input_ids", "pixel_values") if {"input_ids", "pixel_values"} <= {*named} else (main,)
+    given = {name: makers[name]() for name in wanted}
+    if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in named:
+        given["decoder_input_ids"] = makers["input_ids"]()
+    return given | ({"use_cache": False} if "use_cache" in named else {})
+
+
+def _image_of(config: Any) -> tuple[int, int, int]:
+    vision = getattr(config, "vision_config", config)
+    side = getattr(vision, "image_size", None) or _IMAGE
+    height, wide = side if isinstance(side, (list, tuple)) else (side, side)
+    return getattr(vision, "num_channels", None) or 3, height, wide
+
+
+def _spectrum_of(config: Any) -> tuple[int, int]:
+    bins = getattr(config, "num_mel_bins", None) or getattr(config, "input_dim", None) or 80
+    return bins, 2 * getattr(config, "max_source_positions", 1500)
+
+
+def loss_of(result: Any) -> Any:
+    """Return the mean of the squares of all numbers that a model returns, as one number."""
+    fields = result if isinstance(result, (torch.Tensor, tuple, list, dict)) else vars(result)
+    floats = [each for each in tree_leaves(fields) if isinstance(each, torch.Tensor) and each.is_floating_point()]
+    return sum(each.square().mean() for each in floats if each.requires_grad)

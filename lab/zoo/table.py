@@ -1,0 +1,84 @@
+"""The table of the zoo: a CSV file with a row for each model and mode, added to as models are tried."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+TABLE = Path(__file__).parent / "zoo.csv"
+_SMALL = 1000
+"""The bytes below which a certificate counts as small."""
+Cells = dict[str, str]
+
+
+def read(path: Path) -> list[Cells]:
+    """Return the rows of a table, none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def append(path: Path, columns: Sequence[str], rows: Iterable[dict[str, object]]) -> None:
+    """Add rows to a table, with its header where it is new."""
+    with path.open("a", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, columns, lineterminator="\n")
+        if not file.tell():
+            table.writeheader()
+        table.writerows(rows)
+
+
+def key(row: Cells) -> tuple[str, str]:
+    """Return what a row is of: the model, and the mode."""
+    return f"{row['source']}/{row['model']}", row["mode"]
+
+
+def waste(row: Cells, planner: str, end: str = "") -> float | None:
+    """Return what a planner needs above the best plan, as a part of it; None where one of both is not there."""
+    needed, best = row[f"{planner}{end}"], row[f"peak{end}"]
+    return int(needed) / int(best) - 1 if needed and best and int(best) else None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Counts over the rows of a table."""
+
+    tried: int
+    models: int
+    traced: int
+    planned: int
+    plans_proved: int
+    orders_proved: int
+    checked: int
+    certificates: int
+    small: int
+    orders_gain: int
+    wastes: dict[str, tuple[float, float, int]]
+
+    @classmethod
+    def of(cls, rows: Sequence[Cells], planners: Sequence[str], end: str = "") -> Summary:
+        """Return the counts; a planner's are the median and the worst waste, and the rows without any."""
+        good = [row for row in rows if row["peak"]]
+        wastes = {}
+        for planner in planners:
+            parts = [part for row in good if (part := waste(row, planner, end)) is not None]
+            if parts:
+                wastes[planner] = median(parts), max(parts), sum(part == 0 for part in parts)
+        ends = ("", "_64")
+        sizes = [int(row[f"certificate{each}"]) for row in good for each in ends if row[f"certificate{each}"]]
+        return cls(
+            tried=len({key(row)[0] for row in rows}),
+            models=len({key(row)[0] for row in good}),
+            traced=len(good),
+            planned=len(good) * len(ends),
+            plans_proved=sum(row[f"peak{each}"] == row[f"bound{each}"] for row in good for each in ends),
+            orders_proved=sum(row["order_peak"] == row["order_bound"] for row in good),
+            checked=sum(row[f"checked{each}"] == "True" for row in good for each in ends),
+            certificates=len(sizes),
+            small=sum(size < _SMALL for size in sizes),
+            orders_gain=sum(int(row["order_peak"]) < int(row["order_given"]) for row in good),
+            wastes=wastes,
+        )
