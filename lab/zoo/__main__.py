@@ -1,9 +1,9 @@
-"""The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N [--seed 0]`, `write MODEL FOLDER`, `page`.
+"""The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL FOLDER`, `page`.
 
 `run` tries all models that have no row in the table, each in a process of its own, and adds their rows; a model that
 fails, dies or takes more than its seconds of the processor has a row with the reason. `again` makes so many rows anew,
 drawn at random, and compares; `write` leaves the files of a model's certificates for the checkers; `page` writes the
-page of the table, the README's two sentences and the table of the lab. It needs torch, timm, torchvision and transformers.
+page of the table, and the README's two sentences. All but `page` need torch, timm, torchvision and transformers.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> Non
     writer.send(measured(model, mode, checkers))
 
 
-def _run(path: Path, wanted: Sequence[str], minutes: float, limit_s: int) -> int:
-    from lab.zoo.measuring import COLUMNS, MODES, Checkers
+def _run(path: Path, wanted: Sequence[str], modes: Sequence[str], minutes: float, limit_s: int) -> int:
+    from lab.zoo.measuring import COLUMNS, Checkers
     from lab.zoo.models import models
 
     until, done = time.monotonic() + 60 * minutes, {table.key(row) for row in table.read(path)}
@@ -67,7 +67,7 @@ def _run(path: Path, wanted: Sequence[str], minutes: float, limit_s: int) -> int
         for model in chosen:
             if time.monotonic() > until:
                 break
-            for mode in MODES:
+            for mode in modes:
                 if (model.key, mode) not in done:
                     row = tried(model, mode, Path(text), limit_s)
                     table.append(path, COLUMNS, [row])
@@ -118,6 +118,7 @@ def main(words: Sequence[str] | None = None) -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     run = verbs.add_parser("run")
     run.add_argument("models", nargs="*")
+    run.add_argument("--modes", default="inference,training")
     run.add_argument("--minutes", type=float, default=360)
     again = verbs.add_parser("again")
     again.add_argument("count", type=int)
@@ -128,7 +129,7 @@ def main(words: Sequence[str] | None = None) -> int:
     verbs.add_parser("page")
     given = parser.parse_args(words)
     if given.verb == "run":
-        return _run(given.table, given.models, given.minutes, given.seconds)
+        return _run(given.table, given.models, given.modes.split(","), given.minutes, given.seconds)
     if given.verb == "again":
         return _again(given.table, given.count, given.seed, given.seconds)
     if given.verb == "write":

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from lab.zoo.models import Model, loss_of
+from lab.zoo.planners import PLANNERS
 from memplan.api.torch.recording import Recording
 from memplan.api.torch.step import TorchStep
 from memplan.api.torch.ways import graph_of
@@ -28,11 +29,6 @@ from memplan.solvers.portfolio.solve import solve
 
 MODES: Mapping[str, tuple[int, bool]] = {"inference": (1, False), "training": (8, True)}
 """The batch of each mode, and whether it trains, with Adam."""
-PLANNERS = (
-    *("tflite-micro-greedy", "executorch-greedy", "onnxruntime-memory-pattern", "tvm-greedy-by-size", "xla-best-fit"),
-    *("openvino-memory-solver", "mlir-best-fit", "relay-storage-tokens", "ggml-allocator", "luminal-arena"),
-    *("nntrainer-v3", "tinygrad-tlsf", "ttlang-multi-order-decreasing", "xnnpack-memory-planner"),
-)
 ALIGNMENTS = ("", "_64")
 """The ends of columns: as each planner aligns on its own, and with all buffers at multiples of 64 bytes."""
 _PLAN_S, _ORDER_S, _OTHER_S = 5.0, 10.0, 5.0

@@ -18,8 +18,13 @@ from torch.utils._pytree import tree_leaves
 SOURCES = ("timm", "torchvision", "transformers")
 _SMALL = ("test", "zepto", "atto", "femto", "pico", "nano", "mini", "tiny", "micro", "small", "lite", "base")
 _LARGE = ("large", "huge", "giant", "gigantic", "enormous", "_7b", "_5b", "_1b", "so400m", "xlarge", "xxlarge")
-_TEXT, _WORDS, _SECOND = 128, 100, 16_000
-"""Tokens of a text, words that inputs are drawn from, and samples of a second of sound."""
+_TEXT, _SECOND = 128, 16_000
+"""Tokens of a text, and samples of a second of sound."""
+_LAYERS = (
+    *("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "num_decoder_layers", "n_layers"),
+    *("n_layer", "depth"),
+)
+"""The names of numbers of layers in configurations."""
 _IMAGE, _FRAMES = 224, 8
 """The side of an image where a model names none, and the images of a video."""
 
@@ -41,16 +46,16 @@ class Model:
 
 
 def models() -> list[Model]:
-    """Return all architectures, breadth first: the smallest of each family of each package, then the next ones."""
+    """Return all architectures, breadth first: the smallest of each family, packages side by side, then the next."""
     ranked = []
     for each in (_of_timm, _of_torchvision, _of_transformers):
         families: dict[str, list[Model]] = {}
         for model in each():
             families.setdefault(model.family, []).append(model)
-        for rows in families.values():
+        for place, rows in enumerate(families.values()):
             rows.sort(key=lambda model: (_size(model.name), model.name))
-            ranked += [(k, model) for k, model in enumerate(rows)]
-    return [model for _, model in sorted(ranked, key=lambda row: (row[0], row[1].source, row[1].family))]
+            ranked += [(k, place / len(families), model) for k, model in enumerate(rows)]
+    return [model for *_, model in sorted(ranked, key=lambda row: (*row[:2], row[2].key))]
 
 
 def _size(name: str) -> int:
@@ -105,31 +110,32 @@ def _configured(kind: str, width: str) -> Any:
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.for_model(kind)
-    layers = [name for name in _LAYERS if isinstance(getattr(config, name, None), int)]
-    if width == "small":
-        for name in layers:
-            setattr(config, name, min(2, getattr(config, name)))
-    return AutoModel.from_config(config)
-
-
-_LAYERS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "n_layers", "n_layer", "num_decoder_layers")
+    parts = [config, *(getattr(config, name) for name in getattr(config, "sub_configs", ()))]
+    for part in parts if width == "small" else ():
+        for name in _LAYERS:
+            if isinstance(getattr(part, name, None), int):
+                setattr(part, name, min(2, getattr(part, name)))
+    return AutoModel.from_config(config, experts_implementation="batched_mm")
 
 
 def _asked(model: Any, batch: int) -> Any:
     """Return the inputs that a model's `forward` names and the zoo knows: tokens, images, a second of sound."""
     config, main = model.config, model.main_input_name
     named = signature(model.forward).parameters
+    text = getattr(config, "text_config", config)
+    tokens = batch, min(_TEXT, getattr(text, "max_position_embeddings", None) or _TEXT)
     makers: dict[str, Callable[[], Any]] = {
         "pixel_values": lambda: torch.empty(batch, *_image_of(config), device="meta"),
         "pixel_values_videos": lambda: torch.empty(batch, _FRAMES, *_image_of(config), device="meta"),
         "input_features": lambda: torch.empty(batch, *_spectrum_of(config), device="meta"),
         "input_values": lambda: torch.empty(batch, _SECOND, device="meta"),
-        "input_ids": lambda: torch.zeros(batch, _TEXT, dtype=torch.long, device="meta"),
-        "inputs": lambda: torch.zeros(batch, _TEXT, dtype=torch.long, device="meta"),
+        "input_ids": lambda: torch.zeros(*tokens, dtype=torch.long, device="meta"),
+        "inputs": lambda: torch.zeros(*tokens, dtype=torch.long, device="meta"),
     }
     if main not in makers:
         raise ValueError(f"an input {main}, which the zoo does not make")
-    wanted = ("input_ids", "pixel_values") if {"input_ids", "pixel_values"} <= {*named} else (main,)
+    has_two_towers = hasattr(config, "logit_scale_init_value") and {"input_ids", "pixel_values"} <= {*named}
+    wanted = ("input_ids", "pixel_values") if has_two_towers else (main,)
     given = {name: makers[name]() for name in wanted}
     if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in named:
         given["decoder_input_ids"] = makers["input_ids"]()

@@ -1,0 +1,7 @@
+"""The planners in use that the zoo holds beside the proved optimum, by their names as reference planners."""
+
+PLANNERS = (
+    *("tflite-micro-greedy", "executorch-greedy", "onnxruntime-memory-pattern", "tvm-greedy-by-size", "xla-best-fit"),
+    *("openvino-memory-solver", "mlir-best-fit", "relay-storage-tokens", "ggml-allocator", "luminal-arena"),
+    *("nntrainer-v3", "tinygrad-tlsf", "ttlang-multi-order-decreasing", "xnnpack-memory-planner"),
+)

@@ -1,0 +1,64 @@
+"""The zoo: its table says what the README and its page say, its rows are resumed, and ten of them are made anew."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.zoo import page, table
+from lab.zoo.planners import PLANNERS
+
+ROWS = table.read(table.TABLE)
+TEN = (
+    *("timm/resnet18", "timm/test_vit", "timm/test_byobnet", "torchvision/alexnet", "torchvision/squeezenet1_1"),
+    *("torchvision/mobilenet_v2", "torchvision/vgg11", "transformers/bert-small", "transformers/t5-small"),
+    "transformers/vit-small",
+)
+
+
+def test_the_readme_and_the_page_say_what_the_table_says() -> None:
+    readme = page.README.read_text(encoding="utf-8")
+    assert page.in_readme(readme, ROWS) == readme
+    assert table.TABLE.with_suffix(".html").read_text(encoding="utf-8") == page.page(table.TABLE.read_text("utf-8"))
+    assert str(table.Summary.of(ROWS, PLANNERS).traced) in page.sentences(ROWS)
+
+
+def test_every_row_of_the_table_is_planned_or_says_why_not() -> None:
+    keys = [table.key(row) for row in ROWS]
+    assert len({*keys}) == len(keys) > 0
+    for row in ROWS:
+        assert bool(row["peak"]) != bool(row["reason"]), row
+        for end in ("", "_64"):
+            assert not row[f"certificate{end}"] or row[f"checked{end}"] == "True", row
+            assert all(
+                int(row[name + end] or row["peak" + end]) >= int(row["bound" + end]) for name in PLANNERS if row["peak"]
+            )
+        assert not row["peak"] or int(row["order_bound"]) <= int(row["order_peak"]) <= int(row["order_given"])
+
+
+def test_waste_is_what_a_planner_needs_above_the_plan() -> None:
+    row = {"peak": "100", "bound": "100", "xla-best-fit": "125", "ggml-allocator": ""}
+    assert table.waste(row, "xla-best-fit") == 0.25
+    assert table.waste(row, "ggml-allocator") is None
+
+
+def test_ten_models_have_their_rows_when_they_are_made_anew(tmp_path: Path) -> None:
+    for name in ("timm", "torchvision", "transformers"):
+        pytest.importorskip(name, reason=f"needs {name}")
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    path = tmp_path / "zoo.csv"
+    command = [sys.executable, "-m", "lab.zoo", "--table", str(path), "run", "--modes", "inference", *TEN]
+    subprocess.run(command, check=True, capture_output=True, cwd=page.ROOT)
+    made = {table.key(row): row | {"cpu_s": ""} for row in table.read(path)}
+    assert len(made) == len(TEN)
+    again = subprocess.run(command, check=True, capture_output=True, cwd=page.ROOT)
+    assert again.stdout == b""
+    recorded = {table.key(row): row | {"cpu_s": ""} for row in ROWS}
+    for key, row in made.items():
+        assert row["checked"] == row["checked_64"] == row["order_checked"] == "True"
+        assert row == recorded.get(key, row)
