@@ -29,8 +29,8 @@ def sentences(rows: list[table.Cells]) -> str:
     )
     second = (
         f"Of {len(told.wastes)} planners in use, {least[0]} is the nearest, in the median {least[1][0]:.1%} above that "
-        f"and {least[1][1]:.1%} at worst, {most[0]} the farthest in the median with {most[1][0]:.1%}, and {worst[0]} is "
-        f"once {worst[1][1]:.0%} above."
+        f"and {least[1][1]:.1%} at worst, {most[0]} the farthest in the median with {most[1][0]:.1%}, and {worst[0]} "
+        f"is once {worst[1][1]:.0%} above."
     )
     return f"{first} {second}"
 
