@@ -14,7 +14,7 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.systems.c_names import prefix_of
 
 KERNELS = (
-    *("memplan_cascade.h", "memplan_kernels.h"),
+    *("memplan_cascade.h", "memplan_kernels.h", "memplan_kernels_loops.h"),
     *("memplan_kernels_int8.c", "memplan_kernels_float.c", "memplan_kernels_moves.c"),
 )
 
