@@ -1,4 +1,9 @@
-"""The inputs of the capability `schedule`: a problem or a network, also as DORY has them, and a target."""
+"""The inputs of the capability `schedule`: a problem or a network, also as DORY has them, and a target.
+
+DORY tiles layers for microcontrollers. Each node of its list has a `name`, parameters under `DORY_node_parameters` and
+`Layer_node_parameters`, and maybe `Weights`. Tensors are known by the names under which nodes read and make them; one
+that no node makes is an input. Source: dory/Parsers in pulp-platform/dory.
+"""
 
 from __future__ import annotations
 

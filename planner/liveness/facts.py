@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import field_serializer
 
 from memplan.planner.liveness.lifetimes import Liveness, Reading, Temporaries
-from memplan.planner.liveness.usage import Where
+from memplan.planner.liveness.uses import Where
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue

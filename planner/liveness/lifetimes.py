@@ -21,8 +21,7 @@ from memplan.planner.liveness.timeline import (
     StatementBlock,
     Variable,
 )
-from memplan.planner.liveness.usage import Lifetime, lifetime_by_usage
-from memplan.planner.liveness.uses import Use, family_uses, items, within
+from memplan.planner.liveness.uses import Lifetime, Use, family_uses, items, lifetime_by_usage, within
 from memplan.planner.model.rows import WireValue
 
 Liveness = Literal["usage", "scope"]

@@ -19,8 +19,8 @@ import pytest
 
 from memplan import Problem, solve
 from memplan.api.cli.main import main
+from memplan.api.cli.solvers.core import SOURCES
 from memplan.planner import __version__
-from memplan.solvers.core.amalgamation import SOURCES
 from memplan.systems.reading import read_model
 from memplan.systems.tflite.model import OFFLINE_PLAN
 from memplan.systems.tflite.model import read_model as read_tensors

@@ -15,8 +15,7 @@ from memplan.planner.errors import InputError, InvalidPlanError, OperationsError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
-from memplan.planner.operations.rewriting_check import check_rewriting
+from memplan.planner.operations.order_check import check_rewriting, peak_of
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 

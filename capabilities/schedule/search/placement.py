@@ -1,4 +1,8 @@
-"""Where all of a schedule lies: slots in the fast memory, planned and verified; and tensors in one of two behind it."""
+"""Where all of a schedule lies: slots in the fast memory, planned and verified; and tensors in one of two behind it.
+
+What lies in the second memory has a place there as long as it is needed; what lies in the last one goes through a slot
+of the second one, piece by piece, over both links.
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ ELSEWHERE = {
     ("verify", "plan"): "the lines of a plan that is not valid",
     ("writing", "convert"): "what an order of a model does not gain: the tests of convert",
     ("options", "solvers"): "help of a flag",
-    ("amalgamation", "core"): "a comment in the file that it writes",
+    ("core", "core"): "a comment in the file that it writes",
 }
 """Commands that texts name, which no case shows, with the reason."""
 

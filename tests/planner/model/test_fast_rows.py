@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.planner.model.fast_rows import plain_columns
+from memplan.planner.model.columns import plain_columns
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.solvers.core.amalgamation import SOURCES
+from memplan.api.cli.solvers.core import SOURCES
 from memplan.solvers.core.build import HERE, library_of
 from tests.support import public_problems
 from tests.support.checkers import answers, compiled
