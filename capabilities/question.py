@@ -10,7 +10,7 @@ from memplan.capabilities.extent import Extent, extent_of
 from memplan.capabilities.reading import Reader
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify.verifier import verify
+from memplan.solvers.core.plain_check import violations_of
 from memplan.systems.model_options import ModelOptions
 
 T = TypeVar("T")
@@ -73,5 +73,5 @@ def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> S
 def plan_refuted(question: Question, answer: object) -> str | None:
     """Return what is wrong with the plan that an answer is, or has, as one of the question's problem."""
     problem, plan = question.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
-    violations = verify(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
+    violations = violations_of(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
     return f"plan: is not one of this problem: {violations[0].message}" if violations else None

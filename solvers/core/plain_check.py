@@ -1,0 +1,85 @@
+"""Small plain problems whose plan is at its bound, as most are: verified in one call of the core.
+
+It only says that nothing is wrong. Of all else, and of one plan in `_SAMPLE`, the verifier in Python is the judge.
+"""
+
+from __future__ import annotations
+
+from itertools import compress, count
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.constraints.kinds import kinds_of
+from memplan.planner.model.plan import Plan, PoolUse
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
+from memplan.planner.verify.verifier import Violation, verify
+from memplan.solvers.core.tables import CORE, Reference
+
+_MOST, _LARGEST = 256, 2**54
+"""The most buffers of which all pairs are compared, and the largest number by which nothing overflows."""
+_SAMPLE = 64
+_UNSET = Plan()
+_SET = {
+    *("status", "stop_reason", "peak", "lower_bound", "gap", "pools", "placements", "solver", "proof", "reproducible"),
+    *("disturbed_by", "options", "read_with", "findings", "wall_time_s", "problem_hash", "version"),
+}
+_CLAIMS_NO_MORE = tuple(Plan.model_fields.keys() - _SET)
+"""The fields that say something of other problems, or of plans of other kinds."""
+_COUNT = count(1)
+
+
+class PlainPlan(NamedTuple):
+    """A plan, its pool's capacity, and the time of which the live set is wanted."""
+
+    size: I64  # (n,)
+    start: I64
+    end: I64
+    alignment: I64
+    offset: I64
+    capacity: int
+    time: int
+    answer: I64  # (2 + n,): the peak, the bytes that are alive at the time, and of each buffer whether it is
+
+
+check_plain = CORE.kernel("check_plain", tables=1)
+"""`check_plain(plan)`: 1 where no rule is broken."""
+
+
+def violations_of(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
+    """Return what `verify` does, sooner for a small plain problem whose plan is at its bound."""
+    return () if is_shown_valid(problem, plan) and next(_COUNT) % _SAMPLE else verify(problem, plan)
+
+
+def is_shown_valid(problem: Problem, plan: Plan) -> bool:
+    """Return True if one call shows that a plan, and each of its claims, is right; False where it shows nothing."""
+    table, places, proof = problem.buffers, plan.placements, plan.proof
+    if plan.status != "optimal" or proof is None or proof.kind != "live-set" or not _is_plain(problem):
+        return False
+    if places.ids != table.ids or any(getattr(plan, name) != getattr(_UNSET, name) for name in _CLAIMS_NO_MORE):
+        return False
+    (pool,), peak, time = problem.pools, plan.peak, proof.time
+    if places.pool_names != (pool.name,) or places.pool.any() or peak is None or time is None or plan.gap != 0.0:
+        return False
+    capacity = ADDRESS_SPACE - 1 if pool.size is None else pool.size
+    answer = np.zeros(2 + len(table), dtype=np.int64)
+    columns = table.size, table.start, table.end, table.alignment, places.offset
+    if not check_plain(Reference(PlainPlan(*columns, capacity, time, answer))):
+        return False
+    end, load, *alive = answer.tolist()
+    if not peak == plan.lower_bound == end == load or proof.buffers != tuple(compress(table.ids, alive)):
+        return False
+    use = PoolUse.model_construct(name=pool.name, used=peak, lower_bound=peak, size=pool.size)
+    return proof.by is None and plan.pools == (use,)
+
+
+def _is_plain(problem: Problem) -> bool:
+    """Return True if a problem has no rules but capacity and alignment, and few buffers that live once."""
+    table, pool = problem.buffers, problem.pools[0]
+    if not 0 < len(table) <= _MOST or len(problem.pools) > 1 or problem.objective != "peak" or kinds_of(problem):
+        return False
+    if len(table.pool_choices) > 1 or not table.has_one_lifetime_each or table.has_pins or table.size.min() <= 0:
+        return False
+    is_bare = pool == Pool.model_construct(name=pool.name, size=pool.size, cost=pool.cost)
+    return is_bare and int(table.size.max()) < _LARGEST
