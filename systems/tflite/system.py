@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
+from memplan.systems.recognition import NEAR
 
 IDENTIFIER = b"TFL3"
 
@@ -13,10 +14,15 @@ def is_tflite(data: bytes) -> bool:
     return data[4:8] == IDENTIFIER
 
 
+def is_state(data: bytes) -> bool:
+    """Return True if the state of an interpreter, as LiteRT prints it, is near the beginning."""
+    return b"\nTensor  ID Name " in data[:NEAR] and b"Subgraph-" in data[:NEAR]
+
+
 SYSTEM = System(
     name="tflite",
     title="TensorFlow Lite",
-    files=".tflite, .lite",
+    files=".tflite, .lite, and what LiteRT prints of an interpreter",
     readers=(
         FileReader(
             name="tflite",
@@ -27,6 +33,7 @@ SYSTEM = System(
             options=frozenset({"scratch"}),
             planner="reference:tflite-micro-greedy",
         ),
+        FileReader("litert-state", is_state, "memplan.systems.tflite.state"),
     ),
     planners=(
         ReferencePlanner(

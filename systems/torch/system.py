@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memplan.planner.systems import FileReader, System
-from memplan.systems.recognition import JSON
+from memplan.systems.recognition import JSON, NEAR
 
 _LIST_OF_NAMES = 1 << 20
 """The bytes at the end of an archive in which its list of names is looked for."""
@@ -24,12 +24,18 @@ def is_archive(data: bytes) -> bool:
     return b"serialized_exported_program.json" in names or (b"archive_format" in names and b"models/" in names)
 
 
+def is_wrapper(data: bytes) -> bool:
+    """Return True if the code that torch's inductor calls kernels by is near the beginning."""
+    return b"torch._inductor" in data[:NEAR] and b"def call(" in data
+
+
 SYSTEM = System(
     name="torch",
     title="PyTorch",
-    files=".pt2, and memory snapshots",
+    files=".pt2, memory snapshots, and wrapper code of inductor",
     readers=(
         FileReader("torch-export", is_archive, "memplan.systems.torch.archive", suffixes=(".pt2",), has_symbols=True),
         FileReader("torch-snapshot", is_snapshot, "memplan.systems.torch.snapshot"),
+        FileReader("inductor", is_wrapper, "memplan.systems.torch.wrapper"),
     ),
 )
