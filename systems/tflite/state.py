@@ -1,4 +1,4 @@
-"""What LiteRT prints of an interpreter, `tflite::PrintInterpreterState`: its tensors with their offsets, and its nodes.
+"""Printed states of LiteRT's interpreter, `tflite::PrintInterpreterState`: tensors with their offsets, and nodes.
 
 A tensor of an arena is alive from the node that writes it to the last one that reads it, inputs from before the first
 node, outputs to the end, temporaries while their node runs, in the order of the execution plan. An output that lies in

@@ -82,7 +82,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 class _Wrapper:
-    """What the steps so far have made: `storages` with their bytes, all buffers, and those that names stand for now."""
+    """Storages with their bytes, all buffers, and those that names stand for, after the steps so far."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
