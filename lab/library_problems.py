@@ -3,7 +3,8 @@
 Each file becomes a problem of the library, named after source and file, with its features; the best plan and the
 certificate that memplan finds are submitted as anybody's are. A problem that is there already, by its fingerprint, is
 left as it is, unless it is to be tried `--again`. `--choose 120` writes the benchmark: of each kind a share, each next
-problem the one farthest by its features from those chosen. `--tables` writes the tables of the library's page anew.
+problem the one farthest by its features from those chosen. `--tables` writes the tables of the library's page anew,
+and the list of easy problems, of which the ledger has a proof; `--version 1.1` the version and the hash of the set.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
 
+from lab.ledger.rows import read_rows
 from lab.support.library_answers import WAYS, answer
-from memplan.api.library.entries import BENCHMARK, Entry, ProblemLibrary, write_file
+from memplan.api.library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary, write_file
 from memplan.api.library.fingerprints import features, fingerprint
 from memplan.api.library.judging import KINDS
 from memplan.api.library.submitting import Finder, submit
@@ -91,6 +93,19 @@ def chosen(library: ProblemLibrary, count: int) -> list[str]:
     return sorted(found)
 
 
+def easy(library: ProblemLibrary) -> list[str]:
+    """Return the names of proved problems that memplan proves by itself, with every seed, as the ledger has it."""
+    ranks: dict[str, int] = defaultdict(int)
+    for row in read_rows().values():
+        name = row.name.partition("#")[0]
+        ranks[name] = max(ranks[name], row.answer.rank)
+    return sorted(
+        entry.name
+        for entry in library.entries()
+        if entry.status == "proved" and ranks.get(f"{entry.kind}/{entry.name}", 1) == 0
+    )
+
+
 def spread(rows: list[Entry], count: int) -> list[str]:
     """Return the names of so many problems that differ in their features and in what is known of them."""
     points = {row.name: _point(row) for row in rows}
@@ -109,21 +124,22 @@ def _point(row: Entry) -> list[float]:
 def with_tables(library: ProblemLibrary, text: str) -> str:
     """Return the text of the page with its tables anew: a row a kind, and what is open, with the gaps."""
     rows = [
-        "| kind | what is the least | problems | proved | of these nothing fits | claimed | open |",
-        "|" + "---|" * 7,
+        "| kind | what is the least | problems | easy | hard | open | proved | of these nothing fits | claimed |",
+        "|" + "---|" * 9,
     ]
+    groups = [{entry.name for entry in library.select([part])} for part in PARTS]
     for name, kind in KINDS.items():
         found = _known(library, name)
         counts = Counter(entry.status for entry in found)
         unfit = sum(entry.is_infeasible for entry in found)
-        cells = (len(found), counts["proved"], unfit, counts["claimed"], counts["open"])
+        parts = [len(names & {entry.name for entry in found}) for names in groups]
+        cells = (len(found), *parts, counts["proved"], unfit, counts["claimed"])
         if found:
             rows.append(f"| [`{name}`]({name}/README.md) | {kind.least} | " + " | ".join(map(str, cells)) + " |")
     total, statuses = library.entries(), Counter(entry.status for entry in library.entries())
     unfit = sum(entry.is_infeasible for entry in total)
-    rows.append(
-        f"| all | | {len(total)} | {statuses['proved']} | {unfit} | {statuses['claimed']} | {statuses['open']} |"
-    )
+    cells = (len(total), *map(len, groups), statuses["proved"], unfit, statuses["claimed"])
+    rows.append("| all | | " + " | ".join(map(str, cells)) + " |")
     open_rows = ["| kind | open | smallest and largest gap |", "|---|---|---|"]
     for name in KINDS:
         gaps = sorted(entry.gap for entry in _known(library, name) if entry.status == "open" and entry.gap is not None)
@@ -151,11 +167,15 @@ def main() -> None:
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--choose", type=int)
     parser.add_argument("--tables", action="store_true")
+    parser.add_argument("--version")
     given = parser.parse_args()
     library = ProblemLibrary(given.library)
     if given.choose:
         (given.library / f"{BENCHMARK}.txt").write_text("\n".join(chosen(library, given.choose)) + "\n")
+    if given.version:
+        (given.library / VERSION).write_text(f"{given.version} {library.digest()}\n")
     if given.tables:
+        (given.library / f"{EASY}.txt").write_text("\n".join(easy(library)) + "\n")
         page = given.library / "README.md"
         page.write_text(with_tables(library, page.read_text()))
     for path in given.files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from memplan.api.library.entries import Entry, ProblemLibrary
+from memplan.api.library.entries import VERSION, Entry, ProblemLibrary
 from memplan.api.library.fingerprints import fingerprint
 from memplan.api.library.judging import KINDS, BrokenRuleError, judged, proved
 from memplan.planner.errors import FormatError
@@ -24,6 +24,14 @@ def check(
             faults.append("another problem has its name")
         names.add(entry.name)
         yield entry, faults
+
+
+def version_fault(library: ProblemLibrary) -> str | None:
+    """Return what is wrong with the version of the set of problems: they are others than those that its hash is of."""
+    version = library.version()
+    if version is None or version.partition(" ")[2] == library.digest():
+        return None
+    return f"{VERSION}: {version} is not of these problems, which have {library.digest()}: they are another version"
 
 
 def _faults(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:

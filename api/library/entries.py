@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,11 @@ from memplan.planner.model.rows import WireValue
 INDEX = "index.jsonl"
 BENCHMARK = "benchmark"
 """The name of the benchmark, and of the file `benchmark.txt` that lists its problems."""
+EASY = "easy"
+"""The name of the proved problems that memplan proves by itself in seconds, and of the file that lists them."""
+PARTS = (EASY, "hard", "open")
+VERSION = "LIBRARY_VERSION"
+"""The file with the version of the set of problems, and with the hash of them all."""
 EntryStatus = Literal["proved", "claimed", "open"]
 
 
@@ -95,7 +101,9 @@ class ProblemLibrary:
                 raise FormatError(*(f"{path}, line {number}: {text}" for text in sentences(error))) from error
 
     def select(self, words: Sequence[str]) -> list[Entry]:
-        """Return the entries that kinds, names, `benchmark` and `benchmark/KIND` stand for, all for none.
+        """Return the entries that kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND` stand for.
+
+        Without words these are all.
 
         Raises OptionError for a word that stands for nothing.
         """
@@ -103,23 +111,41 @@ class ProblemLibrary:
         if not words:
             return everything
         stands_for: dict[str, set[str]] = {entry.name: {entry.name} for entry in everything}
-        chosen = set(self.benchmark() if any(word.startswith(BENCHMARK) for word in words) else ())
+        groups = {BENCHMARK: self.names(BENCHMARK), **self._parts(everything)}
         for entry in everything:
-            groups = [entry.kind, *((BENCHMARK, f"{BENCHMARK}/{entry.kind}") if entry.name in chosen else ())]
-            for word in groups:
+            inside = [word for word, names in groups.items() if entry.name in names]
+            for word in (entry.kind, *inside, *(f"{each}/{entry.kind}" for each in inside)):
                 stands_for.setdefault(word, set()).add(entry.name)
         if missing := [word for word in words if word not in stands_for]:
             kinds = ", ".join(self.kinds())
-            rule = f"must be names, kinds ({kinds}), {BENCHMARK} or {BENCHMARK}/KIND"
+            rule = f"must be names, kinds ({kinds}), {BENCHMARK}, {', '.join(PARTS)} or one of these with /KIND"
             raise OptionError(f"problems: {rule}, got {shown(missing[0])}")
         names = set().union(*(stands_for[word] for word in words))
         return [entry for entry in everything if entry.name in names]
 
-    def benchmark(self) -> list[str]:
-        """Return the names of the problems of the benchmark."""
-        path = self.folder / f"{BENCHMARK}.txt"
+    def names(self, group: str) -> list[str]:
+        """Return the names of the problems of a group that a file lists; none where there is no such file."""
+        path = self.folder / f"{group}.txt"
+        if not path.exists():
+            return []
         with os_errors_named(str(path)):
             return path.read_text(encoding="utf-8").split()
+
+    def _parts(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
+        """Return the names of easy, hard and open problems: each entry is one of these."""
+        open_names = {entry.name for entry in entries if entry.status == "open"}
+        easy = {entry.name for entry in entries if entry.status == "proved"}.intersection(self.names(EASY))
+        return dict(zip(PARTS, (easy, {row.name for row in entries} - easy - open_names, open_names), strict=True))
+
+    def version(self) -> str | None:
+        """Return the version of the set of problems and its hash, `1.0 sha256:...`; None where the folder says none."""
+        path = self.folder / VERSION
+        return path.read_text(encoding="utf-8").strip() if path.exists() else None
+
+    def digest(self) -> str:
+        """Return one hash of all problems: the SHA-256 of the sorted lines `KIND NAME FINGERPRINT LIMIT`."""
+        lines = sorted(f"{each.kind} {each.name} {each.fingerprint} {each.limit or '-'}\n" for each in self.entries())
+        return f"sha256:{sha256(''.join(lines).encode()).hexdigest()}"
 
     def problem(self, entry: Entry) -> Path:
         """Return the file of a problem."""

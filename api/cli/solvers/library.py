@@ -20,7 +20,8 @@ library = typer.Typer(
 )
 Folder = Annotated[Path, typer.Option("--library", metavar="FOLDER", help="Where the library is.")]
 Problems = Annotated[
-    list[str] | None, typer.Argument(metavar="[PROBLEM]...", help="Names, kinds, benchmark or benchmark/KIND.")
+    list[str] | None,
+    typer.Argument(metavar="[PROBLEM]...", help="Names, kinds, benchmark, easy, hard, open, or WORD/KIND."),
 ]
 HERE = Path("library")
 
@@ -67,19 +68,23 @@ def check(
     fast: Annotated[bool, typer.Option(help="Leave out large certificates.")] = False,
     folder: Folder = HERE,
 ) -> None:
-    """Check fingerprints, plans and certificates, by the programs of checkers/.
+    """Check fingerprints, plans and certificates, by the programs of checkers/; of all problems also their one hash.
 
     Exit status: 0 all is as the table says, 1 something is not, 2 wrong input.
     """
     from memplan.api.library.checking import check as check_entries
+    from memplan.api.library.checking import version_fault
 
     opened, count, faulty = _opened(folder), 0, 0
     for entry, faults in check_entries(opened, opened.select(problems or []), is_fast=fast):
         count, faulty = count + 1, faulty + bool(faults)
         for fault in faults:
             say(f"{entry.kind}/{entry.name}: {fault}")
+    of_set = None if problems else version_fault(opened)
+    if of_set is not None:
+        say(of_set)
     say(f"{count} problems, {faulty} with faults")
-    if faulty:
+    if faulty or of_set:
         raise typer.Exit(FAULTY)
 
 

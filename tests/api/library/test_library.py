@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
-from memplan.api.library.checking import check
+from memplan.api.cli.commands import app
+from memplan.api.library.checking import check, version_fault
 from memplan.api.library.entries import Entry, ProblemLibrary, write_file
 from memplan.api.library.fingerprints import features, fingerprint
 from memplan.api.library.page import page, run_by_all, summarised
@@ -15,6 +19,8 @@ from memplan.api.library.running import Planner, read_rows, run, write_rows
 from memplan.api.library.submitting import Finder, submit
 from memplan.planner.errors import OptionError
 
+ROOT = Path(__file__).parents[3]
+LIBRARY = ProblemLibrary(ROOT / "library")
 TABLE = b"id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,4\n"
 GRAPH = {"size": [4, 8, 2], "kept": [2], "ops": [{"out": [0]}, {"out": [1]}, {"in": [0, 1], "out": [2]}]}
 BEST = b"id,offset\na,0\nb,4\nc,0\n"
@@ -192,7 +198,7 @@ def test_words_stand_for_problems(library: ProblemLibrary) -> None:
         ([], ["seven", "graph", "three"]),
     ):
         assert [entry.name for entry in library.select(words)] == names
-    with pytest.raises(OptionError, match="benchmark/KIND, got "):
+    with pytest.raises(OptionError, match="open or one of these with /KIND, got "):
         library.select(["benchmark/fit"])
 
 
@@ -213,3 +219,40 @@ def test_a_problem_with_prices_is_worth_what_its_plan_pays(tmp_path: Path) -> No
         verdict = submit(library, one(library, "three"), text.encode(), FINDER)
         words.append((verdict.word, verdict.entry.best))
     assert words == [("better, added", 11), ("better, added", 5), ("not better", 5), ("better, added", 3)]
+
+
+def test_a_set_of_problems_is_of_its_version_until_one_is_changed(library: ProblemLibrary) -> None:
+    assert version_fault(library) is None
+    (library.folder / "LIBRARY_VERSION").write_text(f"1.0 {library.digest()}\n")
+    submit(library, one(library, "three"), BEST, FINDER)
+    assert version_fault(library) is None
+    library.put(one(library, "seven").model_copy(update={"limit": 6}))
+    assert "LIBRARY_VERSION: 1.0 sha256:" in str(version_fault(library))
+
+
+def test_each_problem_is_easy_hard_or_open(library: ProblemLibrary) -> None:
+    (library.folder / "easy.txt").write_text("three\ngraph\n")
+    submit(library, one(library, "three"), BEST, FINDER)
+    submit(library, one(library, "seven"), NOTHING_FITS, FINDER)
+    parts = {word: [entry.name for entry in library.select([word])] for word in ("easy", "hard/fit", "open")}
+    assert parts == {"easy": ["three"], "hard/fit": ["seven"], "open": ["graph"]}
+
+
+def test_the_library_of_the_checkout_is_of_its_version_and_cited_by_it() -> None:
+    assert version_fault(LIBRARY) is None
+    assert f'version: "{LIBRARY.version()}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_every_plan_has_a_finder_a_day_and_a_command_that_memplan_takes() -> None:
+    lines = set()
+    for entry in LIBRARY.entries():
+        if entry.best is not None or entry.is_infeasible:
+            assert entry.by, entry.name
+            assert entry.on, entry.name
+            assert entry.command, entry.name
+            lines.add(entry.command.partition(", ")[0])
+    for line in lines:
+        program, verb, *words = shlex.split(line)
+        assert program == "memplan"
+        every: Any = typer.main.get_command(app([verb]))
+        every.commands[verb].make_context(verb, words)
