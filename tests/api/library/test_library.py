@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -251,8 +252,8 @@ def test_every_plan_has_a_finder_a_day_and_a_command_that_memplan_takes() -> Non
             assert entry.on, entry.name
             assert entry.command, entry.name
             lines.add(entry.command.partition(", ")[0])
-    for line in lines:
+    every: Any = typer.main.get_command(app(["plan", "order", "cascade", "shapes", "schedule"]))
+    for line in {re.sub(r"library/\S+|\d+", "1", line) for line in lines}:
         program, verb, *words = shlex.split(line)
         assert program == "memplan"
-        every: Any = typer.main.get_command(app([verb]))
         every.commands[verb].make_context(verb, words)
