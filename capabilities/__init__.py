@@ -43,7 +43,7 @@ QUESTIONS: Mapping[str, Row] = {
         "explain.explain",
         {
             "ExplainAnswer": "explain.explain",
-            "ExplainOptions": "explain.options",
+            "ExplainOptions": "explain.values",
             "Repairs": "explain.values",
             "WhatIf": "explain.values",
         },
