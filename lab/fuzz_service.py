@@ -88,7 +88,7 @@ async def _asked(own: Served, given: argparse.Namespace) -> _Found:
             found.statuses[status[1].decode() if status else "none"] += 1
             found.job_ids += [one.decode() for one in _JOB.findall(answer)[:1]]
             is_wrong = status is None or status[1] >= b"500"
-            is_late = status is not None and status[1] == b"504" and b"within its time limit" in answer
+            is_late = status is not None and status[1] == b"504" and b"its time limit" in answer
             if is_wrong and not is_late and not (status and status[1] == b"503" and b"retry-after" in answer.lower()):
                 row = {"name": name, "number": str(number), "answer": repr(answer[:2000])}
                 found.wrong.append(row | {"request": base64.b64encode(request).decode()})

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
 from math import lcm
+from struct import pack
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -166,20 +167,20 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
 def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
     """Yield the bytes of `_content` of a plain instance, of which most columns follow from the number of buffers."""
     n = len(instance)
-    zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
+    head, zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
-    size, alignment, start, end = map(_encoded, rows.astype("<i8", copy=False))
+    size, alignment, start, end = (head + row.tobytes() for row in rows.astype("<i8", copy=False))
     yield _encoded(_word(instance.objective))
-    yield _encoded(np.array([n, 0, 1], dtype="<i8"))
-    yield _encoded(np.array(_encoded_capacities(instance), dtype="<i8"))
+    yield b"<i8(3,)%b<i8(1,)%b" % (pack("<3q", n, 0, 1), pack("<q", *_encoded_capacities(instance)))
     yield from (_NO_ROWS, size, pins, alignment, zeros, ones, start, end, after)
 
 
 @lru_cache(maxsize=64)
-def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return what the hash has of columns that require nothing: zeros, ones, pins, and lists of conflicts."""
+def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Return the head of a column in the hash, and those that require nothing: zeros, ones, pins, and conflicts."""
     zeros, ones = np.zeros(n, dtype="<i8"), np.ones(n, dtype="<i8")
-    return _encoded(zeros), _encoded(ones), _encoded(-ones), _encoded(zeros) + _encoded(zeros[:0])
+    none = _encoded(zeros)
+    return f"<i8{zeros.shape}".encode(), none, _encoded(ones), _encoded(-ones), none + _encoded(zeros[:0])
 
 
 def _encoded_capacities(instance: Instance) -> list[int]:

@@ -61,11 +61,32 @@ struct PlainTask {
   Array<i64> answer;
   Array<i64> flag;
 };
-enum Column : i64 { kSize, kStep, kStart, kEnd, kTime, kColumns };
+enum Column : i64 { kSize, kStep, kStart, kEnd, kTime, kColumns, kOrder = kColumns };
 enum PlainAnswer : i64 {
   kUnit, kSets, kEndBound, kLoad, kMissing, kWhy, kOverfull = kWhy + 3, kRule = kOverfull + 3, kTried, kOutcome, kSpent,
   kSearchBound, kSearchPeak, kIsProvingNow, kParts, kSearch
 };
+
+u64 stirred(u64 colour, i64 value) {
+  u64 mixed = colour * 0x9e3779b97f4a7c15U + static_cast<u64>(value);
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
+  return mixed ^ (mixed >> 31);
+}
+
+// Writes the canonical order of buffers, that of `canonical_order` in canonical.py; returns false without memory.
+bool put_in_order(Arena &arena, const OnePool &instance, i64 n, i64 *order) {
+  Array<u64> colour = arena.array<u64>(n);
+  if (arena.has_failed) return false;
+  for (i64 i = 0; i < n; ++i) {
+    const u64 own = stirred(stirred(stirred(stirred(0, instance.size[i]), kAbsent), instance.step[i]), 0);
+    colour[i] = stirred(own, static_cast<i64>(stirred(stirred(0, instance.start[i]), instance.end[i])));
+    order[i] = i;
+  }
+  std::sort(order, order + n,
+            [&](i64 a, i64 b) { return colour[a] != colour[b] ? colour[a] < colour[b] : a < b; });
+  return true;
+}
 
 }  // namespace
 
@@ -118,6 +139,7 @@ MEMPLAN_KERNEL memplan_plan_plain(const PlainTask *task) {
   for (i64 k = 0; k < kColumns; ++k) std::copy(columns[k].begin(), columns[k].end(), task->columns[k]);
   Allocator allocator;
   Arena arena(allocator);
+  if (!put_in_order(arena, instance, n, task->columns[kOrder])) return closed(shared), kNoMemory;
   const LiveBound bound = Bounds(arena, instance).bound();
   const i64 target = std::max(bound.end, task->target / instance.unit);
   const quick::OrderTask wanted{instance.size, instance.start, instance.end, instance.step, instance.n_sets,

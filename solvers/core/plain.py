@@ -33,8 +33,9 @@ class PlainTask(NamedTuple):
     """The `n` buffers, and where to end: see OrderTask of quick_orders.hpp, and `Turn` for the exact search.
 
     Without `nodes` there is no exact search. After so many seconds, 0 for no clock, or once flag[0] is not 0, what is
-    left is not begun. `columns` are filled with sizes and alignments in units, starts and ends in live sets, and a time
-    in each of these; `offset` with the offsets, in units, of the best order, and of the exact search.
+    left is not begun. `columns` are filled with sizes and alignments in units, starts and ends in live sets, a time in
+    each of these, and the canonical order; `offset` with the offsets, in units, of the best order, and of the exact
+    search.
     """
 
     size: I64  # (n,), all of it positive
@@ -48,7 +49,7 @@ class PlainTask(NamedTuple):
     nodes: int
     seed: int
     seconds: float
-    columns: Rows  # (5, n)
+    columns: Rows  # (6, n)
     offset: Rows  # (2, n)
     answer: I64  # (20,), see PlainAnswer in exact.cpp
     flag: I64  # (1,)
@@ -77,13 +78,17 @@ class BegunSearch:
 
 @dataclass(frozen=True, eq=False)
 class PlainStart:
-    """What one call makes of a plain problem; `rule` is the best of the quick orders, -1 where nothing fits in any."""
+    """What one call makes of a plain problem; `rule` is the best of the quick orders, -1 where nothing fits in any.
+
+    order: the canonical order of its buffers, (n,).
+    """
 
     instance: Instance
     proof: Bound
     rule: int
     tried: int
     offset: I64
+    order: I64
     exact: BegunSearch | None
 
 
@@ -128,7 +133,7 @@ def start_of(problem: Problem, limits: Limits, instance: Instance | None = None)
 def _instance_of(problem: Problem, task: PlainTask) -> Instance:
     table, pool = problem.buffers, problem.pools[0]
     unit, n_sets = int(task.answer[0]), int(task.answer[1])
-    size, step, start, end, time = frozen(task.columns)
+    size, step, start, end, time, _ = frozen(task.columns)
     fields: dict[str, Any] = {
         "unit": unit,
         "objective": problem.objective,
@@ -163,9 +168,9 @@ def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainSta
 
 def _called(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, flag: I64) -> PlainTask:
     n = len(columns[0])
-    rows, answer = np.zeros((7, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
+    rows, answer = np.zeros((8, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
     target, first, near, nodes, seed, seconds = limits
-    task = PlainTask(*columns, capacity, target, first, near, nodes, seed, seconds, rows[:5], rows[5:], answer, flag)
+    task = PlainTask(*columns, capacity, target, first, near, nodes, seed, seconds, rows[:6], rows[6:], answer, flag)
     plan_plain(Reference(task))
     return task
 
@@ -185,7 +190,8 @@ def _started(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
     if address:
         handles = Handle(parts), Handle(address)
         begun = BegunSearch(*handles, outcome, nodes, bound, peak, bool(is_proving), by_search)
-    return PlainStart(instance, proof, rule, tried, by_order if unit == 1 else by_order * unit, begun)
+    offset = by_order if unit == 1 else by_order * unit
+    return PlainStart(instance, proof, rule, tried, offset, task.columns[-1], begun)
 
 
 def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:

@@ -43,7 +43,7 @@ class CompiledProblem:
         """Compile, hash and lint a problem. O(m log m)."""
         start = plain_start(problem, None, time.monotonic() + _ORDERS_S, is_all=False, seed=None)
         instance = compile_problem(problem) if start is None else start.instance
-        order = canonical_order(instance)
+        order = canonical_order(instance) if start is None else start.order
         name = problem_hash(problem, instance, order)
         return cls(problem, instance, name, order, _is_small(instance), lint(problem), start)
 

@@ -84,7 +84,7 @@ def test_a_plain_problem_is_compiled_bounded_and_packed_as_any(seed: int) -> Non
     else:
         assert start.rule < 0
     usual.__dict__["is_plain"] = False
-    assert canonical_order(mine).tolist() == canonical_order(usual).tolist()
+    assert start.order.tolist() == canonical_order(mine).tolist() == canonical_order(usual).tolist()
     assert problem_hash(problem, mine) == problem_hash(problem, usual)
 
 
