@@ -279,13 +279,27 @@ def test_the_film_of_a_search_shows_the_best_plan_of_each_time(opened: Any) -> N
     times = ((0.0, None, 64, None), (1.0, 1152, 64, plans[1]), (4.0, 128, 128, plans[0]))
     frames = [{"at": at, "peak": peak, "bound": bound, "plan": plan} for at, peak, bound, plan in times]
     film = {"kind": "film", "title": "the film", "problem": OLD.model_dump(mode="json"), "frames": frames}
-    shown = opened(file_page("film", film)).page
-    for at, sentence, top in ((1000, "4.00 s: 128 B, proved to be the least", 128), (500, "2.00 s: 1.125 KiB", 1152)):
-        shown.locator("input[type=range]").fill(str(at))
+    found = opened(file_page("film", film))
+    shown = found.page
+    assert found.serious_violations() == []
+    shown.keyboard.press("Tab")
+    shown.keyboard.press("Tab")
+    for key, sentence, top in (
+        ("End", "4.00 s: 128 B, proved to be the least", 128),
+        ("ArrowLeft", "1.00 s: 1.125 KiB", 1152),
+        ("ArrowRight", "4.00 s: 128 B, proved to be the least", 128),
+        ("Home", "0.00 s: no plan yet", None),
+    ):
+        shown.keyboard.press(key)
         assert sentence in shown.inner_text(".bar:has(input[type=range]) [role=status]")
-        assert shown.evaluate("memplan.view.shown().plan.top(0)") == top
-    shown.locator("input[type=range]").fill("0")
+        assert shown.evaluate("document.activeElement.getAttribute('aria-valuetext')").startswith(sentence)
+        assert shown.evaluate("memplan.view.shown()?.plan.top(0) ?? null") == top
     assert "No plan was kept of this time." in shown.inner_text(".welcome")
-    shown.click("text=play")
-    shown.wait_for_function("() => Number(document.querySelector('input[type=range]').value) > 5")
+    shown.keyboard.press("Shift+Tab")
+    shown.keyboard.press("Enter")
+    assert shown.evaluate("document.activeElement.textContent") == "pause"
+    shown.locator(".picture canvas").first.wait_for()
+    shown.focus(".picture .over")
+    shown.wait_for_function("() => Number(document.querySelector('input[type=range]').value) === 4")
+    assert shown.evaluate("document.activeElement.className") == "over"  # of the plan that came in its place
     assert shown.locator(".film path.peak").count() == shown.locator(".film path.bound").count() == 1

@@ -42,7 +42,7 @@ export function Ask({ session, again }) {
     <div class="row"><h2>Everything that memplan answers</h2>
       <input type="search" placeholder="find" aria-label="find a question" value=${wanted} onInput=${(/** @type {any} */ event) =>
         setWanted(event.target.value)} />
-      <button type="button" onClick=${() => session.happened({ kind: "dialog", dialog: null })}>Close</button></div>
+      <form method="dialog"><button>Close</button></form></div>
     <div class="columns">
       <div class="menu" role="group" aria-label="Questions">
         ${list(entry ? `About ${nameText(entry.about ?? entry.name, 30)}` : "About what you open", entry ? found.filter(isAbout) : [])}

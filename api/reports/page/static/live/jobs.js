@@ -1,8 +1,8 @@
 // @ts-check
 // The caller's jobs, newest first: search them, look at one, name, stop or delete it.
 
-import { countText, nameText, sizeText } from "../text.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { counted, countText, nameText, sizeText } from "../text.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -37,17 +37,30 @@ export function Jobs({ session }) {
   const replace = (/** @type {string} */ id, /** @type {any} */ found) =>
     setJobs((known) => (known ?? []).flatMap((job) => (job.id !== id ? [job] : found ? [found] : [])));
   const close = () => session.happened({ kind: "dialog", dialog: null });
-  return html`
+  const all = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    // Where a row with the focus is gone, keys go on at the search.
+    if (document.activeElement === document.body) all.current?.querySelector("input")?.focus();
+  }, [jobs]);
+  return html`<div ref=${all} onKeyDown=${walk}>
     <div class="row"><h2>Jobs</h2>
       <input type="search" placeholder="part of a name, or a state" aria-label="search jobs" maxlength="200" value=${wanted.text}
         onInput=${(/** @type {any} */ event) => setWanted((known) => ({ ...known, text: event.target.value }))} />
       <label><input type="checkbox" checked=${wanted.isPlans} onChange=${(/** @type {any} */ event) =>
         setWanted((known) => ({ ...known, isPlans: event.target.checked }))} /> plans only</label>
-      <button type="button" onClick=${close}>Close</button></div>
-    <table><thead><tr>${HEADS.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+      <span class="quiet" role="status">${jobs ? `${counted(jobs.length, "job")}${next ? ", and more" : ""}` : "reading …"}</span>
+      <form method="dialog"><button>Close</button></form></div>
+    <table aria-label="Jobs, the newest first"><thead><tr>${HEADS.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
       <tbody>${jobs?.length === 0 ? html`<tr><td colspan=${HEADS.length}>none</td></tr>`
         : jobs?.map((job) => html`<${Row} key=${job.id} job=${job} session=${session} replace=${replace} close=${close} />`)}</tbody></table>
-    <div class="row">${next && html`<button type="button" onClick=${more}>More</button>`}</div>`;
+    <div class="row">${next && html`<button type="button" onClick=${more}>More</button>`}</div></div>`;
+}
+
+/** Go from a row of the list to the next one, or from the search to the first, by arrow keys. @param {any} event */
+function walk({ key, target, currentTarget }) {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[/** @type {"ArrowUp"} */ (key)];
+  const rows = [...currentTarget.querySelectorAll("tbody tr")];
+  if (by) rows[rows.indexOf(target.closest("tr")) + by]?.cells[target.closest("td")?.cellIndex ?? 0]?.querySelector("button")?.focus();
 }
 
 /** @param {{job: any, session: Session, replace: (id: string, found: any) => void, close: () => void}} props */
@@ -57,22 +70,40 @@ function Row({ job, session, replace, close }) {
   const [isSure, setSure] = useState(false);
   const change = (/** @type {() => Promise<any>} */ work) => () => session.guarded(async () => replace(job.id, await work()));
   const size = (/** @type {any} */ bytes) => (bytes === null || bytes === undefined ? "" : sizeText(Number(bytes)));
+  const line = useRef(/** @type {any} */ (null));
+  useEffect(() => line.current.querySelector("form input")?.focus(), [name === null]);
+  const named = () => {
+    line.current.querySelector(".rename").focus();
+    setName(null);
+  };
   const rename = (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (name?.trim()) change(() => service.rename(job.id, name.trim()))().then(() => setName(null));
+    if (name?.trim()) change(() => service.rename(job.id, name.trim()))().then(named);
+  };
+  const escape = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault(); // the dialog stays
+    named();
+  };
+  const remove = () => {
+    if (!isSure) return setSure(true);
+    (line.current.nextElementSibling ?? line.current.previousElementSibling)?.querySelector("td:last-child button:last-child").focus();
+    change(() => service.forget(job.id))();
   };
   const open = () => {
     close();
     session.openJob(job.id);
   };
-  return html`<tr>
-    <td><button type="button" onClick=${open}>${nameText(job.name ?? job.id.slice(0, 8), 60)}</button>
-      ${name !== null && html`<form onSubmit=${rename}><input value=${name} maxlength="200" aria-label="new name"
+  const label = nameText(job.name ?? job.id.slice(0, 8), 60);
+  return html`<tr ref=${line}>
+    <td><button type="button" onClick=${open}>${label}</button>
+      ${name !== null && html`<form onSubmit=${rename}><input value=${name} maxlength="200" aria-label="new name" onKeyDown=${escape}
         onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><button>OK</button></form>`}</td>
     <td>${job.kind}</td><td>${job.state}${job.plan_status ? `, ${job.plan_status}` : ""}</td><td>${job.buffers === null ? "" : countText(job.buffers)}</td>
     <td>${size(job.progress?.peak)}</td><td>${size(job.progress?.lower_bound)}</td><td>${new Date(job.created_at).toLocaleString()}</td>
-    <td><button type="button" onClick=${() => setName(name === null ? job.name ?? "" : null)}>Rename</button> ${job.finished_at === null
-      ? html`<button type="button" onClick=${change(() => service.stop(job.id))}>Stop</button>`
-      : html`<button type="button" onClick=${isSure ? change(() => service.forget(job.id)) : () => setSure(true)}>${isSure ? "Delete for good"
-        : "Delete"}</button>`}</td></tr>`;
+    <td><button type="button" class="rename" aria-label=${`Rename ${label}`} onClick=${() => setName(name === null ? job.name ?? "" : null)}>Rename</button>
+      ${job.finished_at === null
+      ? html`<button type="button" aria-label=${`Stop ${label}`} onClick=${change(() => service.stop(job.id))}>Stop</button>`
+      : html`<button type="button" aria-label=${`Delete ${label}${isSure ? " for good" : ""}`} onBlur=${() => setSure(false)}
+        onClick=${remove}>${isSure ? "Delete for good" : "Delete"}</button>`}</td></tr>`;
 }

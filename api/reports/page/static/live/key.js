@@ -16,11 +16,12 @@ export function askKey(wasRefused) {
 
 /** @param {boolean} wasRefused @returns {Promise<string | null>} */
 function asked(wasRefused) {
-  const input = /** @type {HTMLInputElement} */ (h("input", { type: "password", id: "key", autocomplete: "off", required: true }));
+  const input = /** @type {HTMLInputElement} */ (h("input", { type: "password", id: "key", autocomplete: "off", required: true,
+    "aria-invalid": wasRefused, "aria-describedby": wasRefused ? "refused" : "kept" }));
   const form = h("form", { method: "dialog" },
     h("h2", {}, "This service asks for a key"),
-    wasRefused && h("p", { class: "alarm", role: "alert" }, "The key was refused."),
-    h("p", { class: "quiet" }, "It is kept in this tab only, and forgotten when the tab is closed."),
+    wasRefused && h("p", { class: "alarm", role: "alert", id: "refused" }, "The key was refused."),
+    h("p", { class: "quiet", id: "kept" }, "It is kept in this tab only, and forgotten when the tab is closed."),
     h("p", {}, h("label", { for: "key" }, "Key "), input),
     h("button", { class: "primary", value: "use" }, "Use it"), " ",
     h("button", { value: "", formnovalidate: true }, "Cancel"));

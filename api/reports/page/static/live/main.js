@@ -28,15 +28,17 @@ function App({ state, session }) {
   useEffect(() => {
     if (entry) document.title = `${nameText(entry.name, 60)} - memplan`;
   }, [entry?.name]);
+  const errors = html`<div role="alert">${state.errors.length > 0 && html`<div
+    class="errors"><ul>${state.errors.slice(0, 100).map((text) => html`<li>${sentenceText(text)}</li>`)}</ul>
+    <button type="button" onClick=${() => session.happened({ kind: "dismissed" })}>Dismiss</button></div>`}</div>`;
   return html`
     <${Header} state=${state} session=${session} />
-    <div role="alert">${state.errors.length > 0 && html`<div
-      class="errors"><ul>${state.errors.slice(0, 100).map((text) => html`<li>${sentenceText(text)}</li>`)}</ul>
-      <button type="button" onClick=${() => session.happened({ kind: "dismissed" })}>Dismiss</button></div>`}</div>
+    ${!state.dialog && errors}
     ${state.watch && entry && html`<${Watch} watch=${state.watch} entry=${entry} />`}
     ${entry ? html`<${Stage} state=${state} session=${session} />` : html`<${Welcome} session=${session} />`}
     ${state.dialog && html`<${Modal} label=${state.dialog.name === "jobs" ? "Jobs" : "Everything that memplan answers"} kind=${state.dialog.name}
       close=${() => session.happened({ kind: "dialog", dialog: null })}>
+      ${!("again" in state.dialog && state.dialog.again.wrong) && errors /* what is behind a dialog is neither seen nor read out */}
       ${state.dialog.name === "jobs" ? html`<${Jobs} session=${session} />` : html`<${Ask} session=${session} again=${state.dialog.again} />`}</${Modal}>`}`;
 }
 
@@ -117,9 +119,9 @@ function Watch({ watch, entry }) {
         Math.min(seconds, watch.limit))));
   });
   const gap = last?.peak && last.bound ? last.peak / last.bound - 1 : null;
-  return html`<div class="watch"><dl aria-live="polite">
+  return html`<div class="watch"><dl>
     <dt>time</dt><dd>${seconds <= watch.limit ? `${seconds.toFixed(seconds < 10 ? 1 : 0)} of ${watch.limit} s` : `${Math.round(seconds)} s, finishing`}</dd>
-    ${last && html`<dt>peak</dt><dd data-fact="peak">${last.peak === null ? "…" : bytesText(last.peak)}</dd><dt>no plan below</dt><dd
+    ${last && html`<dt>peak</dt><dd data-fact="peak" aria-live="polite">${last.peak === null ? "…" : bytesText(last.peak)}</dd><dt>no plan below</dt><dd
       data-fact="bound">${last.bound === null ? "…" : sizeText(last.bound)}</dd>
       <dt>gap</dt><dd>${gap === null ? "…" : gap === 0 ? "none" : percentText(gap)}</dd>`}</dl><div class="chart" ref=${chart}></div></div>`;
 }
