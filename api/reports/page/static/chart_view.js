@@ -2,6 +2,7 @@
 // A chart of points, such as a sweep or a frontier; a point opens its plan, and the stripes of its cascade.
 
 import { cells, fill, h, table } from "./dom.js";
+import { savers } from "./exporting.js";
 import { openPlan } from "./plan_view.js";
 import { cutIn, openStripes } from "./stripes_view.js";
 import { axes, niceScale, svg, valueText } from "./svg.js";
@@ -81,7 +82,8 @@ export function openChart(element, view, style, { verdict, fetched } = {}) {
     } else fill(stage, h("p", { class: "quiet welcome" }, point.y === null ? "Nothing fits here." : "The plan of this point is not in this file."));
   };
   const alone = isAlone(view);
-  fill(element, h("div", { class: alone ? "charted alone" : "charted" }, picture, listed), ...(alone ? [] : [tabs, stage]));
+  const bar = h("div", { class: "bar" }, ...savers(() => picture.querySelector("svg"), view.title), tabs);
+  fill(element, h("div", { class: alone ? "charted alone" : "charted" }, picture, listed), bar, ...(alone ? [] : [stage]));
   const draw = () => fill(picture, /** @type {any} */ (drawn(view, picture.clientWidth || 700, alone ? Math.max(ALONE, picture.clientHeight - 8) : HEIGHT,
     choose, chosen)));
   fill(listed, tableOf(view, choose));
@@ -117,7 +119,7 @@ function drawn(view, width, height, choose, chosen) {
   const x = niceScale([...view.points.map((/** @type {any} */ point) => point.x), ...(base ? [base.x] : [])], MARGIN.left, width - MARGIN.right);
   const y = niceScale([...known.flatMap((/** @type {any} */ point) => [point.y, point.bound ?? point.y]), ...(base ? [base.y] : [])], height - MARGIN.bottom,
     MARGIN.top);
-  const root = svg("svg", { width, height, role: "group", "aria-label": nameText(view.title, 120) });
+  const root = svg("svg", { width, height, role: "img", "aria-label": nameText(view.title, 120) });
   root.append(axes(x, y, view.x, view.y, height));
   const line = (/** @type {any[]} */ points, /** @type {string} */ field) =>
     points.map((point, k) => `${k ? (view.isStairs ? `V${y(point[field]).toFixed(1)}L` : "L") : "M"}${x(point.x).toFixed(1)},${y(point[field]).toFixed(1)}`)
@@ -132,13 +134,9 @@ function drawn(view, width, height, choose, chosen) {
     const at = point.y === null ? height - MARGIN.bottom : y(point.y);
     const text = `${nameText(point.label, 80)}: ${valueText(point.x, view.x.unit)}, ${point.y === null ? "nothing fits"
       : valueText(point.y, view.y.unit)}, ${point.status}`;
-    const press = (/** @type {KeyboardEvent} */ event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      choose(k);
-    };
-    root.append(svg("circle", { cx: x(point.x), cy: at, r: view.points.length > 24 ? 2.5 : 6, tabindex: 0, role: "button", "aria-label": text,
-      class: `point ${point.status}${k === chosen ? " chosen" : ""}`, onclick: () => choose(k), onkeydown: press }, svg("title", {}, text)));
+    // By keys and for readers of screens the table beside it has the same points, as buttons.
+    root.append(svg("circle", { cx: x(point.x), cy: at, r: view.points.length > 24 ? 2.5 : 6, onclick: () => choose(k),
+      class: `point ${point.status}${k === chosen ? " chosen" : ""}` }, svg("title", {}, text)));
   });
   return root;
 }

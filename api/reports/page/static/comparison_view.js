@@ -30,7 +30,9 @@ export function openComparison(element, view, style, keep) {
     aside.hidden = which !== "both";
     if (which === "both") {
       aside.append(side);
-      openSides(stage, models.before, models.after, style, view.caption);
+      const [before, after] = [[models.before, models.after], [models.after, models.before]].map(([plan, there]) =>
+        ({ plan, moved: movesOf(plan, there, view.facts).moved }));
+      openSides(stage, before, after, style, view.caption);
       return null;
     }
     const [here, there] = which === "after" ? [models.after, models.before] : [models.before, models.after];

@@ -51,10 +51,10 @@ export function dialog(attributes, ...children) {
   return found;
 }
 
-/** Offer bytes as a file to save. @param {Blob} blob @param {string} name */
-export function save(blob, name) {
+/** Offer bytes as a file to save. @param {Blob} blob @param {string} title @param {string} kind  how its name ends */
+export function save(blob, title, kind) {
   const url = URL.createObjectURL(blob);
-  const link = h("a", { href: url, download: name });
+  const link = h("a", { href: url, download: `${title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "plan"}.${kind}` });
   document.body.append(link);
   link.click();
   link.remove();

@@ -3,20 +3,14 @@
 
 /** Let files be dropped anywhere. @param {HTMLElement} element @param {(files: File[]) => void} take */
 export function droppable(element, take) {
-  let depth = 0;
-  const mark = (/** @type {number} */ change) => {
-    depth = Math.max(0, depth + change);
-    element.classList.toggle("dropping", depth > 0);
+  const mark = (/** @type {DragEvent} */ event, /** @type {boolean} */ isOver) => {
+    event.preventDefault();
+    element.classList.toggle("dropping", isOver);
   };
-  element.addEventListener("dragenter", (event) => {
-    event.preventDefault();
-    mark(1);
-  });
-  element.addEventListener("dragleave", () => mark(-1));
-  element.addEventListener("dragover", (event) => event.preventDefault());
+  element.addEventListener("dragover", (event) => mark(event, true));
+  element.addEventListener("dragleave", (event) => mark(event, event.relatedTarget !== null));
   element.addEventListener("drop", (event) => {
-    event.preventDefault();
-    mark(-depth);
+    mark(event, false);
     const files = [...(event.dataTransfer?.files ?? [])];
     if (files.length) take(files);
   });

@@ -7,6 +7,7 @@ import { legendTexts } from "./legend.js";
 import { Overlay } from "./overlay.js";
 import { GUTTER } from "./pencil.js";
 import { svg } from "./svg.js";
+import { isLabelled } from "./picture.js";
 import { SvgContext, escaped, f } from "./svg_context.js";
 import { style } from "./theme.js";
 
@@ -27,11 +28,11 @@ function seen(picture, context) {
 }
 
 /** The space above and below a picture that is kept, for its title and its legend, and beside its last time. */
-const FRAME = { top: 30, bottom: 26, right: 14 };
+const FRAME = { top: 30, bottom: 42, right: 14 };
 
 /** What stands above and below a picture that is kept. @param {Picture} picture @param {any} c @param {string} title */
 function framed(picture, c, title) {
-  const height = (picture.height ?? 1) + GUTTER.bottom;
+  let y = (picture.height ?? 1) + GUTTER.bottom + 15;
   c.fillStyle = picture.style("ink");
   c.textBaseline = "alphabetic";
   c.textAlign = "left";
@@ -41,13 +42,13 @@ function framed(picture, c, title) {
   let x = GUTTER.left;
   for (const { text, ink } of legendTexts(picture)) {
     const width = c.measureText(text).width + (ink ? 16 : 0);
-    if (x + width > GUTTER.left + (picture.width ?? 1)) break;
+    if (x > GUTTER.left && x + width > GUTTER.left + (picture.width ?? 1)) [x, y] = [GUTTER.left, y + 16];
     if (ink) {
       c.fillStyle = ink;
-      c.fillRect(x, height + 6, 11, 11);
+      c.fillRect(x, y - 9, 11, 11);
     }
     c.fillStyle = picture.style("soft");
-    c.fillText(text, x + (ink ? 16 : 0), height + 15);
+    c.fillText(text, x + (ink ? 16 : 0), y);
     x += width + 16;
   }
 }
@@ -65,22 +66,36 @@ export function savePng(picture, name, title) {
   c.drawImage(picture.over, 0, FRAME.top * ratio);
   c.setTransform(ratio, 0, 0, ratio, 0, FRAME.top * ratio);
   framed(picture, c, title);
-  canvas.toBlob((blob) => blob && save(blob, `${name}.png`), "image/png");
+  canvas.toBlob((blob) => blob && save(blob, name, "png"), "image/png");
 }
+
+/** Buttons that save a drawing of SVG as it is when they are pressed. @param {() => any} drawing @param {string} title */
+export function savers(drawing, title) {
+  return /** @type {const} */ (["png", "svg"]).map((kind) => h("button", { type: "button", title: `save the picture as ${kind.toUpperCase()}`,
+    onclick: () => saveDrawing(drawing(), title, kind) }, kind.toUpperCase()));
+}
+
+/** What styles give to the parts of a drawing, which a file of it has to say itself. */
+const STYLED = ["fill", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "paint-order", "font-family", "font-size", "font-weight"];
 
 /** Save a drawing of SVG as it is, or as PNG at twice its size. @param {SVGElement} drawing @param {string} name @param {"png" | "svg"} kind */
 export function saveDrawing(drawing, name, kind) {
   const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
+  const copies = copy.querySelectorAll("*");
+  drawing.querySelectorAll("*").forEach((part, k) => {
+    const found = getComputedStyle(part);
+    for (const each of STYLED) copies[k].setAttribute(each, found.getPropertyValue(each));
+  });
   const [width, height] = ["width", "height"].map((side) => Number(drawing.getAttribute(side)));
   copy.prepend(svg("rect", { width, height, fill: style("paper") }));
   const blob = new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
-  if (kind === "svg") return save(blob, `${name}.svg`);
+  if (kind === "svg") return save(blob, name, kind);
   const image = new Image();
   image.onload = () => {
     const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: 2 * width, height: 2 * height }));
     const c = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     c.drawImage(image, 0, 0, 2 * width, 2 * height);
-    canvas.toBlob((png) => png && save(png, `${name}.png`), "image/png");
+    canvas.toBlob((png) => png && save(png, name, kind), "image/png");
   };
   image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
 }
@@ -90,10 +105,11 @@ export function svgOf(picture, title) {
   const width = picture.width ?? 1;
   const height = picture.height ?? 1;
   const over = new SvgContext();
-  const parts = seen(picture, over).slice(0, SVG_AT_MOST).map((box) =>
+  const boxes = seen(picture, over).slice(0, SVG_AT_MOST);
+  const parts = boxes.map((box) =>
     `<rect x="${f(box.x)}" y="${f(box.y)}" width="${f(box.width)}" height="${f(box.height)}"
-      fill="rgb(${picture.ink(box.i)})"><title>${escaped(picture.plan.name(box.i, 200))}</title></rect>`);
-  picture.drawOver(/** @type {any} */ (over), picture.labelled ?? []);
+      fill="rgb(${picture.ink(box.i)})" stroke="${picture.style("paper")}" stroke-width="0.5"><title>${escaped(picture.plan.name(box.i, 200))}</title></rect>`);
+  picture.drawOver(/** @type {any} */ (over), boxes.filter((box) => isLabelled(box.width, box.height)).map(({ row }) => row));
   framed(picture, over, title);
   const size = [GUTTER.left + width + FRAME.right, height + GUTTER.bottom + FRAME.top + FRAME.bottom].map(f);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" font-family="system-ui, sans-serif"

@@ -2,6 +2,7 @@
 // The film of a search: its peak and bound closing in, and the plan that was the best one at each time.
 
 import { fill, h } from "./dom.js";
+import { savers } from "./exporting.js";
 import { openPlan } from "./plan_view.js";
 import { axes, niceScale, scaleOf, svg } from "./svg.js";
 import { nameText, percentText, sizeText } from "./text.js";
@@ -97,7 +98,8 @@ export function openFilm(element, { title, problem, names, frames }, style) {
     }, 100);
   };
   fill(element, h("div", { class: "bar", onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && pause() },
-    h("strong", {}, nameText(title, 60)), button, slider, said), h("div", { class: "charted film" }, chart), stage);
+    h("strong", {}, nameText(title, 60)), button, slider, said, ...savers(() => chart.firstElementChild, title)),
+    h("div", { class: "charted film" }, chart), stage);
   new ResizeObserver(() => show(Number(slider.value))).observe(chart);
   show(last);
   return { play, shown: () => view };

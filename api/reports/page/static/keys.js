@@ -5,9 +5,9 @@ import { dialog, h } from "./dom.js";
 
 /** @typedef {{keys: string[], says: string, run: (event: KeyboardEvent) => void}} Binding */
 
-/** Run bindings on keys, where no field is written in; returns what ends that. @param {Binding[]} bindings @returns {() => void} */
-export function bindKeys(bindings) {
-  const run = (/** @type {KeyboardEvent} */ event) => {
+/** Run bindings on keys, where no field is written in. @param {Binding[]} bindings @param {AbortSignal} signal */
+export function bindKeys(bindings, signal) {
+  document.addEventListener("keydown", (event) => {
     const target = event.target;
     const isField = target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
     if (document.querySelector("dialog[open]") || (isField && event.key !== "Escape")) return;
@@ -19,9 +19,7 @@ export function bindKeys(bindings) {
     if (!binding) return;
     event.preventDefault();
     binding.run(event);
-  };
-  document.addEventListener("keydown", run);
-  return () => document.removeEventListener("keydown", run);
+  }, { signal });
 }
 
 /** Show a dialog that lists what the keys do. @param {Binding[]} bindings */

@@ -15,13 +15,15 @@ const SEEN_CAPACITY = 2;
 
 /** Lanes, and where times and offsets are in the world. */
 export class Lanes {
-  /** @param {PlanModel} plan */
-  constructor(plan) {
+  /** @param {PlanModel} plan @param {PlanModel} [other]  a plan that is to have the same scale */
+  constructor(plan, other) {
     this.plan = plan;
     this.demand = demandOf(plan);
     /** What has a lane each: the pools, or one that stands for all. */
     this.pools = this.demand?.sum ? [this.demand.sum] : plan.pools;
-    const bytes = this.pools.map((_, q) => laneBytes(plan, this.pools, q, this.demand));
+    const both = [{ plan, pools: this.pools, demand: this.demand }, ...(other ? [{ plan: other, pools: other.pools, demand: null }] : [])];
+    const bytes = Array.from({ length: Math.max(...both.map(({ pools }) => pools.length)) }, (_, q) =>
+      Math.max(...both.map((one) => (q < one.pools.length ? laneBytes(one.plan, one.pools, q, one.demand) : 0))));
     const whole = Math.max(1, bytes.reduce((sum, most) => sum + most, 0));
     const shares = bytes.map((most) => Math.max(LEAST_SHARE, most / whole));
     const sum = shares.reduce((total, share) => total + share, 0);
@@ -33,7 +35,7 @@ export class Lanes {
       const lane = { pool, top, bottom: top + height, bytes: most };
       top += height + GAP;
       return lane;
-    });
+    }).slice(0, this.pools.length);
   }
 
   /** @param {number} time */

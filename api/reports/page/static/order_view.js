@@ -2,6 +2,7 @@
 // An order of operations: bytes alive before and after, what moved, and the plan in the new order.
 
 import { cells, fill, h, table } from "./dom.js";
+import { savers } from "./exporting.js";
 import { openPlan } from "./plan_view.js";
 import { axes, niceScale, scaleOf, svg } from "./svg.js";
 import { bytesText, countText, nameText, percentText } from "./text.js";
@@ -29,7 +30,8 @@ export function openOrder(element, view, style, options) {
       h("span", {}, "bytes alive at most ", h("b", {}, `${bytesText(before.bytes)} → ${bytesText(after.bytes)}`), saved),
       h("span", {}, "lower bound ", h("b", {}, bytesText(view.lower_bound))), h("span", {}, view.status),
       h("span", {}, h("b", {}, countText(view.moves)), " operations moved"),
-      h("span", { class: "given" }, "— given order"), h("span", { class: "new" }, "— new order"))),
+      h("span", { class: "given" }, "— given order"), h("span", { class: "new" }, "— new order")),
+      ...savers(() => picture.firstElementChild, view.title ?? "order")),
     h("div", { class: "charted" }, picture,
       h("div", { class: "side points", tabindex: "0", role: "region", "aria-label": "The new order" }, orderTable(view, found))),
     stage);

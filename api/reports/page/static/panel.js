@@ -213,21 +213,16 @@ export class Panel {
     const { plan } = this;
     const found = plan.verdict.pools[q];
     if (!found || !found.liveBounds || found.time < 0) return null;
-    const details = h("details", {}, h("summary", {}, "What is in the way of a lower peak?"));
-    details.addEventListener("toggle", () => {
-      if (details.childElementCount > 1) return;
-      const more = found.used - found.live;
-      details.append(
-        h("p", {}, `At time ${plan.timeText(found.time)}, ${countText(found.alive.length)} buffers with ${bytesText(found.live)} are alive together: `
-          + "no plan with the same buffers in this pool has less.",
-          more > 0 ? ` This plan takes ${bytesText(more)} more${found.reserved ? `, of which ${bytesText(found.reserved)} are reserved` : ""}.` : ""),
-        this.list(found.alive),
-        found.without.length ? h("p", {}, "The most bytes alive would be, without one of them (moved to another pool, computed again, or made in parts):")
-          : h("p", {}, "No single one of them would lower the most bytes alive: other times are as full."),
-        h("ul", {}, ...found.without.map((row) => h("li", {}, this.button(row.i), ` ${sizeText(row.bytes)} (${sizeText(found.live - row.bytes)} less)`))),
-      );
-    });
-    return details;
+    const more = found.used - found.live;
+    return h("details", {}, h("summary", {}, "What is in the way of a lower peak?"),
+      h("p", {}, `At time ${plan.timeText(found.time)}, ${countText(found.alive.length)} buffers with ${bytesText(found.live)} are alive together: `
+        + "no plan with the same buffers in this pool has less.",
+        more > 0 ? ` This plan takes ${bytesText(more)} more${found.reserved ? `, of which ${bytesText(found.reserved)} are reserved` : ""}.` : ""),
+      this.list(found.alive),
+      found.without.length ? h("p", {}, "The most bytes alive would be, without one of them (moved to another pool, computed again, or made in parts):")
+        : h("p", {}, "No single one of them would lower the most bytes alive: other times are as full."),
+      h("ul", {}, ...found.without.map((/** @type {{i: number, bytes: number}} */ row) => 
+        h("li", {}, this.button(row.i), ` ${sizeText(row.bytes)} (${sizeText(found.live - row.bytes)} less)`))));
   }
 
   /** @param {number} q @param {string} text @param {HTMLElement} element */

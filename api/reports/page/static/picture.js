@@ -34,11 +34,11 @@ const FADE = 0.2;
 
 /** The picture of a plan in an element of its own; it draws itself when something changes, once a frame. */
 export class Picture {
-  /** @param {PlanModel} plan @param {(name: string) => string} style  a colour of the page by its name */
-  constructor(plan, style) {
+  /** @param {PlanModel} plan @param {(name: string) => string} style  a colour of the page by its name @param {PlanModel} [other]  of the same scale */
+  constructor(plan, style, other) {
     this.plan = plan;
     this.style = style;
-    this.lanes = new Lanes(plan);
+    this.lanes = new Lanes(plan, other);
     this.drawn = this.lanes.all.map(({ pool }) => this.lanes.rectangles(pool));
     /** @type {number[]} */ this.aliases = [];
     for (let i = 0; i < plan.count && this.aliases.length < 2000; i++) if (plan.isAlias(i)) this.aliases.push(i);
@@ -257,7 +257,7 @@ function sharing(plan) {
 }
 
 /** True for a rectangle with space for a name, lying or upright. @param {number} width @param {number} height  pixels of the page */
-function isLabelled(width, height) {
+export function isLabelled(width, height) {
   return width >= LABEL.height && height >= LABEL.height && (width >= LABEL.width || height >= LABEL.width);
 }
 

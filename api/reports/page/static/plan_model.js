@@ -8,17 +8,9 @@ import { nameText } from "./text.js";
 import { Verdict } from "./verdict.js";
 
 /**
- * @typedef {Object} Pool
- * @property {string} name
- * @property {number} [size]
- * @property {number} [used]
- * @property {number} [lower_bound]
- * @property {number} [base_address]
- * @property {number} [bank_size]
- * @property {number} [alignment]
- * @property {number} [cost]
- * @property {[number, number][]} [reserved]
- * @property {{size?: any, used?: any, lower_bound?: any}} exact  the same, where numbers are too coarse
+ * A pool, and what the plan takes of it; `exact` are the same values, where numbers are too coarse.
+ * @typedef {{name: string, size?: number, used?: number, lower_bound?: number, base_address?: number, bank_size?: number, alignment?: number, cost?: number,
+ *   reserved?: [number, number][], exact: {size?: any, used?: any, lower_bound?: any}}} Pool
  */
 
 /** @typedef {import("./live_bytes.js").Load} Load */

@@ -55,7 +55,9 @@ export class PlanView {
     this.head = h("div", { class: "facts" });
     fill(element, this.bar(), h("div", { class: "body" },
       h("div", { class: "stage" }, this.said, this.picture.element, this.areas.element, this.minimap.element, this.legend), this.panel.element), this.card);
-    this.ends = [bindKeys(this.bindings), onTheme(() => this.recolour())];
+    this.opened = new AbortController();
+    bindKeys(this.bindings, this.opened.signal);
+    onTheme(() => this.recolour(), this.opened.signal);
     this.bindPointer();
     /** @type {number} */ this.peakOf = -1;
     this.judged();
@@ -91,12 +93,12 @@ export class PlanView {
 
   /** Save what is shown as a file. @param {"png" | "svg" | "csv"} kind */
   save(kind) {
-    const name = this.title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "plan";
-    const caption = [this.title, ...[...(this.head?.children ?? [])].map(({ textContent }) => textContent)].join("  \u00b7  ");
-    if (kind === "csv") save(new Blob([csvOf(this.picture)], { type: "text/csv" }), `${name}.csv`);
-    else if (!this.areas.element.hidden && this.areas.root) saveDrawing(this.areas.root, name, kind);
-    else if (kind === "png") savePng(this.picture, name, caption);
-    else save(new Blob([svgOf(this.picture, caption)], { type: "image/svg+xml" }), `${name}.svg`);
+    const { title } = this;
+    const caption = [title, ...[...(this.head?.children ?? [])].map(({ textContent }) => textContent)].join("  \u00b7  ");
+    if (kind === "csv") save(new Blob([csvOf(this.picture)], { type: "text/csv" }), title, kind);
+    else if (!this.areas.element.hidden && this.areas.root) saveDrawing(this.areas.root, title, kind);
+    else if (kind === "png") savePng(this.picture, title, caption);
+    else save(new Blob([svgOf(this.picture, caption)], { type: "image/svg+xml" }), title, kind);
   }
 
   /** Show areas in the place of the picture, or the picture again. @param {boolean} isShown */
@@ -264,8 +266,7 @@ export class PlanView {
   /** @param {KeyboardEvent} event */
   searchKey(event) {
     if (event.key === "Escape") {
-      /** @type {HTMLInputElement} */ (this.field).value = "";
-      this.find();
+      if (this.search.text) this.escape();
       this.picture.over.focus();
       event.stopPropagation();
     } else if (event.key === "Enter") {
@@ -370,15 +371,14 @@ export class PlanView {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       const { seen } = this.picture.camera;
-      const isWhole = seen.every((at, k) => at === k % 2);
-      writeLink({ plan: this.hash ?? null, vis: isWhole ? null : seen.map((part) => Number(part.toPrecision(9))).join(",") });
+      writeLink({ plan: this.hash ?? null, vis: this.picture.camera.isWhole ? null : seen.map((part) => Number(part.toPrecision(9))).join(",") });
     }, 300);
   }
 
   /** Let go of keys and colours. */
   close() {
     clearTimeout(this.timer);
-    this.ends.forEach((end) => end());
+    this.opened.abort();
   }
 }
 

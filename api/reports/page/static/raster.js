@@ -3,14 +3,8 @@
 // they cover. So a frame costs one pass over the rectangles in sight and one over the pixels, whatever their number.
 
 /**
- * Rectangles by rows, sorted by `left`, in world coordinates: x grows with time, y downwards.
- * @typedef {Object} Rectangles
- * @property {Float64Array} left
- * @property {Float64Array} right
- * @property {Float64Array} top
- * @property {Float64Array} bottom
- * @property {Uint8Array} colour  a class of the palette
- * @property {Blocks} blocks
+ * Rectangles by rows, sorted by `left`, in world coordinates: x grows with time, y downwards; `colour` is a class of the palette.
+ * @typedef {{left: Float64Array, right: Float64Array, top: Float64Array, bottom: Float64Array, colour: Uint8Array, blocks: Blocks}} Rectangles
  */
 
 /** @typedef {{left: number, right: number, top: number, bottom: number}} Frame  the part of the world that is seen */

@@ -7,6 +7,9 @@ const ANCHOR = /** @type {Record<string, string>} */ ({ left: "start", center: "
 /** From the place of a text of 11 pixels to its baseline; few programs know other baselines of SVG. */
 const BELOW = /** @type {Record<string, number>} */ ({ top: 9.5, middle: 4, bottom: -2.5, alphabetic: 0 });
 
+/** The clips of all drawings, as two may be in one document. */
+let clips = 0;
+
 /** A context whose `parts` are elements of SVG. */
 export class SvgContext {
   constructor() {
@@ -17,7 +20,6 @@ export class SvgContext {
     this.textBaseline = "alphabetic";
     this.globalAlpha = this.lineWidth = 1;
     this.path = "";
-    this.clips = 0;
     /** @type {number[]} */ this.groups = [];
     /** @type {number[]} */ this.dash = [];
     this.measure = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
@@ -55,9 +57,9 @@ export class SvgContext {
   }
 
   clip() {
-    this.clips += 1;
-    this.parts.push(`<clipPath id="c${this.clips}"><path d="${this.path}"/></clipPath>`);
-    this.group(`clip-path="url(#c${this.clips})"`);
+    clips += 1;
+    this.parts.push(`<clipPath id="c${clips}"><path d="${this.path}"/></clipPath>`);
+    this.group(`clip-path="url(#c${clips})"`);
   }
 
   /** @param {number} x @param {number} y */

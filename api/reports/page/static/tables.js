@@ -8,17 +8,16 @@ import { countText, nameText, sizeText } from "./text.js";
 
 const ROWS = 100;
 
-/** @type {Record<string, {title: string, value: (plan: PlanModel, i: number, time: number) => number, text: (value: number, plan: PlanModel) => string}>} */
+/** @typedef {{title: string, tip?: string, value: (plan: PlanModel, i: number, at: number) => number, text: (of: number, plan: PlanModel) => string}} Column */
+/** @type {Record<string, Column>} */
 const COLUMNS = {
   size: { title: "size", value: (plan, i) => plan.size[i], text: sizeText },
-  age: { title: "age", value: (plan, i, time) => Math.floor(time - plan.birth(i)), text: countText },
-  padding: { title: "padding", value: (plan, i) => plan.padding(i), text: sizeText },
+  age: { title: "age", tip: "time steps since its first use", value: (plan, i, time) => Math.floor(time - plan.birth(i)), text: countText },
+  padding: { title: "padding", tip: "bytes that alignment adds", value: (plan, i) => plan.padding(i), text: sizeText },
   pool: { title: "pool", value: (plan, i) => plan.pool[i], text: (value, plan) => (value < 0 ? "-" : nameText(plan.pools[value].name, 16)) },
-  offset: { title: "offset", value: (plan, i) => (plan.pool[i] < 0 ? -1 : plan.offset[i]), text: (value) => (value < 0 ? "-" : countText(value)) },
+  offset: { title: "offset", tip: "bytes from the start of the pool", value: (plan, i) => (plan.pool[i] < 0 ? -1 : plan.offset[i]),
+    text: (value) => (value < 0 ? "-" : countText(value)) },
 };
-
-/** @type {Record<string, string>} */
-const TIPS = { age: "time steps since its first use", padding: "bytes that alignment adds", offset: "bytes from the start of the pool" };
 
 /** A table of buffers at a time. */
 export class BufferTable {
@@ -59,9 +58,9 @@ export class BufferTable {
     const sorted = [...this.buffers].sort((a, b) => sign * (value(plan, a, time) - value(plan, b, time)) || a - b);
     const columns = Object.entries(COLUMNS).filter(([key]) => (key !== "pool" || plan.pools.length > 1)
       && (key !== "padding" || this.buffers.some((i) => plan.padding(i) > 0)));
-    const heads = columns.map(([key, { title }]) =>
+    const heads = columns.map(([key, { title, tip }]) =>
       h("th", { scope: "col", "aria-sort": key === by ? (this.isUp ? "ascending" : "descending") : undefined },
-        h("button", { type: "button", "data-by": key, title: TIPS[key], onclick: () => this.sort(key) }, title)));
+        h("button", { type: "button", "data-by": key, title: tip, onclick: () => this.sort(key) }, title)));
     const rows = sorted.slice(0, this.most).map((i) =>
       h("tr", {}, h("td", {}, h("button", { type: "button", title: plan.name(i, 400), onclick: () => this.choose(i) }, nameText(plan.label(i), 40))),
         ...columns.map(([, column]) => h("td", {}, column.text(column.value(plan, i, time), plan)))));

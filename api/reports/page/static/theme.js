@@ -11,19 +11,14 @@ export function style(name) {
   return found;
 }
 
-/** Tell when the colours change; returns what ends that. @param {() => void} changed */
-export function onTheme(changed) {
-  const query = matchMedia("(prefers-color-scheme: dark)");
+/** Tell when the colours change. @param {() => void} changed @param {AbortSignal} signal */
+export function onTheme(changed, signal) {
   const run = () => {
     known.clear();
     changed();
   };
-  query.addEventListener("change", run);
-  document.addEventListener("memplan-theme", run);
-  return () => {
-    query.removeEventListener("change", run);
-    document.removeEventListener("memplan-theme", run);
-  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", run, { signal });
+  document.addEventListener("memplan-theme", run, { signal });
 }
 
 /** Change from light to dark, or back. */
@@ -31,6 +26,5 @@ export function switchTheme() {
   const root = document.documentElement;
   const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = isDark ? "light" : "dark";
-  known.clear();
   document.dispatchEvent(new Event("memplan-theme"));
 }

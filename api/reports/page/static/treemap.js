@@ -5,6 +5,7 @@ import { inkOn } from "./colours.js";
 import { fill, h } from "./dom.js";
 import { aliveAt } from "./live_bytes.js";
 import { kindsOf, summed } from "./sums.js";
+import { LETTER } from "./pencil.js";
 import { svg } from "./svg.js";
 import { bytesText, nameText, percentText, sizeText } from "./text.js";
 import { hierarchy, treemap, treemapSquarify } from "./vendor/hierarchy.js";
@@ -12,7 +13,6 @@ import { hierarchy, treemap, treemapSquarify } from "./vendor/hierarchy.js";
 /** @typedef {import("./picture.js").Picture} Picture */
 
 const HEAD = 17;
-const LETTER = 6.4;
 const DRAWN = 3000;
 
 /** The areas of a plan, in the place of its picture. */

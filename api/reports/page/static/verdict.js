@@ -7,22 +7,7 @@ import { bytesText, exactly, counted } from "./text.js";
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {"valid" | "not valid" | "not checked" | "nothing placed" | "checking"} Badge */
 /** @typedef {{i: number, idle: number}} Link  a buffer, and the bytes under it that nothing uses while it is alive */
-/**
- * @typedef {Object} PoolVerdict
- * @property {number} used
- * @property {number | bigint | null} bound
- * @property {string | null} provedBy
- * @property {number | null} gap
- * @property {string} among  which plans the bound is about, where not all
- * @property {number[]} decides
- * @property {number} live
- * @property {number} time
- * @property {number[]} alive
- * @property {boolean} liveBounds
- * @property {{i: number, bytes: number}[]} without
- * @property {number} reserved
- * @property {string} sentence
- */
+/** @typedef {NonNullable<ReturnType<typeof poolVerdict>>} PoolVerdict */
 
 const ON_RESERVED = -2;
 /** What checked a claim, by the words of `verify`. @type {Record<string, string>} */
@@ -145,16 +130,16 @@ export class Verdict {
   }
 }
 
-/** @param {PlanModel} plan @param {any} found @returns {PoolVerdict | null} */
+/** What was found of a pool: its bound is one of all plans, or of those `among`. @param {PlanModel} plan @param {any} found */
 function poolVerdict(plan, found) {
   if (!found) return null;
   const bytes = (/** @type {any} */ value) => Number(value);
   const buffers = (/** @type {any[]} */ ids) => ids.map((id) => plan.indexOf(id));
   return {
-    used: bytes(found.used), bound: found.lower_bound === null ? null : exactly(found.lower_bound), provedBy: found.proved_by, gap: found.gap,
-      among: found.among,
+    used: bytes(found.used), bound: found.lower_bound === null ? null : exactly(found.lower_bound),
+    provedBy: /** @type {string | null} */ (found.proved_by), gap: /** @type {number | null} */ (found.gap), among: /** @type {string} */ (found.among),
     decides: buffers(found.decides), live: bytes(found.live), time: found.time === null ? -1 : plan.timeOf(found.time), alive: buffers(found.alive),
-    liveBounds: found.live_bounds, without: found.without.map((/** @type {any} */ [id, left]) => ({ i: plan.indexOf(id), bytes: bytes(left) })),
-    reserved: bytes(found.reserved), sentence: found.sentence,
+    liveBounds: Boolean(found.live_bounds), without: found.without.map((/** @type {any} */ [id, left]) => ({ i: plan.indexOf(id), bytes: bytes(left) })),
+    reserved: bytes(found.reserved), sentence: String(found.sentence),
   };
 }

@@ -5,8 +5,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const PAGE = "../../../../api/reports/page/static/";
-const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { readSize }, symbolic, { sizeText }, { paragraphs }] = await Promise.all(
-  ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));
+const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { stepped }, { readSize }, symbolic, { sizeText },
+  { paragraphs }] = await Promise.all(
+  ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "schedule_view", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));
 const expected = JSON.parse(readFileSync(process.env.EXPECTED, "utf8"));
 
 const buffer = (id, size, start, end, more = {}) => ({ id, size, start, end, ...more });
@@ -67,6 +68,14 @@ test("layers have colours by their bytes at the peak, and sizes by their areas",
   const sizes = colouring(plan, "size", null);
   assert.deepEqual(sizes.legend.map(({ name }) => name), ["16", "4096"]);
   assert.notEqual(sizes.of[0], sizes.of[39]);
+});
+
+test("arrow keys go through the boxes of a schedule by time, and up and down within a step", () => {
+  const slots = [[0, 2, 0], [0, 1, 8], [1, 2, 8], [2, 3, 0]].map(([start, end, offset]) => ({ kind: "input", tensor: 0, size: 8, start, end, offset }));
+  const steps = (from, ...keys) => keys.map((key) => (from = stepped(slots, from, key)));
+  assert.deepEqual(steps(-1, "ArrowRight", "ArrowUp", "ArrowUp", "ArrowRight", "ArrowDown", "ArrowLeft"), [0, 1, 1, 2, 0, 0]);
+  assert.deepEqual(steps(3, "ArrowRight", "ArrowUp", "Escape"), [3, 3, -1]);
+  assert.equal(stepped(slots, 1, "Tab"), null);
 });
 
 test("changes of a repair are said in words", () => {

@@ -352,7 +352,7 @@ def test_two_plans_are_one_picture_and_ghosts_are_as_large_as_they_were(opened: 
     page.click("button[data-which=both]")
     assert "old: 150 B; new: 354 B (+136.0 %)" in page.input_value("input.caption")
     picture = ElementTree.fromstring(saved(page, "SVG"))
-    rows = [row for row in picture.iter("{http://www.w3.org/2000/svg}rect") if float(row.attrib["width"]) < 700]
+    rows = [row for row in picture.iter("{http://www.w3.org/2000/svg}rect") if len(row)]  # buffers have titles
     heights = sorted(float(row.attrib["height"]) for row in rows)
     assert heights[-1] / heights[-2] == pytest.approx(3, rel=0.02)  # one scale for both
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,7 @@ SUMS: dict[str, Any] = {
 
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
-    with tab(browser) as found:
+    with tab(browser, has_touch=True) as found:
 
         def show(page: bytes) -> Tab:
             (tmp_path / "page.html").write_bytes(page)
@@ -95,7 +97,7 @@ def test_the_points_of_a_sweep_open_their_plans(opened: Any) -> None:
     assert shown.page.locator("circle.point").count() == 3
     assert shown.page.inner_text(".points tbody tr >> nth=0").split()[-1] == "infeasible"
     assert shown.serious_violations() == []
-    shown.page.locator("circle.point").nth(0).press("Enter")
+    shown.page.locator("circle.point").nth(0).click()
     shown.page.get_by_text("Nothing fits here.").wait_for()
     shown.page.click(".points tbody button >> nth=1")
     shown.page.locator(".picture canvas").first.wait_for()
@@ -115,7 +117,7 @@ def test_the_peak_for_all_values_is_a_curve_over_each_symbol(browser: Any, tmp_p
         assert shown.page.locator("circle.point.optimal").count() == 64
         assert "n (b=64)" in shown.page.inner_text(".chart")
         assert "peak: 3072*b*n + 64*((48*b*n*n + 63)//64)" in shown.page.inner_text("form.bar")
-        shown.page.locator("circle.point").nth(3).press("Enter")
+        shown.page.locator(".points tbody button").nth(3).press("Enter")
         shown.page.locator(".picture canvas").first.wait_for()
         shown.page.fill("form.bar input", "b=7, n=300")
         shown.page.press("form.bar input", "Enter")
@@ -249,8 +251,9 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: A
         assert {*names} <= {f"tensor {slot['tensor']}" for slot in found["slots"]}
         assert ("waits for the link" in shown.page.inner_text(".schedule .bar")) == (max(found["link_busy"]) > 0.999)
         # A slot is as high as its bytes are of the capacity.
+        slots = sorted(found["slots"], key=lambda slot: (slot["start"], slot["offset"]))
         high = float(shown.page.locator(".schedule .slot").first.get_attribute("height"))
-        assert high == pytest.approx(260 * found["slots"][0]["size"] / found["capacity"])
+        assert high == pytest.approx(260 * slots[0]["size"] / found["capacity"])
         assert shown.serious_violations() == []
         shown.page.goto(page.as_uri())
     shown.page.locator(".schedule .slot").first.wait_for()
@@ -261,6 +264,32 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: A
     )
     share = found["subgraph_latencies"][0] / found["latency"]
     assert float(first) == pytest.approx(float(ground) * share, abs=1.5)
+    shown.page.keyboard.press("Tab")
+    with shown.page.expect_download() as download:
+        shown.page.keyboard.press("Enter")
+    image = Path(download.value.path()).read_bytes()
+    drawn = shown.page.evaluate(
+        "['width', 'height'].map((side) => 2 * document.querySelector('.schedule [role=application] svg')"
+        ".getAttribute(side))"
+    )
+    assert image[:4] == b"\x89PNG"
+    assert list(struct.unpack(">II", image[16:24])) == drawn
+    shown.page.keyboard.press("Tab")
+    with shown.page.expect_download() as download:
+        shown.page.keyboard.press("Enter")
+    kinds = re.findall(r'class="slot (\w+)" fill="(rgb[^"]+)"', Path(download.value.path()).read_text())
+    assert len(kinds) == len(slots)
+    assert len({fill for _, fill in kinds}) > 1  # the file has the colours of the styles
+    for key in ("Tab", "ArrowRight", "ArrowRight"):
+        shown.page.keyboard.press(key)
+    assert shown.page.inner_text(".schedule .said").startswith(f"{slots[1]['kind']} of tensor {slots[1]['tensor']}:")
+    assert shown.page.locator(".schedule .slot.chosen").count() == 1
+    shown.page.keyboard.press("Escape")
+    assert shown.page.locator(".schedule .slot.chosen").count() == 0
+    widest = max(range(len(slots)), key=lambda k: slots[k]["size"] * (slots[k]["end"] - slots[k]["start"]))
+    box = shown.page.locator(".schedule .slot").nth(widest).bounding_box()
+    shown.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)
+    assert f"of tensor {slots[widest]['tensor']}:" in shown.page.inner_text(".schedule .said")
 
 
 def test_a_cell_shows_the_page_and_cannot_reach_the_notebook(browser: Any) -> None:

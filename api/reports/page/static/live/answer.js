@@ -55,7 +55,7 @@ export function openAnswer(element, entry, style, session) {
     return details;
   };
   const keep = (/** @type {string} */ suffix, /** @type {BlobPart} */ data) =>
-    h("button", { onclick: () => save(new Blob([data]), `${kind}${suffix}`) }, `Save ${nameText(`${kind}${suffix}`, 40)}`);
+    h("button", { onclick: () => save(new Blob([data]), String(kind), suffix.slice(1)) }, `Save ${nameText(`${kind}${suffix}`, 40)}`);
   let shown = /** @type {any} */ (null);
   const select = (/** @type {any} */ id) => shown?.plan && shown.select(shown.plan.indexOf(id));
   const open = (/** @type {any} */ problem, /** @type {any} */ plan, /** @type {string} */ title) => {

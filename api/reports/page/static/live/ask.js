@@ -96,7 +96,6 @@ function Form({ question, jobs, session, again }) {
       const source = sources[0][chosen[0].at];
       const about = source.kind === "file" ? chosen[0].file?.name ?? "" : source.kind === "text" ? question.named ?? "an example" : source.says;
       if (question.named) request.options = { name: about, ...request.options };
-      session.happened({ kind: "dialog", dialog: null });
       session.submit(question.name, request, about);
     } catch (error) {
       setWrong(/** @type {Error} */ (error).message);

@@ -11,17 +11,13 @@ export function shape(schema, document, level = 0) {
   if (!schema || schema === true) return "any";
   if (schema.$ref) {
     const name = schema.$ref.split("/").at(-1);
-    if (level >= MOST_LEVELS) return name;
-    return shape(document.components?.schemas?.[name], document, level);
+    return level >= MOST_LEVELS ? name : shape(document.components?.schemas?.[name], document, level);
   }
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices) return [...new Set(choices.map((/** @type {any} */ one) => shape(one, document, level)))].join(" or ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((/** @type {any} */ value) => JSON.stringify(value)).join(" | ");
-  if (schema.type === "array") {
-    if (level >= MOST_LEVELS) return "[…]";
-    return `[${shape(schema.items ?? schema.prefixItems?.[0], document, level)}, …]`;
-  }
+  if (schema.type === "array") return level >= MOST_LEVELS ? "[…]" : `[${shape(schema.items ?? schema.prefixItems?.[0], document, level)}, …]`;
   if (schema.type === "object" || schema.properties) {
     if (level >= MOST_LEVELS) return "{…}";
     const needed = new Set(schema.required ?? []);
@@ -37,35 +33,23 @@ export function shape(schema, document, level = 0) {
 function bodies(content, document) {
   return Object.entries(content ?? {}).flatMap(([media, { schema, example, examples }]) => {
     const shown = example ?? Object.values(examples ?? {})[0]?.value;
-    return [
-      h("p", {}, h("code", {}, media)),
-      h("pre", { tabindex: "0" }, shape(schema, document)),
-      shown === undefined ? null : h("p", { class: "quiet" }, "For example:"),
-      shown === undefined ? null : h("pre", { tabindex: "0" }, typeof shown === "string" ? shown : JSON.stringify(shown, null, 1)),
-    ];
+    const given = shown === undefined ? [] : [h("p", { class: "quiet" }, "For example:"),
+      h("pre", { tabindex: "0" }, typeof shown === "string" ? shown : JSON.stringify(shown, null, 1))];
+    return [h("p", {}, h("code", {}, media)), h("pre", { tabindex: "0" }, shape(schema, document)), ...given];
   });
 }
 
 /** @param {string} method @param {string} path @param {any} call @param {any} document */
-function section(method, path, call, document) {
-  const parameters = call.parameters ?? [];
-  const listed = () => table(["name", "in", "what", "type"], parameters.map((/** @type {any} */ one) =>
-    [h("span", {}, h("code", {}, one.name), one.required ? " (required)" : ""), one.in, one.description ?? "", shape(one.schema, document)]));
+function section(method, path, { summary, description, parameters = [], requestBody, responses = {} }, document) {
   const details = h("details", { id: `${method}${path}`.replace(/[^a-z0-9]+/gi, "-") },
-    h("summary", {}, h("span", { class: "method" }, method.toUpperCase()), h("code", {}, path), ` ${call.summary ?? ""}`));
-  details.addEventListener("toggle", () => {
-    if (details.childElementCount > 1) return;
-    details.append(h("p", {}, call.description ?? ""));
-    if (parameters.length) details.append(h("h3", {}, "Query and headers"), listed());
-    const body = bodies(call.requestBody?.content, document).filter((part) => part !== null);
-    if (body.length) details.append(h("h3", {}, "Body"), .../** @type {HTMLElement[]} */ (body));
-    for (const [status, answer] of Object.entries(/** @type {Record<string, any>} */ (call.responses ?? {}))) {
-      const isGood = status.startsWith("2");
-      details.append(h("h3", {}, `${status}: ${answer.description ?? ""}`));
-      const parts = isGood ? bodies(answer.content, document).filter((part) => part !== null) : [];
-      details.append(.../** @type {HTMLElement[]} */ (parts));
-    }
-  });
+    h("summary", {}, h("span", { class: "method" }, method.toUpperCase()), h("code", {}, path), ` ${summary ?? ""}`));
+  details.addEventListener("toggle", () => details.append(
+    h("p", {}, description ?? ""),
+    ...(parameters.length ? [h("h3", {}, "Query and headers"), table(["name", "in", "what", "type"], parameters.map((/** @type {any} */ one) =>
+      [h("span", {}, h("code", {}, one.name), one.required ? " (required)" : ""), one.in, one.description ?? "", shape(one.schema, document)]))] : []),
+    ...(requestBody ? [h("h3", {}, "Body"), ...bodies(requestBody.content, document)] : []),
+    ...Object.entries(responses).flatMap(([status, answer]) =>
+      [h("h3", {}, `${status}: ${answer.description ?? ""}`), ...(status.startsWith("2") ? bodies(answer.content, document) : [])])), { once: true });
   return details;
 }
 

@@ -22,7 +22,7 @@ export async function opened(file, service, questions) {
   if (found) return { name: found.problem?.name ?? name, ...found, notes: [] };
   const taker = value && !Array.isArray(value) ? questions.takers(value).find(({ kind }) => kind !== "liveness") : null;
   if (taker) return { name: value.name ?? name, asks: taker, value, notes: [] };
-  const read = await service.importedByJob(file);
+  const read = await service.imported(file);
   const notes = [...read.warnings.map((/** @type {any} */ one) => `${one.rule}: ${one.message}`),
     ...read.violations.map((/** @type {string} */ one) => `the plan inside: ${one}`)];
   return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, names: read.names, graph: read.graph, read: read.job, notes };

@@ -36,7 +36,6 @@ export function Jobs({ session }) {
   });
   const replace = (/** @type {string} */ id, /** @type {any} */ found) =>
     setJobs((known) => (known ?? []).flatMap((job) => (job.id !== id ? [job] : found ? [found] : [])));
-  const close = () => session.happened({ kind: "dialog", dialog: null });
   const all = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     // Where a row with the focus is gone, keys go on at the search.
@@ -52,7 +51,7 @@ export function Jobs({ session }) {
       <form method="dialog"><button>Close</button></form></div>
     <table aria-label="Jobs, the newest first"><thead><tr>${HEADS.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
       <tbody>${jobs?.length === 0 ? html`<tr><td colspan=${HEADS.length}>none</td></tr>`
-        : jobs?.map((job) => html`<${Row} key=${job.id} job=${job} session=${session} replace=${replace} close=${close} />`)}</tbody></table>
+        : jobs?.map((job) => html`<${Row} key=${job.id} job=${job} session=${session} replace=${replace} />`)}</tbody></table>
     <div class="row">${next && html`<button type="button" onClick=${more}>More</button>`}</div></div>`;
 }
 
@@ -63,8 +62,8 @@ function walk({ key, target, currentTarget }) {
   if (by) rows[rows.indexOf(target.closest("tr")) + by]?.cells[target.closest("td")?.cellIndex ?? 0]?.querySelector("button")?.focus();
 }
 
-/** @param {{job: any, session: Session, replace: (id: string, found: any) => void, close: () => void}} props */
-function Row({ job, session, replace, close }) {
+/** @param {{job: any, session: Session, replace: (id: string, found: any) => void}} props */
+function Row({ job, session, replace }) {
   const { service } = session;
   const [name, setName] = useState(/** @type {string | null} */ (null));
   const [isSure, setSure] = useState(false);
@@ -90,13 +89,9 @@ function Row({ job, session, replace, close }) {
     (line.current.nextElementSibling ?? line.current.previousElementSibling)?.querySelector("td:last-child button:last-child").focus();
     change(() => service.forget(job.id))();
   };
-  const open = () => {
-    close();
-    session.openJob(job.id);
-  };
   const label = nameText(job.name ?? job.id.slice(0, 8), 60);
   return html`<tr ref=${line}>
-    <td><button type="button" onClick=${open}>${label}</button>
+    <td><button type="button" onClick=${() => session.openJob(job.id)}>${label}</button>
       ${name !== null && html`<form onSubmit=${rename}><input value=${name} maxlength="200" aria-label="new name" onKeyDown=${escape}
         onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><button>OK</button></form>`}</td>
     <td>${job.kind}</td><td>${job.state}${job.plan_status ? `, ${job.plan_status}` : ""}</td><td>${job.buffers === null ? "" : countText(job.buffers)}</td>

@@ -87,7 +87,7 @@ function Share({ state, session }) {
     if (!views.length) throw new Error("save: there is no plan to be saved yet");
     const title = state.isComparing ? views[0].title : entry?.name ?? "plan";
     const blank = await (await session.service.call("GET", "blank.html")).text();
-    save(await pageOf(blank, { title, views }), `${title.replace(/[^\w.-]+/g, "_").slice(0, 60)}.html`);
+    save(await pageOf(blank, { title, views }), title, "html");
   });
   const copy = () => session.guarded(async () => {
     // Without a certificate, browsers have no clipboard for pages.

@@ -64,14 +64,11 @@ export class PlanService {
     return parsed(await (await this.call(method, path, { body: written(value), headers: { "Content-Type": "application/json", ...headers } })).text());
   }
 
-  /** What a file of another system holds: the answer of `convert`. @param {File} file @param {Record<string, string>} [more] */
-  imported(file, more = {}) {
-    return this.sendFile("/v1/convert?", file, more);
-  }
-
-  /** The same by a job, whose id is with it: an address that keeps it has the names of operations, too. @param {File} file */
-  async importedByJob(file) {
-    const { id } = await this.sendFile("/v1/jobs?kind=convert&", file);
+  /** What a file of another system holds, and the job that read it: an address that keeps it has the names of operations, too. @param {File} file */
+  async imported(file) {
+    const query = new URLSearchParams({ name: file.name.slice(-200), program: "true", time_limit_s: "60" });
+    const headers = { "Content-Type": "application/octet-stream" };
+    const { id } = parsed(await (await this.call("POST", `/v1/jobs?kind=convert&${query}`, { body: file, headers })).text());
     let job = await this.get(`/v1/jobs/${id}`);
     for (let wait = 50; job.finished_at === null; wait = Math.min(1000, 1.5 * wait)) {
       await new Promise((done) => setTimeout(done, wait));
@@ -79,13 +76,6 @@ export class PlanService {
     }
     if (job.state !== "succeeded") throw new Refusal(422, String(job.error ?? `${file.name}: was not read`).split("\n"));
     return { ...await this.get(`/v1/jobs/${id}/result`), job: id };
-  }
-
-  /** @param {string} path @param {File} file @param {Record<string, string>} [more] */
-  async sendFile(path, file, more = {}) {
-    const query = new URLSearchParams({ name: file.name.slice(-200), program: "true", time_limit_s: "60", ...more });
-    const headers = { "Content-Type": "application/octet-stream" };
-    return parsed(await (await this.call("POST", `${path}${query}`, { body: file, headers })).text());
   }
 
   /** Submit a job. @param {string} kind @param {any} request  the body of the call */

@@ -105,7 +105,7 @@ export function next(state, event) {
     case "planned": return { ...state, entries: changed({ plan: event.plan }) };
     case "answered": return { ...state, entries: changed(event.part) };
     case "ended": return { ...state, phase: "idle", watch: null, note: event.note, errors: event.errors };
-    case "left": return { ...state, watch: null };
+    case "left": return { ...state, watch: null, dialog: null };
     case "note": return { ...state, note: event.note };
     case "failed": return { ...state, errors: event.errors, phase: state.phase === "sending" ? "idle" : state.phase, note: "" };
     case "dismissed": return { ...state, errors: [] };
