@@ -2,6 +2,7 @@
 // Colours of buffers: a class (0 to 255) for each by what is asked, and the inks of the classes.
 
 import { aliveAt } from "./live_bytes.js";
+import { column } from "./plan_model.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {{of: Uint8Array, legend: {name: string, ink: number}[], inks: Uint8Array}} Colouring */
@@ -10,6 +11,11 @@ import { aliveAt } from "./live_bytes.js";
 const DISTINCT = [0x56b4e9, 0xe69f00, 0x009e73, 0xcc79a7, 0x0072b2, 0xd55e00, 0xd8c93a, 0x9a8fd0];
 /** From few to many: light steps of one scale from blue over green to yellow, evenly bright (after cividis). */
 const SCALE = [0x1f4a7f, 0x3a5f8a, 0x53748f, 0x6b8792, 0x839a92, 0x9cad8e, 0xb6bf85, 0xd1cf77, 0xeddd62, 0xffe945];
+/** For more kinds than eight: each farther from all others, from grey and from paper (in OKLab, also without red or green) than two of the eight are. */
+const MORE = [0x101088, 0x743824, 0x1010ec, 0xb0d8c4, 0x384c74, 0x38244c, 0xecec88, 0x247474];
+const KINDS = [...DISTINCT, ...MORE];
+/** The part of the bytes at the peak from which on no more kinds have a colour of their own. */
+const ENOUGH = 0.95;
 const REST = 0x8c8c8c;
 /** The parts into which sizes from one power of two to the next are told apart. */
 const STEPS = 8;
@@ -24,16 +30,13 @@ export const COLOUR_BY = ["buffer", "size", "group", "role", "operation", "type"
  */
 export function colouring(plan, by, moved) {
   if (by === "size") return bySize(plan);
-  if (by === "group") return plan.groups ? byName(plan, plan.groups) : null;
   if (by === "role") return byRole(plan);
-  if (by === "operation") return plan.operations ? byName(plan, plan.operations) : null;
-  if (by === "type") return plan.types ? byName(plan, elementTypes(plan.types)) : null;
-  if (by === "model") return plan.models ? byName(plan, plan.models) : null;
   if (by === "pool") return byPool(plan);
   if (by === "moved") return moved ? named(moved, Object.keys(MOVED), Object.values(MOVED)) : null;
-  const of = new Uint8Array(plan.count);
-  for (let i = 0; i < of.length; i++) of[i] = i % DISTINCT.length;
-  return named(of, [], DISTINCT);
+  if (by === "buffer") return named(Uint8Array.from(plan.ids, (_, i) => i % DISTINCT.length), [], DISTINCT);
+  const { groups: group, operations: operation, models: model, types } = plan;
+  const kinds = { group, operation, model, type: types && column(Array.from(types.of, (k) => types.names[k].split(" ")[0] || "not told")) }[by];
+  return kinds ? byName(plan, kinds) : null;
 }
 
 /** The ink of a text on a colour: the one of more contrast. @param {Iterable<number>} rgb */
@@ -74,21 +77,12 @@ function byRole(plan) {
   const names = [...plan.roles.names, "alias"];
   const of = Uint8Array.from(plan.roles.of);
   for (let i = 0; i < of.length; i++) if (plan.isAlias(i)) of[i] = names.length - 1;
-  return named(of, names, names.map((_, k) => DISTINCT[k % DISTINCT.length]));
+  return named(of, names, KINDS);
 }
 
 /** @param {PlanModel} plan */
 function byPool(plan) {
-  const names = plan.pools.map((pool) => pool.name);
-  const of = Uint8Array.from(plan.pool, (q) => (q < 0 ? 0 : q % 256));
-  return named(of, names, names.map((_, k) => DISTINCT[k % DISTINCT.length]));
-}
-
-/** The types of elements alone, of types with shapes: `int8` of `int8 1x49x10x1`. @param {{of: ArrayLike<number>, names: string[]}} types */
-function elementTypes(types) {
-  const names = [...new Set(types.names.map((text) => text.split(" ")[0]))];
-  const numbers = types.names.map((text) => names.indexOf(text.split(" ")[0]));
-  return { of: Array.from(types.of, (k) => numbers[k]), names: names.map((name) => name || "not told") };
+  return named(Uint8Array.from(plan.pool, (q) => (q < 0 ? 0 : q % KINDS.length)), plan.pools.map((pool) => pool.name), KINDS);
 }
 
 /**
@@ -100,11 +94,14 @@ function byName(plan, { of: kinds, names }) {
   for (const i of aliveAt(plan, -1, plan.fullest(-1).time)) peak[kinds[i]] += plan.size[i];
   for (let i = 0; i < plan.count; i++) all[kinds[i]] += plan.size[i];
   const bySize = [...names.keys()].sort((a, b) => peak[b] - peak[a] || all[b] - all[a] || a - b);
-  const large = names.length > DISTINCT.length ? bySize.slice(0, DISTINCT.length) : [...names.keys()];
+  const whole = peak.reduce((sum, bytes) => sum + bytes, 0);
+  let [count, sum] = [0, 0];
+  while (count < KINDS.length && (count < DISTINCT.length || sum < ENOUGH * whole)) sum += peak[bySize[count++]];
+  const large = names.length > DISTINCT.length ? bySize.slice(0, count) : [...names.keys()];
   const classOf = new Uint8Array(names.length).fill(large.length);
   large.forEach((name, k) => { classOf[name] = k; });
-  const rest = names.length > large.length ? ["others"] : [];
-  return named(Uint8Array.from(kinds, (kind) => classOf[kind]), [...large.map((name) => names[name]), ...rest], [...DISTINCT.slice(0, large.length), REST]);
+  const rest = names.length > large.length ? [`${names.length - large.length} others`] : [];
+  return named(Uint8Array.from(kinds, (kind) => classOf[kind]), [...large.map((name) => names[name]), ...rest], [...KINDS.slice(0, large.length), REST]);
 }
 
 /** @param {Uint8Array} of @param {string[]} names @param {number[]} rgb @returns {Colouring} */

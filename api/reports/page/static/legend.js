@@ -11,7 +11,7 @@ import { nameText, sizeText } from "./text.js";
  */
 export function legendTexts({ legend, look, plan, demand, lanes, shared }) {
   const says = (/** @type {boolean} */ isSo, /** @type {string} */ text) => (isSo ? [{ text }] : []);
-  return [...(legend ?? []).slice(0, 12).map(({ name, ink }) =>
+  return [...(legend ?? []).slice(0, 17).map(({ name, ink }) =>
     ({ text: look.by === "size" ? `up to ${sizeText(Number(name))}` : String(name), ink: `#${ink.toString(16).padStart(6, "0")}` })),
     ...says(demand !== null && lanes.all.length === 1, "blue-grey: bytes that are needed"),
     ...says(demand !== null && lanes.all.length === 1 && demand.most > (lanes.pools[0].size ?? Infinity), "red: above the capacity"),

@@ -335,7 +335,7 @@ function poolOf(row, plan) {
 }
 
 /** Names as a column; null where there are none. @param {string[] | undefined} values @returns {Column | null} */
-function column(values) {
+export function column(values) {
   if (!values?.length) return null;
   const known = new Map([...new Set(values)].map((value, k) => [value, k]));
   return { of: Uint32Array.from(values, (value) => known.get(value) ?? 0), names: [...known.keys()] };

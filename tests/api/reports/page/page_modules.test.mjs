@@ -65,6 +65,10 @@ test("layers have colours by their bytes at the peak, and sizes by their areas",
   const plan = planned(buffers, buffers.map((_, k) => (k % 2) * 4096));
   const { legend, of } = colouring(plan, "group", null);
   assert.deepEqual([legend[0].name, legend.length, of[39]], ["l19", 9, 0]);
+  // Where eight layers have little of the bytes at the peak, up to sixteen have colours, all unlike.
+  const wide = Array.from({ length: 40 }, (_, k) => buffer(`net/l${k >> 1}/${k % 2}`, 16, 0, 2));
+  const many = colouring(planned(wide, wide.map((_, k) => 16 * k)), "group", null).legend;
+  assert.deepEqual([many.length, many[16].name, new Set(many.map(({ ink }) => ink)).size], [17, "4 others", 17]);
   const sizes = colouring(plan, "size", null);
   assert.deepEqual(sizes.legend.map(({ name }) => name), ["16", "4096"]);
   assert.notEqual(sizes.of[0], sizes.of[39]);

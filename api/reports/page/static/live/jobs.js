@@ -2,7 +2,7 @@
 // The caller's jobs, newest first: search them, look at one, name, stop or delete it.
 
 import { counted, countText, nameText, sizeText } from "../text.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -70,7 +70,7 @@ function Row({ job, session, replace }) {
   const change = (/** @type {() => Promise<any>} */ work) => () => session.guarded(async () => replace(job.id, await work()));
   const size = (/** @type {any} */ bytes) => (bytes === null || bytes === undefined ? "" : sizeText(Number(bytes)));
   const line = useRef(/** @type {any} */ (null));
-  useEffect(() => line.current.querySelector("form input")?.focus(), [name === null]);
+  useLayoutEffect(() => line.current.querySelector("form input")?.focus(), [name === null]);
   const named = () => {
     line.current.querySelector(".rename").focus();
     setName(null);
