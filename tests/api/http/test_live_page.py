@@ -161,7 +161,7 @@ def test_a_job_is_found_again_by_its_address_and_in_the_list(opened: Tab) -> Non
     opened.page.click("text=Jobs")
     opened.page.click("dialog tbody button:has-text('again') >> nth=0")
     said(opened, "planned in")
-    assert opened.page.locator("dialog").count() == 0
+    opened.page.wait_for_selector("dialog", state="detached")
 
 
 def badge(found: Tab, text: str) -> None:

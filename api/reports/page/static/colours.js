@@ -14,7 +14,7 @@ const SCALE = [0x1f4a7f, 0x3a5f8a, 0x53748f, 0x6b8792, 0x839a92, 0x9cad8e, 0xb6b
 /** For more kinds than eight: each farther from all others, from grey and from paper (in OKLab, also without red or green) than two of the eight are. */
 const MORE = [0x101088, 0x743824, 0x1010ec, 0xb0d8c4, 0x384c74, 0x38244c, 0xecec88, 0x247474];
 const KINDS = [...DISTINCT, ...MORE];
-/** The part of the bytes at the peak from which on no more kinds have a colour of their own. */
+/** The part of all bytes from which on no more kinds have a colour of their own. */
 const ENOUGH = 0.95;
 const REST = 0x8c8c8c;
 /** The parts into which sizes from one power of two to the next are told apart. */
@@ -94,9 +94,9 @@ function byName(plan, { of: kinds, names }) {
   for (const i of aliveAt(plan, -1, plan.fullest(-1).time)) peak[kinds[i]] += plan.size[i];
   for (let i = 0; i < plan.count; i++) all[kinds[i]] += plan.size[i];
   const bySize = [...names.keys()].sort((a, b) => peak[b] - peak[a] || all[b] - all[a] || a - b);
-  const whole = peak.reduce((sum, bytes) => sum + bytes, 0);
+  const whole = all.reduce((sum, bytes) => sum + bytes, 0);
   let [count, sum] = [0, 0];
-  while (count < KINDS.length && (count < DISTINCT.length || sum < ENOUGH * whole)) sum += peak[bySize[count++]];
+  while (count < KINDS.length && (count < DISTINCT.length || sum < ENOUGH * whole)) sum += all[bySize[count++]];
   const large = names.length > DISTINCT.length ? bySize.slice(0, count) : [...names.keys()];
   const classOf = new Uint8Array(names.length).fill(large.length);
   large.forEach((name, k) => { classOf[name] = k; });

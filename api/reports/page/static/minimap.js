@@ -62,9 +62,9 @@ export class Minimap {
   }
 
   draw() {
+    const { width, height = 1 } = this;
+    if (!width) return; // it has no place yet
     const ratio = Math.min(2, window.devicePixelRatio || 1);
-    const width = this.width ?? 1;
-    const height = this.height ?? 1;
     this.canvas.width = Math.round((width + GUTTER.left) * ratio);
     this.canvas.height = Math.round(height * ratio);
     const c = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));

@@ -32,7 +32,7 @@ const FADE = 0.2;
  * @property {{pool: number, times: [number, number], offsets: [number, number]} | null} area  that was dragged
  */
 
-/** The picture of a plan in an element of its own; it draws itself when something changes, once a frame. */
+/** The picture of a plan in an element of its own; from its first colours on it draws itself when something changes, once a frame. */
 export class Picture {
   /** @param {PlanModel} plan @param {(name: string) => string} style  a colour of the page by its name @param {PlanModel} [other]  of the same scale */
   constructor(plan, style, other) {
@@ -58,7 +58,6 @@ export class Picture {
     /** @type {number | null} */ this.cutAt = null;
     /** @type {number[]} */ this.alive = [];
     this.isStale = true;
-    this.colour();
     bindGestures(this.over, this.camera, GUTTER, (event) => event.shiftKey);
     new ResizeObserver(() => this.resize()).observe(this.element);
   }

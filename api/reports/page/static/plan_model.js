@@ -337,8 +337,9 @@ function poolOf(row, plan) {
 /** Names as a column; null where there are none. @param {string[] | undefined} values @returns {Column | null} */
 export function column(values) {
   if (!values?.length) return null;
-  const known = new Map([...new Set(values)].map((value, k) => [value, k]));
-  return { of: Uint32Array.from(values, (value) => known.get(value) ?? 0), names: [...known.keys()] };
+  const known = new Map();
+  const of = Uint32Array.from(values, (value) => known.get(value) ?? known.set(value, known.size).size - 1);
+  return { of, names: [...known.keys()] };
 }
 
 /** @param {{time: any, name: string}[]} rows @param {bigint} origin */

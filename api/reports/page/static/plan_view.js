@@ -62,7 +62,8 @@ export class PlanView {
     /** @type {number} */ this.peakOf = -1;
     this.judged();
     this.lookAt(this.peakTime(this.nextPool()), false);
-    if (this.plan.models || this.plan.count >= MANY) this.colourBy(["model", "group", "operation"].find((by) => this.knows(by)) ?? "size", false);
+    const isMany = this.plan.models || this.plan.count >= MANY;
+    this.colourBy(isMany ? ["model", "group", "operation"].find((by) => this.knows(by)) ?? "size" : "buffer", false);
     this.restore();
     this.showLegend();
     this.picture.listeners.push(() => this.remember());
