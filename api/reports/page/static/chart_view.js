@@ -60,7 +60,7 @@ export function openChart(element, view, style, { verdict, fetched } = {}) {
   let chosen = -1;
   /** @type {"plan" | "stripes"} */
   let shown = "plan";
-  const tabs = h("div", { class: "bar", role: "group", "aria-label": "What is shown of the point" });
+  const tabs = h("div", { role: "group", "aria-label": "What is shown of the point" });
   const choose = (/** @type {number} */ k) => {
     chosen = k;
     const point = view.points[k];
@@ -82,7 +82,7 @@ export function openChart(element, view, style, { verdict, fetched } = {}) {
     } else fill(stage, h("p", { class: "quiet welcome" }, point.y === null ? "Nothing fits here." : "The plan of this point is not in this file."));
   };
   const alone = isAlone(view);
-  const bar = h("div", { class: "bar" }, ...savers(() => picture.querySelector("svg"), view.title), tabs);
+  const bar = h("div", { class: "bar" }, tabs, ...savers(() => picture.querySelector("svg"), view.title));
   fill(element, h("div", { class: alone ? "charted alone" : "charted" }, picture, listed), bar, ...(alone ? [] : [stage]));
   const draw = () => fill(picture, /** @type {any} */ (drawn(view, picture.clientWidth || 700, alone ? Math.max(ALONE, picture.clientHeight - 8) : HEIGHT,
     choose, chosen)));

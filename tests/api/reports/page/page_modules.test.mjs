@@ -61,16 +61,16 @@ test("pools that together are too small are drawn as one, with what they lack", 
 });
 
 test("layers have colours by their bytes at the peak, and sizes by their areas", () => {
-  const buffers = Array.from({ length: 40 }, (_, k) => buffer(`net/l${k >> 1}/${k % 2}`, k === 39 ? 4096 : 16, k, k + 2));
-  const plan = planned(buffers, buffers.map((_, k) => (k % 2) * 4096));
+  const buffers = Array.from({ length: 40 }, (_, k) => buffer(`net/l${k >> 1}/${k % 2}`, k === 39 ? 40960 : 16, k, k + 2));
+  const plan = planned(buffers, buffers.map((_, k) => (k % 2) * 40960));
   const { legend, of } = colouring(plan, "group", null);
   assert.deepEqual([legend[0].name, legend.length, of[39]], ["l19", 9, 0]);
-  // Where eight layers have little of the bytes at the peak, up to sixteen have colours, all unlike.
+  // Where eight layers have little of all bytes, up to sixteen have colours, all unlike.
   const wide = Array.from({ length: 40 }, (_, k) => buffer(`net/l${k >> 1}/${k % 2}`, 16, 0, 2));
   const many = colouring(planned(wide, wide.map((_, k) => 16 * k)), "group", null).legend;
   assert.deepEqual([many.length, many[16].name, new Set(many.map(({ ink }) => ink)).size], [17, "4 others", 17]);
   const sizes = colouring(plan, "size", null);
-  assert.deepEqual(sizes.legend.map(({ name }) => name), ["16", "4096"]);
+  assert.deepEqual(sizes.legend.map(({ name }) => name), ["16", "40960"]);
   assert.notEqual(sizes.of[0], sizes.of[39]);
 });
 
