@@ -8,7 +8,7 @@ from itertools import combinations
 
 from memplan.capabilities.schedule.answer import Proof
 from memplan.capabilities.schedule.search.costs import Masks, StepCosts
-from memplan.capabilities.schedule.search.groups import Group, Relations, grown, horizontal
+from memplan.capabilities.schedule.search.groups import Group, Relations, grown
 from memplan.capabilities.schedule.search.nests import bits
 from memplan.capabilities.schedule.search.walks import StepCost
 from memplan.solvers.search.control import Control
@@ -116,11 +116,11 @@ class ScheduleEffort:
 
 @dataclass
 class DownsetSearch:
-    """The search of one window; `below` is the value that steps must stay below, `prices` what operations may cost.
+    """The search of one window; `below` is the value that steps must stay below.
 
-    States are ordered by their value and the prices of what is left; `least` are values that no step avoids. Along a
-    `line`, operations are done in its order, and groups are ranges of it. `arcs` gets each step that is tried,
-    behind the operations that are done before it.
+    States are ordered by their value; `least` are values that no step avoids. Along a `line`, operations are done in
+    its order, and groups are ranges of it. `arcs` gets each step that is tried, behind the operations that are done
+    before it.
     """
 
     relations: Relations
@@ -129,7 +129,6 @@ class DownsetSearch:
     window: StepWindow
     bounds: Bounds
     below: float = _NEVER
-    prices: Mapping[int, float] = field(default_factory=dict)
     least: Mapping[int, float] = field(default_factory=dict)
     share: float = 1.0
     line: OperationLine | None = None
@@ -160,21 +159,21 @@ class DownsetSearch:
             return self.line.ranges
         masks, is_all = grown(self.relations, self.window.operations, self.bounds.groups, self.bounds.longest)
         self.is_cut |= not is_all
-        return dict.fromkeys([*masks, *sorted(horizontal(self.relations, self.window.operations)), *sorted(extra)])
+        return dict.fromkeys([*masks, *sorted(extra)])
 
     def _relax(self, layer: set[int]) -> bool:
         """Follow the best states of a layer by one step each; False if time is over."""
         rows = []
         for done in sorted(layer):
             rest = list(bits(self.window.operations & ~done))
-            price, least = (sum(each.get(o, 0.0) for o in rest) for each in (self.prices, self.least))
+            least = sum(self.least.get(o, 0.0) for o in rest)
             for resident, (value, _) in self._states[done].items():
                 if value + least < self.below:
-                    rows.append((value + price, value, done, resident))
+                    rows.append((value, done, resident))
         rows.sort()
         self.is_cut |= len(rows) > self.bounds.beam
         ready: dict[int, list[Group]] = {}
-        for k, (_, value, done, resident) in enumerate(rows[: self.bounds.beam]):
+        for k, (value, done, resident) in enumerate(rows[: self.bounds.beam]):
             is_over = len(self.arcs or ()) > MOST_ARCS and self.line is None
             if is_over or (k % _LOOK_EVERY == 0 and self.effort.is_over(self.share)):
                 self.is_cut = True

@@ -41,9 +41,9 @@ def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[Pla
 
     Graphs with few states are tried as a whole, others along the line of the best schedule.
     """
-    arcs, is_complete = _arcs(ground, best, None, _WHOLE_PART)
+    arcs, is_complete = _arcs(ground, None, _WHOLE_PART)
     if not is_complete:
-        arcs, _ = _arcs(ground, best, _line_of(ground, best), _NEVER)
+        arcs, _ = _arcs(ground, _line_of(ground, best), _NEVER)
     nodes = {(0, 0): 0}
     behind = {(done | step.operations, step.retained) for done, step in arcs}
     for node in sorted(behind, key=lambda node: (node[0].bit_count(), node)):
@@ -66,12 +66,10 @@ def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[Pla
     return [[ways[order[row]][1] for row in chain.rows] for chain in chains], is_complete
 
 
-def _arcs(
-    ground: Ground, best: Sequence[PlannedStep], line: OperationLine | None, share: float
-) -> tuple[list[tuple[int, PlannedStep]], bool]:
+def _arcs(ground: Ground, line: OperationLine | None, share: float) -> tuple[list[tuple[int, PlannedStep]], bool]:
     """Return the steps between the states of the graph, or of a line of it, and whether these are all."""
-    bounds, prices = _WHOLE if line is None else _ALONG, ground.prices(best)
-    search = ground.search(StepWindow(ground.all), bounds, prices=prices, share=share, line=line, arcs=[])
+    bounds = _WHOLE if line is None else _ALONG
+    search = ground.search(StepWindow(ground.all), bounds, share=share, line=line, arcs=[])
     search.found()
     return search.arcs or [], not search.is_cut and not ground.costs.is_cut
 

@@ -1,4 +1,4 @@
-"""The ground of a search for schedules: costs and relations of a graph, values and prices of steps, and windows."""
+"""The ground of a search for schedules: costs and relations of a graph, values of steps, and windows."""
 
 from __future__ import annotations
 
@@ -53,11 +53,9 @@ class Ground:
         steps = [PlannedStep(*step, cost) for step in masks if (cost := self.costs.of(step)) is not None]
         return steps if len(steps) == len(masks) else None
 
-    def window(
-        self, window: StepWindow, bounds: Bounds, below: float, prices: dict[int, float], share: float, extra: set[int]
-    ) -> Found | None:
+    def window(self, window: StepWindow, bounds: Bounds, below: float, share: float, extra: set[int]) -> Found | None:
         """Return the best steps of a window below a value; nothing is claimed of them."""
-        limits = {"below": below, "prices": prices, "least": self.least, "share": share, "is_cut": True}
+        limits = {"below": below, "least": self.least, "share": share, "is_cut": True}
         return self.search(window, bounds, **limits).found(extra)
 
     def search(self, window: StepWindow, bounds: Bounds, **limits: Any) -> DownsetSearch:
@@ -67,17 +65,3 @@ class Ground:
     def value(self, steps: Sequence[PlannedStep]) -> float:
         """Return the value of steps."""
         return sum(step.cost.value for step in steps)
-
-    def prices(self, steps: Sequence[PlannedStep]) -> dict[int, float]:
-        """Return what each operation costs in some steps: that of its step, in parts by the bytes that it touches."""
-        prices: dict[int, float] = {}
-        tensors = self.graph.tensors
-        for step in steps:
-            weights = {}
-            for o in bits(step.operations):
-                one = self.graph.operations[o]
-                read = sum(tensors[t].size for t in one.inputs)
-                weights[o] = tensors[one.output].size + read * (3 if one.is_product else 1)
-            rate = step.cost.value / sum(weights.values())
-            prices |= {o: weight * rate for o, weight in weights.items()}
-        return prices

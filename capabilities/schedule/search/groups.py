@@ -10,9 +10,6 @@ from itertools import combinations
 from memplan.capabilities.schedule.model.graph import TileGraph
 from memplan.capabilities.schedule.search.nests import bits
 
-_HORIZONTAL = (4, 6, 8)
-"""The sizes of groups of some readers of one tensor, beside all, all but one, and half of them."""
-
 
 @dataclass(frozen=True)
 class Group:
@@ -156,17 +153,6 @@ def grown(relations: Relations, window: int, most: int, longest: int) -> tuple[l
         if not layer:
             return masks, True
     return masks, not layer
-
-
-def horizontal(relations: Relations, window: int) -> set[int]:
-    """Return convex groups of many readers of one tensor."""
-    masks = set()
-    for mask in set(relations.readers):
-        readers = list(bits(mask & window))
-        if len(readers) > 2:
-            sizes = {len(readers), len(readers) - 1, (len(readers) + 1) // 2, *_HORIZONTAL}
-            masks |= {sum(1 << o for o in readers[:size]) for size in sizes if size <= len(readers)}
-    return {group for group in masks if relations.is_convex(group)}
 
 
 def unions(relations: Relations, parts: Iterable[int]) -> set[int]:

@@ -6,7 +6,6 @@ from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, Found
 from memplan.capabilities.schedule.search.ground import Ground
 from memplan.capabilities.schedule.search.groups import unions
 
-_PRICED_EVERY = 4
 _FIRST_WINDOW, _LAST_WINDOW = 7, 26
 _WIDER_AFTER, _ENDED_AFTER = 60, 400
 _LARGE = 9
@@ -24,18 +23,13 @@ class Improvement:
 
     def run(self, share: float) -> Found:
         """Return the best schedule once this share of the effort is spent, the bound is met, or nothing is gained."""
-        rounds = 0
-        prices: dict[int, float] = {}
         while not self.ground.effort.is_over(share) and self.value > self.ground.lower_bound + EPSILON:
-            if rounds % _PRICED_EVERY == 0:
-                prices = self.ground.prices(self.steps)
-            rounds += 1
             self.ground.effort.spend(1)
-            if not self._improve_a_window(prices) and self._is_stale():
+            if not self._improve_a_window() and self._is_stale():
                 break
         return Found(self.value, self.steps, False)
 
-    def _improve_a_window(self, prices: dict[int, float]) -> bool:
+    def _improve_a_window(self) -> bool:
         """Search a window; return False for one that was searched before."""
         first, last = self._drawn()
         part = self.steps[first:last]
@@ -51,7 +45,7 @@ class Improvement:
         is_large = operations.bit_count() > _LARGE
         bounds = Bounds(groups=400, beam=60) if is_large else Bounds()
         extra = unions(self.ground.relations, [step.operations for step in part[:_JOINED]])
-        steps = self.ground.window(window, bounds, value + EPSILON, prices, 1.0, extra)
+        steps = self.ground.window(window, bounds, value + EPSILON, 1.0, extra)
         self.tried[key] = value
         if steps is not None:
             self.steps[first:last] = steps.steps

@@ -43,7 +43,7 @@ _PASSES = (
     Bounds(groups=6200, longest=13, beam=600),
     _WHOLE,
 )
-"""Passes over the whole graph, each guided by the prices of the one before; the last may be complete."""
+"""Passes over the whole graph, the last may be complete."""
 _START, _AT_ONCE, _QUICK, _PASSING, _PASS = 0.1, 0.12, 0.2, 0.3, 0.45
 """The shares of the effort by which the start and first improvements end, no pass begins, and a pass has to end."""
 _MOST_GROUPS = 6000
@@ -131,7 +131,7 @@ class ScheduleSearch:
         steps = ground.alone(ground.all)
         if steps is not None:
             return Found(ground.value(steps), steps, False)
-        first_steps = ground.window(StepWindow(ground.all), _FIRST, float("inf"), {}, 1.0, set())
+        first_steps = ground.window(StepWindow(ground.all), _FIRST, float("inf"), 1.0, set())
         if first_steps is None:
             stuck = next(o for o in bits(ground.all) if ground.alone(1 << o) is None)
             sentence = f"must hold what an element of tensor {ground.graph.operations[stuck].output} needs"
@@ -139,13 +139,13 @@ class ScheduleSearch:
         return replace(first_steps, is_complete=False)
 
     def _chunk(self, operations: int) -> list[PlannedStep] | None:
-        steps = self.ground.window(StepWindow(operations), Bounds(), float("inf"), {}, _START, set())
+        steps = self.ground.window(StepWindow(operations), Bounds(), float("inf"), _START, set())
         return self.ground.alone(operations) if steps is None else steps.steps
 
     def _passed(self, best: Found, bounds: Bounds, share: float) -> Found:
-        """Return the best steps after a search over the whole graph, guided by the prices of those that are known."""
+        """Return the best steps after a search over the whole graph, below the value of those that are known."""
         ground = self.ground
-        limits = {"below": best.value + EPSILON, "prices": ground.prices(best.steps), "least": ground.least}
+        limits = {"below": best.value + EPSILON, "least": ground.least}
         search = ground.search(StepWindow(ground.all), bounds, share=share, **limits)
         schedule = search.found()
         if schedule is not None and schedule.value < best.value - EPSILON:
