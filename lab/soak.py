@@ -1,9 +1,10 @@
 """Kill what a service is made of, at random, while jobs come: `python -m lab.soak ROUNDS [--seed N] [--postgres]`.
 
-Two servers on one database and two workers, each a process. A round submits jobs, kills one process with
-SIGKILL in the middle of their work, and starts it again after a moment. At the end no accepted job may be lost, none
-may have ended twice or failed, and every plan must pass the verifier. Half of the jobs are plans, easy and hard; the
-others are of all other kinds in turn.
+Two servers on one database and two workers, each a process. A round submits jobs and brings one fault in the middle of
+their work: a process is killed with SIGKILL and starts again after a moment, both servers are restarted one after the
+other, or the time of day steps by up to two hours, for all processes, or for one of them where PostgreSQL tells the
+time. At the end no accepted job may be lost, none may have ended twice or failed, and every plan must pass the
+verifier. Half of the jobs are plans, easy and hard; the others are of all other kinds in turn.
 """
 
 from __future__ import annotations
@@ -11,21 +12,29 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from lab.support.drawn_calls import example
 from memplan.capabilities.registry import CAPABILITIES
 from tests.support.fault_clients import Client, easy, hard
-from tests.support.machines import machines, server, worker
+from tests.support.machines import Machine, machines, server, worker
 from tests.support.postgresql import postgresql
 
 _JOBS_A_ROUND = 4
 _KINDS = sorted(CAPABILITIES.keys() - {"plan"})
+_STEP_S = 7200
+_STEPPED = """
+import os, pathlib, time
+_now, _step = time.time, pathlib.Path(os.environ["SOAK_STEP"])
+time.time = lambda: _now() + float(_step.read_text() or 0)
+"""
+"""What each process runs as it starts, so that its time of day is off by what a file says."""
 
 
 def main() -> None:
@@ -40,10 +49,10 @@ def main() -> None:
 
 
 def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = False) -> dict[str, object]:
-    """Run the rounds and check what is left; returns how many were killed, and how many jobs ended in each state."""
+    """Run the rounds and check what is left; returns the faults, and how many jobs ended in each state."""
     began = time.monotonic()
     url = f"sqlite:///{folder}/data/memplan.db"
-    killed: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
     with ExitStack() as stack:
         victims: list[tuple[str, Callable[[], None], Callable[[], None]]] = []
         if with_postgres:
@@ -53,6 +62,9 @@ def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = F
         servers = [server(f"server-{k}", folder, database_url=url, workers="0") for k in (1, 2)]
         workers = [worker(f"worker-{k}", folder, url) for k in (1, 2)]
         victims += [(machine.name, machine.kill, machine.start) for machine in (*servers, *workers)]
+        victims.append(("rolling restart", lambda: _restart(servers), lambda: None))
+        steps = _stepped((*servers, *workers), folder, is_one=not with_postgres)
+        victims.append(("clock", lambda: _step(draw.choice(steps), draw), lambda: None))
         stack.enter_context(machines(*servers, *workers))
         client = Client(servers, draw)
         for _ in range(rounds):
@@ -60,17 +72,39 @@ def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = F
             name, kill, start = draw.choice(victims)
             time.sleep(draw.uniform(0.0, 1.5))
             kill()
-            killed[name] += 1
+            faults[name] += 1
             time.sleep(draw.uniform(0.0, 2.0))
             start()
         states = client.check_all()
         names = (*client.accepted, *client.others)
         errors = [job["error"] for name in names if (job := client.job(name))["state"] == "failed"]
     failed = len(errors)
-    told = f"{sum(killed.values())} kills, {sum(states.values())} jobs, none lost, none twice, {failed} failed"
+    told = f"{sum(faults.values())} faults, {sum(states.values())} jobs, none lost, none twice, {failed} failed"
     seconds = round(time.monotonic() - began)
-    found = {"figure": told, "killed": dict(killed), "jobs": states, "failed": failed, "errors": errors}
+    found = {"figure": told, "faults": dict(faults), "jobs": states, "failed": failed, "errors": errors}
     return found | {"seconds": seconds}
+
+
+def _restart(servers: Sequence[Machine]) -> None:
+    """Restart servers one after the other, each once the one before is ready."""
+    for machine in servers:
+        machine.kill(signal.SIGTERM)
+        machine.start()
+        machine.wait_until_ready()
+
+
+def _stepped(all_of_them: Sequence[Machine], folder: Path, is_one: bool) -> list[Path]:
+    """Let machines look up how far their time of day is off; return the files that say it, one or one for each."""
+    (folder / "sitecustomize.py").write_text(_STEPPED)
+    files = [folder / ("step" if is_one else f"{machine.name}.step") for machine in all_of_them]
+    for machine, file in zip(all_of_them, files, strict=True):
+        file.write_text("0")
+        machine.settings = {**machine.settings, "PYTHONPATH": str(folder), "SOAK_STEP": str(file)}
+    return files
+
+
+def _step(file: Path, draw: random.Random) -> None:
+    file.write_text(str(draw.uniform(-_STEP_S, _STEP_S)))
 
 
 def _submit_some(client: Client, draw: random.Random) -> None:
