@@ -1,4 +1,4 @@
-"""Drawn requests for a running server: `python -m lab.fuzz_service [--seconds 3600] [--at-once 4] [--seed 0]`.
+"""Drawn requests for a running server: `python -m lab.fuzz_service [--count 10000] [--at-once 4] [--seed 0]`.
 
 Headers, queries and bodies are wrong together, and some requests cost far more than their sender paid. It ends at the
 first answer with a status of 500 or more, at a request without an answer, and at a traceback in the log; each request
@@ -25,7 +25,8 @@ from pathlib import Path
 from lab.support.drawn_requests import drawn_request
 from lab.support.served import Served, served
 
-_PATIENCE_S = 120.0
+_PATIENCE_S, _STREAM_S = 120.0, 10.0
+"""The seconds until an answer begins, and those until its end: the events of a job that waits may go on for long."""
 _HEALTH_EVERY_S = 0.005
 _IDS = 50
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
@@ -49,9 +50,9 @@ class _Found:
 
 
 def main() -> int:
-    """Ask until the time is over or something is wrong; print what came as one line of JSON; fail where it is."""
+    """Ask until all is asked or something is wrong; print what came as one line of JSON; fail where it is."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     given, began = parser.parse_args(), time.monotonic()
@@ -77,11 +78,12 @@ def main() -> int:
 
 async def _asked(own: Served, given: argparse.Namespace) -> _Found:
     """Ask with several connections at once, and `/healthz` beside them."""
-    found, numbers, end = _Found(), iter(range(2**62)), time.monotonic() + given.seconds
+    found, numbers = _Found(), iter(range(given.count))
 
     async def ask() -> None:
-        while time.monotonic() < end and not found.wrong:
-            number = next(numbers)
+        for number in numbers:
+            if found.wrong:
+                return
             name, request = drawn_request(random.Random(f"{given.seed} {number}"), found.job_ids[-_IDS:])
             answer = await _answered(own, request)
             status = _STATUS.match(answer)
@@ -118,9 +120,11 @@ async def _answered(own: Served, request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection(own.host, own.port)
     parts: list[bytes] = []
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(_PATIENCE_S) as patience:
             writer.write(request)
             while part := await reader.read(2**16):
+                if not parts:
+                    patience.reschedule(asyncio.get_running_loop().time() + _STREAM_S)
                 parts.append(part)
     except (OSError, TimeoutError) as error:
         parts.append(f"\n{type(error).__name__}".encode())
