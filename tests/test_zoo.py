@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lab import measured_steps
 from lab.zoo import page, table
 from lab.zoo.planners import PLANNERS
 
@@ -25,6 +26,13 @@ def test_the_readme_and_the_page_say_what_the_table_says() -> None:
     assert page.in_readme(readme, ROWS) == readme
     assert table.TABLE.with_suffix(".html").read_text(encoding="utf-8") == page.page(table.TABLE.read_text("utf-8"))
     assert str(table.Summary.of(ROWS, PLANNERS).traced) in page.sentences(ROWS)
+
+
+def test_the_page_of_torch_says_what_was_measured() -> None:
+    text, rows = measured_steps.PAGE.read_text(encoding="utf-8"), measured_steps.runs()
+    assert measured_steps.on_page(text, rows) == text
+    assert min(row.reserved for row in rows) > 0
+    assert "error: median, most" in measured_steps.lines(rows)
 
 
 def test_every_row_of_the_table_is_planned_or_says_why_not() -> None:
