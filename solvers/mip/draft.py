@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +18,9 @@ Unit = Literal["", "units", "cost"]
 """The scale of a column: none, that of units, or that of steps of cost."""
 Entry = tuple[int, int]
 """A column and its coefficient."""
+
+
+_ROUNDING = 1e-9
 
 
 class Term(NamedTuple):
@@ -182,3 +185,22 @@ class IntegerProgram:
     value: F64
     row_lower: F64  # (r,)
     row_upper: F64  # (r,)
+
+    def without_idle_rows(self) -> IntegerProgram:
+        """Return the program without the rows that the limits of the columns imply."""
+        counts = np.diff(self.first)
+        row, limits = np.repeat(np.arange(len(counts)), counts), (self.lower[self.index], self.upper[self.index])
+        low, high = (self.value * limit for limit in limits)
+        least, most = (
+            np.bincount(row, ends(low, high), minlength=len(counts)) for ends in (np.minimum, np.maximum)
+        )
+        needed = (least < self.row_lower - _ROUNDING) | (most > self.row_upper + _ROUNDING)
+        entries = needed[row]
+        return replace(
+            self,
+            first=column(np.concatenate(([0], np.cumsum(counts[needed])))),
+            index=column(self.index[entries]),
+            value=self.value[entries],
+            row_lower=self.row_lower[needed],
+            row_upper=self.row_upper[needed],
+        )

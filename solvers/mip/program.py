@@ -24,8 +24,9 @@ MAX_CROWD_ENTRIES = 100_000
 class MipQuestion:
     """A question to an engine: no end in pool `q` above limit[q], and its peak not below floor[q], as is proved.
 
-    `minimise` is the key of the column to make as small as possible; None where any plan will do. `cost` holds the
-    least and the most that the plan may cost, in steps, where that matters.
+    `minimise` is the key of the column to make as small as possible; None where any plan will do. With ("over", q) that
+    is what stands above the floor of pool `q`, and a plan may be turned upside down. `cost` holds the least and the
+    most that the plan may cost, in steps, where that matters.
     """
 
     limit: tuple[int, ...]
@@ -51,7 +52,10 @@ def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     _a_crowd_stands_between_the_floor_and_the_peak(program, boxes, question)
     _a_crowd_shares_out_its_pools(program, boxes, question)
     _twins_keep_their_order(program, boxes)
-    _a_mirror_image_is_left_out(program, boxes)
+    if question.minimise is not None and question.minimise[0] == "over":
+        _what_stands_above_the_floor_counts(program, boxes, question, int(question.minimise[1]))
+    else:
+        _a_mirror_image_is_left_out(program, boxes)
     if question.cost is not None:
         two_that_meet_pay_their_price(program, boxes)
         _the_cost_is_that_of_the_chosen_pools(program, boxes, *question.cost)
@@ -221,6 +225,21 @@ def _a_crowd_shares_out_its_pools(program: Draft, boxes: Boxes, question: MipQue
             if reserved:
                 free = limit + waste - sum(min(box.extent, max(0, limit - box.lowest - box.early)) for box in reserved)
                 program.row_of(("free", t, q), taken, at_least=-free)
+
+
+def _what_stands_above_the_floor_counts(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
+    """Sum up, over crowds, how far the highest end in pool `q` is above its floor."""
+    most = question.limit[q] - question.floor[q]
+    heights = []
+    for t, members in enumerate(boxes.crowds):
+        height = Term(program.column(("height", q, t), 0, most, unit="units"))
+        heights.append((height, -1))
+        for b in (b for b in members if q in boxes.all[b].span):
+            sides = [(height, 1), (Term(program.at["end", b]), -1)]
+            big_m = _highest_elsewhere(boxes, q, b) - question.floor[q]
+            program.row_if(program.lies_in(q, b), big_m, ("height", q, t, b), sides, -question.floor[q])
+    total = program.column(("over", q), 0, most * len(heights), unit="units")
+    program.row_of(("over", q), [(Term(total), 1), *heights], at_least=0, at_most=0)
 
 
 def _twins_keep_their_order(program: Draft, boxes: Boxes) -> None:

@@ -1,14 +1,14 @@
 """Questions to a MILP engine, and their order.
 
-The score's entries are settled one after another. For half of the time an engine looks for any plan at the bound, which
-leaves offsets least room, and higher where that is refused; then the entry is minimised from the best plan so far,
-which limits all big-M. What an engine returns falls in exact integers; moved onto the grid of offsets, it
+The score's entries are settled one after another. For three tenths of the time an engine looks for any plan at the bound,
+which leaves offsets least room, and higher where that is refused. Where it neither finds nor refuses one, it rearranges
+parts of the best plan. Then the entry is minimised from the best plan so far, which limits all big-M. What an engine returns falls in exact integers; moved onto the grid of offsets, it
 is taken where it keeps to the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, inf
@@ -18,16 +18,18 @@ import numpy as np
 
 from memplan.planner.instance.instance import ON_OFFSETS, Instance
 from memplan.planner.instance.objective import Score
-from memplan.planner.model.buffer_table import column
+from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.offset_ranges import horizon
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram, Key
 from memplan.solvers.mip.program import MipQuestion, draft
+from memplan.solvers.mip.rearrange import Parts
 from memplan.solvers.mip.start import is_kept, start_of
 from memplan.solvers.packing.place import drop
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
+from memplan.solvers.search.result import Assignment
 
 MAX_ROWS = 200_000
 """The most rows that are written: a program of a million rows is of no use to an engine, and takes gigabytes."""
@@ -83,6 +85,8 @@ ROOT_WORK, NODE_WORK = 100, 2
 """The work of the root and of a node for each entry of the program, in units of Search.work_limit: as measured with
 HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit stands for.
 """
+_DECIDED, _REARRANGED, _PART_S = 0.3, 0.9, 0.6
+"""The shares of the time that is left for decisions and then for rearranging, and the seconds for a part."""
 _GAP = 0.9
 """An engine may stop this close to its bound, in units or steps of cost: the next better plan is a whole one below."""
 
@@ -158,7 +162,10 @@ class _Pursuit:
 
     def least(self, goal: int) -> int | None:
         """Return the least value of a goal, once it is reached and, as the engine says, proved; else None."""
-        floor = self._decide(goal, self.goals.known_floor())
+        first = self.goals.known_floor()
+        floor = self._decide(goal, first)
+        if floor == first:
+            self._rearrange(goal, floor)
         most = self.goals.reached(goal)
         if (most is None or most > floor) and not self.search.is_over:
             floor = self._minimise(goal, floor, most)
@@ -166,11 +173,11 @@ class _Pursuit:
         return reached if reached is not None and reached <= floor else None
 
     def _decide(self, goal: int, floor: int) -> int:
-        """Look for any plan at the floor, then higher where there is none, in half of the time; return the floor."""
+        """Look for any plan at the floor, then higher where there is none, for a while; return the floor."""
         # Where work is counted, each program's root takes most of it: there is enough for one.
         if goal == COST or self.search.deterministic:
             return floor
-        limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + self._left_s / 2)
+        limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + _DECIDED * self._left_s)
         while not self.search.is_over and self.search.clock() < run.ends:
             most = self.goals.reached(goal)
             highest = self._limits(goal, None)[goal] if most is None else most - 1
@@ -181,6 +188,35 @@ class _Pursuit:
             self.search.offer_bound(self.goals.score(floor), self.name)
             limit, step = limit + step, 2 * step
         return floor
+
+    def _rearrange(self, goal: int, floor: int) -> None:
+        """Rearrange parts of the best plan until nothing stands above the floor, or little time is left."""
+        most, best = self.goals.reached(goal), self.search.best
+        if goal == COST or self.search.deterministic or self.search.is_over or best is None or most in (None, floor):
+            return
+        boxes, until = Boxes(self.instance, self._limits(goal, most)), self.search.clock() + _REARRANGED * self._left_s
+        program = self._program(boxes, goal, floor, most, ("over", goal))
+        parts = Parts(boxes, program, goal, floor, np.random.default_rng(self.search.seed))
+        heights = parts.heights(best.pool, best.offset)
+
+        def take(values: F64) -> None:
+            nonlocal best, heights
+            for pool, offset in self._plans(boxes, program, values):
+                self.search.offer(pool, offset, self.name)
+                others = parts.heights(pool, offset)
+                if others.sum() <= heights.sum():
+                    best, heights = Assignment(pool, offset, (), self.name), others
+
+        def solve(part: IntegerProgram) -> float:
+            begun = self.search.clock()
+            run = _Run(is_decision=False, ends=min(until, begun + _PART_S))
+            self.engine(EngineRun(part, start, self._effort(part, run), take, self.search.log, self._is_late(run)))
+            return (self.search.clock() - begun) / _PART_S
+
+        while heights.any() and not self.search.is_over and self.search.clock() < until:
+            start = start_of(program, boxes, best)
+            assert start is not None
+            parts.improve(start, heights, solve)
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""
@@ -206,31 +242,36 @@ class _Pursuit:
         boxes = Boxes(self.instance, self._limits(goal, most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")
-        program = self._program(boxes, goal, floor, most, is_decision=run.is_decision)
+        minimised: Key = ("cost",) if goal == COST else ("peak", goal)
+        program = self._program(boxes, goal, floor, most, None if run.is_decision else minimised)
         if (program.lower > program.upper).any():
             return Outcome("infeasible")
         effort = self._effort(program, run)
         if effort.nodes is not None and effort.nodes < 1:
             return Outcome("open")
         start = None if most is None or run.is_decision else start_of(program, boxes, self.search.best)
-        take, is_late = partial(self._take, boxes, program), partial(self._is_late, run.ends)
-        outcome = self.engine(EngineRun(program, start, effort, take, self.search.log, is_late))
+        take = partial(self._take, boxes, program)
+        outcome = self.engine(EngineRun(program, start, effort, take, self.search.log, self._is_late(run)))
         return Outcome(outcome.status, _whole(outcome.bound, program.value_of_one))
 
-    def _is_late(self, ends: float) -> bool:
-        return self.search.is_over or (not self.search.deterministic and self.search.clock() >= ends)
+    def _is_late(self, run: _Run) -> Callable[[], bool]:
+        search = self.search
+        return lambda: search.is_over or (not search.deterministic and search.clock() >= run.ends)
 
-    def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, *, is_decision: bool) -> IntegerProgram:
+    def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, key: Key | None) -> IntegerProgram:
         floors = [0] * len(boxes.limit)
         if goal != COST:
             floors[goal] = floor
-        key: Key | None = None if is_decision else ("cost",) if goal == COST else ("peak", goal)
         question = MipQuestion(boxes.limit, tuple(floors), key, self._cost_range(goal, floor, most))
         cost_scale = _scale(question.cost[1]) if question.cost else 1
         return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
 
     def _take(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
-        """Offer what an engine found: on the grid, where that keeps to the program, and dropped, in exact integers."""
+        for pool, offset in self._plans(boxes, program, values):
+            self.search.offer(pool, offset, self.name)
+
+    def _plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> Iterator[tuple[I64, I64]]:
+        """Yield an engine's plan on the grid, where that keeps to the program, and dropped, in exact integers."""
         buffers = range(boxes.n)
         pool = column([_home(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
@@ -238,10 +279,10 @@ class _Pursuit:
         shift, granule = np.array(boxes.grid.shift)[pool], boxes.grid.granule
         rounded = column(np.floor((raw - shift) / granule + 0.5).astype(np.int64) * granule + shift)
         if self.instance.features & ON_OFFSETS and is_kept(program, boxes, pool, rounded):
-            self.search.offer(pool, rounded, self.name)
+            yield pool, rounded
         offset = drop(self.instance, pool, raw)
         if offset is not None:
-            self.search.offer(pool, offset, self.name)
+            yield pool, offset
 
     def _limits(self, goal: int, most: int | None) -> tuple[int, ...]:
         """Return the ends of the pools: as proved, `most`, or else those of sensible plans."""

@@ -21,7 +21,7 @@ def start_of(program: IntegerProgram, boxes: Boxes, best: Assignment | None) -> 
     """
     if best is None:
         return None
-    return _values(program, boxes, *_turned(boxes, best))
+    return _values(program, boxes, *_turned(program, boxes, best))
 
 
 def is_kept(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> bool:
@@ -38,11 +38,11 @@ def _values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list
     return np.array([_value(program, boxes, pool, offset, at) for at in range(len(program.keys))])
 
 
-def _turned(boxes: Boxes, best: Assignment) -> tuple[list[int], list[int]]:
+def _turned(program: IntegerProgram, boxes: Boxes, best: Assignment) -> tuple[list[int], list[int]]:
     """Mirror the plan and exchange twins where the program wants it so."""
     pool, offset = best.pool.tolist(), best.offset.tolist()
     pair = boxes.mirror()
-    if pair is not None and offset[pair[0]] > offset[pair[1]]:
+    if pair is not None and program.lower[program.at["below", *pair]] == 1 and offset[pair[0]] > offset[pair[1]]:
         peak = int(best.score[-1])
         offset = [peak - at - boxes.all[b].size for b, at in enumerate(offset)]
     for members in _families(boxes):
@@ -71,6 +71,10 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
         case ("peak", int(q)):
             ends = [offset[b] + boxes.all[b].size for b in range(boxes.n) if pool[b] == q]
             return max(max(ends, default=0) / program.scale, float(program.lower[at]))
+        case ("height", int(q), int(t)):
+            return _height(program, boxes, pool, offset, q, t)
+        case ("over", int(q)):
+            return sum(_height(program, boxes, pool, offset, q, t) for t in range(len(boxes.crowds)))
         case ("in", int(q), int(b)):
             return float(pool[b] == q)
         case ("below", int(a), int(b)):
@@ -99,6 +103,12 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
         case ("cost",):
             return Costs.of(boxes.instance).of_plan(pool, _paid(boxes, pool, offset)) / program.cost_scale
     raise AssertionError(program.keys[at])
+
+
+def _height(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], q: int, t: int) -> float:
+    """Return how far crowd `t` is above the floor of pool `q`."""
+    ends = [offset[b] + boxes.all[b].size for b in boxes.crowds[t] if pool[b] == q]
+    return max(0.0, max(ends, default=0) / program.scale - float(program.lower[program.at["peak", q]]))
 
 
 def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:
