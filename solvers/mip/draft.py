@@ -191,9 +191,7 @@ class IntegerProgram:
         counts = np.diff(self.first)
         row, limits = np.repeat(np.arange(len(counts)), counts), (self.lower[self.index], self.upper[self.index])
         low, high = (self.value * limit for limit in limits)
-        least, most = (
-            np.bincount(row, ends(low, high), minlength=len(counts)) for ends in (np.minimum, np.maximum)
-        )
+        least, most = (np.bincount(row, ends(low, high), minlength=len(counts)) for ends in (np.minimum, np.maximum))
         needed = (least < self.row_lower - _ROUNDING) | (most > self.row_upper + _ROUNDING)
         entries = needed[row]
         return replace(

@@ -7,7 +7,7 @@ sets, of what stands above the floor: the peak alone is that of many plans, of w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,30 @@ import numpy.typing as npt
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram
+from memplan.solvers.mip.start import start_of
+from memplan.solvers.packing.place import drop
 
+_SHAKEN = 3
 Bits = npt.NDArray[np.bool_]
 _FIRST_PART = 4.0
 """The size of the first parts: so many buffers, or a dozen times as many orders of those alive in a span of time."""
 _PAIRS_A_BUFFER = 12
 _REACH = 2.0
 """The distance, in live sets, over which a buffer's chance to be in a part falls to 1/e."""
+
+
+@dataclass(frozen=True, eq=False)
+class RatedPlan:
+    """A plan: pools and offsets, and what of each crowd stands above the floor."""
+
+    pool: I64
+    offset: I64
+    heights: I64
+
+    @property
+    def over(self) -> int:
+        """The sum of the heights."""
+        return int(self.heights.sum())
 
 
 class Parts:
@@ -43,21 +60,31 @@ class Parts:
             np.maximum.at(self.last, members, t)
         self.sizes: dict[Callable[[int, int], Bits], float] = dict.fromkeys((self._few, self._span), _FIRST_PART)
 
-    def heights(self, pool: I64, offset: I64) -> I64:
-        """Return what of each crowd stands above the floor."""
+    def rated(self, pool: I64, offset: I64) -> RatedPlan:
+        """Return a plan with what of each crowd stands above the floor."""
         ends = np.where(pool == self.q, offset + self.boxes.instance.size, 0)
-        return column([max(0, int(ends[members].max(initial=0)) - self.floor) for members in self.crowds])
+        heights = [max(0, int(ends[members].max(initial=0)) - self.floor) for members in self.crowds]
+        return RatedPlan(pool, offset, column(heights))
 
-    def improve(self, start: F64, heights: I64, solve: Callable[[IntegerProgram], float]) -> None:
-        """Let an engine solve one part of the plan `start`; it returns the share of the time that it took."""
-        t = int(self.random.choice(len(heights), p=heights / heights.sum()))
+    def improve(self, plan: RatedPlan, solve: Callable[[IntegerProgram, F64], float]) -> None:
+        """Let an engine solve one part of a plan, from its values; it returns the share of the time that it took."""
+        t = int(self.random.choice(len(plan.heights), p=plan.heights / plan.over))
         draw = list(self.sizes)[int(self.random.integers(len(self.sizes)))]
-        is_free = draw(t, max(2, int(self.sizes[draw])))
-        fixed = self.order[~is_free]
+        fixed = self.order[~draw(t, max(2, int(self.sizes[draw])))]
+        start = start_of(self.program, self.boxes, plan.pool, plan.offset)
         lower, upper = self.program.lower.copy(), self.program.upper.copy()
         lower[fixed] = upper[fixed] = start[fixed]
-        share = solve(replace(self.program, lower=lower, upper=upper).without_idle_rows())
+        share = solve(replace(self.program, lower=lower, upper=upper).without_idle_rows(), start)
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
+
+    def shaken(self, plan: RatedPlan) -> RatedPlan:
+        """Return the plan with few buffers moved to any place, and fallen; or as it is, where they find none."""
+        offset = plan.offset.astype(np.float64)
+        moved = self.random.choice(len(offset), size=min(_SHAKEN, len(offset)), replace=False)
+        offset[moved] = self.random.uniform(0, self.boxes.limit[self.q], len(moved))
+        fallen = drop(self.boxes.instance, plan.pool, offset)
+        other = plan if fallen is None else self.rated(plan.pool, fallen)
+        return other if int(other.heights.max()) + self.floor <= self.boxes.limit[self.q] else plan
 
     def _few(self, t: int, count: int) -> Bits:
         """Free all orders of few buffers, most of them near crowd `t`."""
@@ -75,10 +102,12 @@ class Parts:
         while True:
             inside = (self.first <= high) & (self.last >= low)
             within = inside[self.a] & inside[self.b]
-            if within.sum() > _PAIRS_A_BUFFER * count or (low == 0 and high == len(self.crowds) - 1):
+            if within.sum() > _PAIRS_A_BUFFER * count:
                 break
             is_free = within
-            low, high = (max(0, low - 1), high) if self.random.random() < 0.5 else (low, high + 1)
+            if low <= 0 and high >= len(self.crowds) - 1:
+                break
+            low, high = (low - 1, high) if self.random.random() < 0.5 else (low, high + 1)
         if is_free.any():
             return is_free
         some = np.flatnonzero(inside)

@@ -1,10 +1,8 @@
 """Questions to a MILP engine, and their order.
 
-The score's entries are settled one after another. For three tenths of the time an engine looks for any plan at the bound,
-which leaves offsets least room, and higher where that is refused. Where it neither finds nor refuses one, it rearranges
-parts of the best plan. Then the entry is minimised from the best plan so far, which limits all big-M. What an engine returns falls in exact integers; moved onto the grid of offsets, it
-is taken where it keeps to the program.
-"""
+The score's entries are settled one after another. For three tenths of the time an engine looks for any plan at the
+bound, which leaves offsets least room, and higher where that is refused. Where it neither finds nor refuses one, it
+rearranges X"""
 
 from __future__ import annotations
 
@@ -29,7 +27,6 @@ from memplan.solvers.mip.start import is_kept, start_of
 from memplan.solvers.packing.place import drop
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
-from memplan.solvers.search.result import Assignment
 
 MAX_ROWS = 200_000
 """The most rows that are written: a program of a million rows is of no use to an engine, and takes gigabytes."""
@@ -85,8 +82,12 @@ ROOT_WORK, NODE_WORK = 100, 2
 """The work of the root and of a node for each entry of the program, in units of Search.work_limit: as measured with
 HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit stands for.
 """
-_DECIDED, _REARRANGED, _PART_S = 0.3, 0.9, 0.6
-"""The shares of the time that is left for decisions and then for rearranging, and the seconds for a part."""
+_DECIDED, _REARRANGED = 0.3, 0.9
+"""The shares of the time that is left for decisions, and then for rearranging."""
+_PART_S, _IDLE, _SHAKES = 0.6, 15, 8
+"""The seconds for a part, the parts without a gain before the plan is shaken, and the most shakes in vain."""
+_MOST_DECIDED = 1_500
+"""Of more pairs than this no order of all of them was seen to be found at once: parts have all of the time."""
 _GAP = 0.9
 """An engine may stop this close to its bound, in units or steps of cost: the next better plan is a whole one below."""
 
@@ -118,7 +119,7 @@ class EngineRun:
     """A program to solve from a start (values of its columns, or None), and what hears of it meanwhile.
 
     The engine gives what it finds to `take`, at any time, as values of the columns; and the lines of its log to `log`.
-    It ends soon after `is_late()`.
+    It ends soon after `is_late()`. An `is_part` is little to decide: what an engine does first takes most of its time.
     """
 
     program: IntegerProgram
@@ -127,6 +128,7 @@ class EngineRun:
     take: Callable[[F64], None]
     log: Callable[[str], None]
     is_late: Callable[[], bool]
+    is_part: bool = False
 
 
 MipEngine = Callable[[EngineRun], Outcome]
@@ -177,6 +179,8 @@ class _Pursuit:
         # Where work is counted, each program's root takes most of it: there is enough for one.
         if goal == COST or self.search.deterministic:
             return floor
+        if len(Boxes(self.instance, self._limits(goal, floor)).pairs) > _MOST_DECIDED:
+            return floor
         limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + _DECIDED * self._left_s)
         while not self.search.is_over and self.search.clock() < run.ends:
             most = self.goals.reached(goal)
@@ -197,26 +201,31 @@ class _Pursuit:
         boxes, until = Boxes(self.instance, self._limits(goal, most)), self.search.clock() + _REARRANGED * self._left_s
         program = self._program(boxes, goal, floor, most, ("over", goal))
         parts = Parts(boxes, program, goal, floor, np.random.default_rng(self.search.seed))
-        heights = parts.heights(best.pool, best.offset)
+        plan = least = parts.rated(best.pool, best.offset)
+        idle, shakes = 0, 0
 
         def take(values: F64) -> None:
-            nonlocal best, heights
+            nonlocal plan, idle
             for pool, offset in self._plans(boxes, program, values):
                 self.search.offer(pool, offset, self.name)
-                others = parts.heights(pool, offset)
-                if others.sum() <= heights.sum():
-                    best, heights = Assignment(pool, offset, (), self.name), others
+                other = parts.rated(pool, offset)
+                if other.over < plan.over:
+                    plan, idle = other, 0
 
-        def solve(part: IntegerProgram) -> float:
+        def solve(part: IntegerProgram, start: F64) -> float:
             begun = self.search.clock()
             run = _Run(is_decision=False, ends=min(until, begun + _PART_S))
-            self.engine(EngineRun(part, start, self._effort(part, run), take, self.search.log, self._is_late(run)))
+            effort, is_late = self._effort(part, run), self._is_late(run)
+            self.engine(EngineRun(part, start, effort, take, self.search.log, is_late, is_part=True))
             return (self.search.clock() - begun) / _PART_S
 
-        while heights.any() and not self.search.is_over and self.search.clock() < until:
-            start = start_of(program, boxes, best)
-            assert start is not None
-            parts.improve(start, heights, solve)
+        while plan.over and shakes < _SHAKES and not self.search.is_over and self.search.clock() < until:
+            idle += 1
+            parts.improve(plan, solve)
+            if plan.over < least.over:
+                least, shakes = plan, 0
+            if idle == _IDLE:
+                plan, idle, shakes = parts.shaken(least), 0, shakes + 1
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""
@@ -249,7 +258,8 @@ class _Pursuit:
         effort = self._effort(program, run)
         if effort.nodes is not None and effort.nodes < 1:
             return Outcome("open")
-        start = None if most is None or run.is_decision else start_of(program, boxes, self.search.best)
+        best, has_start = self.search.best, most is not None and not run.is_decision
+        start = start_of(program, boxes, best.pool, best.offset) if best is not None and has_start else None
         take = partial(self._take, boxes, program)
         outcome = self.engine(EngineRun(program, start, effort, take, self.search.log, self._is_late(run)))
         return Outcome(outcome.status, _whole(outcome.bound, program.value_of_one))

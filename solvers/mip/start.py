@@ -9,19 +9,16 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram
-from memplan.solvers.search.result import Assignment
 
 _SLACK = 1e-9
 
 
-def start_of(program: IntegerProgram, boxes: Boxes, best: Assignment | None) -> F64 | None:
-    """Return the values of a program's columns in the plan `best`, or None where there is no plan.
+def start_of(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> F64:
+    """Return the values of a program's columns in a plan.
 
     The plan is turned so that it keeps to the symmetry that the program has fixed; else an engine would reject it.
     """
-    if best is None:
-        return None
-    return _values(program, boxes, *_turned(program, boxes, best))
+    return _values(program, boxes, *_turned(program, boxes, pool.tolist(), offset.tolist()))
 
 
 def is_kept(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> bool:
@@ -38,12 +35,11 @@ def _values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list
     return np.array([_value(program, boxes, pool, offset, at) for at in range(len(program.keys))])
 
 
-def _turned(program: IntegerProgram, boxes: Boxes, best: Assignment) -> tuple[list[int], list[int]]:
+def _turned(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]) -> tuple[list[int], list[int]]:
     """Mirror the plan and exchange twins where the program wants it so."""
-    pool, offset = best.pool.tolist(), best.offset.tolist()
     pair = boxes.mirror()
     if pair is not None and program.lower[program.at["below", *pair]] == 1 and offset[pair[0]] > offset[pair[1]]:
-        peak = int(best.score[-1])
+        peak = max(at + boxes.all[b].size for b, at in enumerate(offset))
         offset = [peak - at - boxes.all[b].size for b, at in enumerate(offset)]
     for members in _families(boxes):
         places = sorted((pool[b], offset[b]) for b in members)
