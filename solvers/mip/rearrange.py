@@ -18,7 +18,6 @@ from memplan.solvers.mip.draft import F64, IntegerProgram
 from memplan.solvers.mip.start import start_of
 from memplan.solvers.packing.place import drop
 
-_SHAKEN = 3
 Bits = npt.NDArray[np.bool_]
 _FIRST_PART = 4.0
 """The size of the first parts: so many buffers, or a dozen times as many orders of those alive in a span of time."""
@@ -41,7 +40,7 @@ class RatedPlan:
         return int(self.heights.sum())
 
 
-class Parts:
+class PlanParts:
     """The parts of a program that minimises what stands above `floor` in pool `q`, drawn where most does.
 
     They grow while an engine is done with them soon, and shrink where it is not done in time.
@@ -78,13 +77,17 @@ class Parts:
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
 
     def shaken(self, plan: RatedPlan) -> RatedPlan:
-        """Return the plan with few buffers moved to any place, and fallen; or as it is, where they find none."""
-        offset = plan.offset.astype(np.float64)
-        moved = self.random.choice(len(offset), size=min(_SHAKEN, len(offset)), replace=False)
-        offset[moved] = self.random.uniform(0, self.boxes.limit[self.q], len(moved))
-        fallen = drop(self.boxes.instance, plan.pool, offset)
-        other = plan if fallen is None else self.rated(plan.pool, fallen)
-        return other if int(other.heights.max()) + self.floor <= self.boxes.limit[self.q] else plan
+        """Return the plan with few buffers moved to any place, and fallen; as it is where that ends too high."""
+        for count in (3, 3, 3, 2, 2, 2, 1, 1, 1):
+            offset = plan.offset.astype(np.float64)
+            moved = self.random.choice(len(offset), size=min(count, len(offset)), replace=False)
+            offset[moved] = self.random.uniform(0, self.boxes.limit[self.q], len(moved))
+            fallen = drop(self.boxes.instance, plan.pool, offset)
+            if fallen is not None:
+                other = self.rated(plan.pool, fallen)
+                if other.over != plan.over and other.heights.max() + self.floor <= self.boxes.limit[self.q]:
+                    return other
+        return plan
 
     def _few(self, t: int, count: int) -> Bits:
         """Free all orders of few buffers, most of them near crowd `t`."""

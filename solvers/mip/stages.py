@@ -22,7 +22,7 @@ from memplan.solvers.formulation.offset_ranges import horizon
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram, Key
 from memplan.solvers.mip.program import MipQuestion, draft
-from memplan.solvers.mip.rearrange import Parts
+from memplan.solvers.mip.rearrange import PlanParts
 from memplan.solvers.mip.start import is_kept, start_of
 from memplan.solvers.packing.place import drop
 from memplan.solvers.search.goals import COST, Goals
@@ -84,8 +84,8 @@ HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share o
 """
 _DECIDED, _REARRANGED = 0.3, 0.9
 """The shares of the time that is left for decisions, and then for rearranging."""
-_PART_S, _IDLE, _SHAKES = 0.6, 15, 8
-"""The seconds for a part, the parts without a gain before the plan is shaken, and the most shakes in vain."""
+_PART_S, _IDLE, _BUFFERS_A_SHAKE = 0.6, 15, 20
+"""The seconds for a part, the parts without a gain before a plan is shaken, and the buffers for each shake in vain."""
 _MOST_DECIDED = 1_500
 """Of more pairs than this no order of all of them was seen to be found at once: parts have all of the time."""
 _GAP = 0.9
@@ -200,7 +200,7 @@ class _Pursuit:
             return
         boxes, until = Boxes(self.instance, self._limits(goal, most)), self.search.clock() + _REARRANGED * self._left_s
         program = self._program(boxes, goal, floor, most, ("over", goal))
-        parts = Parts(boxes, program, goal, floor, np.random.default_rng(self.search.seed))
+        parts = PlanParts(boxes, program, goal, floor, np.random.default_rng(self.search.seed))
         plan = least = parts.rated(best.pool, best.offset)
         idle, shakes = 0, 0
 
@@ -219,7 +219,12 @@ class _Pursuit:
             self.engine(EngineRun(part, start, effort, take, self.search.log, is_late, is_part=True))
             return (self.search.clock() - begun) / _PART_S
 
-        while plan.over and shakes < _SHAKES and not self.search.is_over and self.search.clock() < until:
+        while (
+            plan.over
+            and shakes <= len(self.instance) // _BUFFERS_A_SHAKE
+            and not self.search.is_over
+            and self.search.clock() < until
+        ):
             idle += 1
             parts.improve(plan, solve)
             if plan.over < least.over:
