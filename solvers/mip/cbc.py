@@ -64,7 +64,6 @@ def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     limits += [] if effort.nodes is None else ["-maxNodes", str(effort.nodes)]
     # The relative gap would stop it above the least unit.
     limits += ["-allowableGap", str(effort.gap), "-ratioGap", "0", "-randomSeed", seed, "-randomCbcSeed", seed]
-    limits += ["-cuts", "off", "-preprocess", "off"] if run.is_part else []
     start = [] if run.start is None else ["-mipstart", "start.txt"]
     return ["model.mps", *start, *limits, "-branch", "-printingOptions", "all", "-solution", "solution.txt"]
 

@@ -119,7 +119,7 @@ class EngineRun:
     """A program to solve from a start (values of its columns, or None), and what hears of it meanwhile.
 
     The engine gives what it finds to `take`, at any time, as values of the columns; and the lines of its log to `log`.
-    It ends soon after `is_late()`. An `is_part` is little to decide: what an engine does first takes most of its time.
+    It ends soon after `is_late()`.
     """
 
     program: IntegerProgram
@@ -128,7 +128,6 @@ class EngineRun:
     take: Callable[[F64], None]
     log: Callable[[str], None]
     is_late: Callable[[], bool]
-    is_part: bool = False
 
 
 MipEngine = Callable[[EngineRun], Outcome]
@@ -216,7 +215,7 @@ class _Pursuit:
             begun = self.search.clock()
             run = _Run(is_decision=False, ends=min(until, begun + _PART_S))
             effort, is_late = self._effort(part, run), self._is_late(run)
-            self.engine(EngineRun(part, start, effort, take, self.search.log, is_late, is_part=True))
+            self.engine(EngineRun(part, start, effort, take, self.search.log, is_late))
             return (self.search.clock() - begun) / _PART_S
 
         while (

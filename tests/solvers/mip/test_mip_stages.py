@@ -35,7 +35,7 @@ class MipEngine:
         program = run.program
         peak = program.at["peak", 0]
         limits = program.lower[peak], program.upper[peak]
-        if run.is_part:
+        if ("over", 0) in program.at:  # a part
             return Outcome("open")
         self.efforts.append(run.effort)
         if not program.cost.any():

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.draft import F64, IntegerProgram
+from memplan.solvers.mip.program import MipQuestion, draft
+from memplan.solvers.mip.rearrange import PlanParts
+
+ROWS = [(0, 2, 3), (0, 4, 2), (1, 5, 4), (3, 6, 1), (4, 8, 2), (5, 9, 3), (6, 9, 2), (8, 9, 5)]
+"""Buffers by start, end and size."""
+BUFFERS = [{"id": k, "start": start, "end": end, "size": size} for k, (start, end, size) in enumerate(ROWS)]
+SIZES = column([size for _, _, size in ROWS])
+STACK = column(np.cumsum(SIZES) - SIZES)
+"""The offsets of a plan in which no byte is shared."""
+
+
+def parts(floor: int) -> PlanParts:
+    limits, q = (int(SIZES.sum()),), 0
+    boxes = Boxes(compile_problem(Problem.model_validate({"buffers": BUFFERS})), limits)
+    program = draft(boxes, MipQuestion(limits, (floor,), ("over", q))).finish(1)
+    return PlanParts(boxes, program, q, floor, np.random.default_rng(0))
+
+
+def are_kept(program: IntegerProgram, values: F64) -> bool:
+    sums = np.append(0.0, np.cumsum(program.value * values[program.index]))[program.first]
+    rows = np.diff(sums)
+    is_in = ((program.lower <= values) & (values <= program.upper)).all()
+    return bool(is_in and (rows >= program.row_lower).all() and (rows <= program.row_upper).all())
+
+
+@pytest.mark.parametrize("share", [0.1, 1.0])
+def test_a_part_leaves_some_orders_free_and_holds_the_plan_it_is_of(share: float) -> None:
+    its = parts(floor=10)
+    plan = its.rated(column(np.zeros(len(ROWS))), STACK)
+    free: list[int] = []
+
+    def solve(part: IntegerProgram, start: F64) -> float:
+        assert are_kept(part, start)
+        assert part.cost @ start == plan.over
+        free.append(int((part.lower < part.upper)[its.order].sum()))
+        return share
+
+    before = min(its.sizes.values())
+    for _ in range(30):
+        its.improve(plan, solve)
+    orders = int((its.program.lower < its.program.upper)[its.order].sum())
+    assert 0 < max(free) <= orders
+    assert all((size > before) == (share < 0.5) for size in its.sizes.values()), (
+        "done soon, parts grow; else they shrink"
+    )
+
+
+def test_what_is_counted_stands_above_the_floor_of_each_live_set() -> None:
+    plan = parts(floor=10).rated(column(np.zeros(len(ROWS))), STACK)
+    at_once = ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (4, 5, 6), (5, 6, 7))
+    ends = STACK + SIZES
+    assert sorted(plan.heights) == sorted(max(0, max(ends[b] for b in alive) - 10) for alive in at_once)
+
+
+def test_a_shaken_plan_is_another_that_is_no_higher_than_the_best() -> None:
+    its = parts(floor=10)
+    plan = its.rated(column(np.zeros(len(ROWS))), STACK)
+    shaken = its.shaken(plan)
+    assert shaken.over != plan.over
+    assert (shaken.offset + SIZES).max() <= SIZES.sum()
+    assert all(
+        shaken.offset[a] + SIZES[a] <= shaken.offset[b] or shaken.offset[b] + SIZES[b] <= shaken.offset[a]
+        for a, b in its.boxes.pairs
+    )
