@@ -54,6 +54,7 @@ def test_waste_is_what_a_planner_needs_above_the_plan() -> None:
     assert table.waste(row, "ggml-allocator") is None
 
 
+@pytest.mark.slow
 def test_ten_models_have_their_rows_when_they_are_made_anew(tmp_path: Path) -> None:
     for name in ("timm", "torchvision", "transformers"):
         pytest.importorskip(name, reason=f"needs {name}")

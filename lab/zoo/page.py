@@ -27,10 +27,12 @@ def sentences(rows: list[table.Cells]) -> str:
         f"are proved to be the least, {told.small:,} of {told.certificates:,} certificates of plans have fewer than "
         f"1,000 bytes, and another order needs less in {told.orders_gain:,} of {told.traced:,}."
     )
+    once = (
+        f" and once {worst[1][1]:.0%} above" if worst == most else f", and {worst[0]} is once {worst[1][1]:.0%} above"
+    )
     second = (
         f"Of {len(told.wastes)} planners in use, {least[0]} is the nearest, in the median {least[1][0]:.1%} above that "
-        f"and {least[1][1]:.1%} at worst, {most[0]} the farthest in the median with {most[1][0]:.1%}, and {worst[0]} "
-        f"is once {worst[1][1]:.0%} above."
+        f"and {least[1][1]:.1%} at worst, {most[0]} the farthest, in the median {most[1][0]:.1%}{once}."
     )
     return f"{first} {second}"
 
