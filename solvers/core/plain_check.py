@@ -12,7 +12,7 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.constraints.kinds import kinds_of
-from memplan.planner.model.plan import Plan, PoolUse
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.verify.verifier import Violation, verify
 from memplan.solvers.core.tables import CORE, Reference
@@ -55,12 +55,19 @@ def violations_of(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 def is_shown_valid(problem: Problem, plan: Plan) -> bool:
     """Return True if one call shows that a plan, and each of its claims, is right; False where it shows nothing."""
     table, places, proof = problem.buffers, plan.placements, plan.proof
-    if plan.status != "optimal" or proof is None or proof.kind != "live-set" or not _is_plain(problem):
+    if (
+        plan.status != "optimal"
+        or proof is None
+        or (proof.kind, proof.by) != ("live-set", None)
+        or not _is_plain(problem)
+    ):
         return False
     if places.ids != table.ids or any(getattr(plan, name) != getattr(_UNSET, name) for name in _CLAIMS_NO_MORE):
         return False
     (pool,), peak, time = problem.pools, plan.peak, proof.time
     if places.pool_names != (pool.name,) or places.pool.any() or peak is None or time is None or plan.gap != 0.0:
+        return False
+    if [(use.name, use.used, use.lower_bound, use.size) for use in plan.pools] != [(pool.name, peak, peak, pool.size)]:
         return False
     capacity = ADDRESS_SPACE - 1 if pool.size is None else pool.size
     answer = np.zeros(2 + len(table), dtype=np.int64)
@@ -68,10 +75,7 @@ def is_shown_valid(problem: Problem, plan: Plan) -> bool:
     if not check_plain(Reference(PlainPlan(*columns, capacity, time, answer))):
         return False
     end, load, *alive = answer.tolist()
-    if not peak == plan.lower_bound == end == load or proof.buffers != tuple(compress(table.ids, alive)):
-        return False
-    use = PoolUse.model_construct(name=pool.name, used=peak, lower_bound=peak, size=pool.size)
-    return proof.by is None and plan.pools == (use,)
+    return peak == plan.lower_bound == end == load and proof.buffers == tuple(compress(table.ids, alive))
 
 
 def _is_plain(problem: Problem) -> bool:
