@@ -17,7 +17,7 @@ _TEMPLATE = Path(__file__).with_name("page.html")
 def sentences(rows: list[table.Cells]) -> str:
     """Return what the table says, in two sentences."""
     told = table.Summary.of(rows, PLANNERS)
-    ranked = sorted(told.wastes.items(), key=lambda item: item[1][:2])
+    ranked = sorted(told.wastes.items(), key=lambda item: (item[1][0], -item[1][2]))
     least, most = ranked[0], ranked[-1]
     worst = max(told.wastes.items(), key=lambda item: item[1][1])
     share = f"{told.plans_proved:,} of {told.planned:,} plans and {told.orders_proved:,} of {told.traced:,} orders"
@@ -31,8 +31,9 @@ def sentences(rows: list[table.Cells]) -> str:
         f" and once {worst[1][1]:.0%} above" if worst == most else f", and {worst[0]} is once {worst[1][1]:.0%} above"
     )
     second = (
-        f"Of {len(told.wastes)} planners in use, {least[0]} is the nearest, in the median {least[1][0]:.1%} above that "
-        f"and {least[1][1]:.1%} at worst, {most[0]} the farthest, in the median {most[1][0]:.1%}{once}."
+        f"Of {len(told.wastes)} planners in use, {least[0]} is the nearest, with the least in {least[1][2]:,} of "
+        f"{told.traced:,} and {least[1][1]:.1%} above it at worst, and {most[0]} the farthest, in the median "
+        f"{most[1][0]:.1%}{once}."
     )
     return f"{first} {second}"
 

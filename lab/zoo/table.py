@@ -60,7 +60,7 @@ class Summary:
 
     @classmethod
     def of(cls, rows: Sequence[Cells], planners: Sequence[str], end: str = "") -> Summary:
-        """Return the counts; a planner's are the median and the worst waste, and the rows without any."""
+        """Return the counts; a planner's are the median and the worst waste, and the number of rows without any."""
         good = [row for row in rows if row["peak"]]
         wastes = {}
         for planner in planners:
