@@ -12,7 +12,7 @@ const DISTINCT = [0x56b4e9, 0xe69f00, 0x009e73, 0xcc79a7, 0x0072b2, 0xd55e00, 0x
 /** From few to many: light steps of one scale from blue over green to yellow, evenly bright (after cividis). */
 const SCALE = [0x1f4a7f, 0x3a5f8a, 0x53748f, 0x6b8792, 0x839a92, 0x9cad8e, 0xb6bf85, 0xd1cf77, 0xeddd62, 0xffe945];
 /** For more kinds than eight: each farther from all others, from grey and from paper (in OKLab, also without red or green) than two of the eight are. */
-const MORE = [0x101088, 0x743824, 0x1010ec, 0xb0d8c4, 0x384c74, 0x38244c, 0xecec88, 0x247474];
+const MORE = [0x9c2410, 0xb0d8c4, 0x2424ec, 0x106060, 0x104c9c, 0x74c488, 0x7474ec, 0x607460];
 const KINDS = [...DISTINCT, ...MORE];
 /** The part of all bytes from which on no more kinds have a colour of their own. */
 const ENOUGH = 0.95;
