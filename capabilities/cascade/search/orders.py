@@ -12,7 +12,7 @@ from typing import Any
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, reordered
 from memplan.capabilities.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.capabilities.cascade.search.options import OrderName
-from memplan.capabilities.cascade.search.passes import Variant
+from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.order.search.starts import breadth_first, depth_first, heads_early
 from memplan.planner.operations.graph import OperationGraph, graph_from
@@ -50,6 +50,20 @@ def other_orders(
         if order not in seen:
             seen.add(order)
             yield reordered(graph, order)
+
+
+def orders_of_passes(
+    given: Variant, passes: SeveralPasses, streamed: Collection[int], most: int
+) -> Iterator[AccessGraph]:
+    """Yield graphs with second passes in the orders in which the regions of their lowest chains need least."""
+    seen = set[tuple[int, ...]]()
+    for chain in reversed(passes.chains) if _has_several(_single(given.graph, ())) else ():
+        alone = passes.alone(chain)
+        if alone.graph.origins not in seen and chain.macs <= most:
+            seen.add(alone.graph.origins)
+            for order in _by_regions(alone, (), streamed, most):
+                if list(order) != sorted(order):
+                    yield reordered(alone.graph, order)
 
 
 def _has_several(single: OperationGraph) -> bool:

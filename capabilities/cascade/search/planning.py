@@ -10,8 +10,8 @@ from memplan.capabilities.cascade.answer import CascadePoint
 from memplan.capabilities.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO, FOUND_TRAFFIC
 from memplan.capabilities.cascade.search.front import Chain, front_of_three
 from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.orders import After, other_orders
-from memplan.capabilities.cascade.search.passes import Variant, variant_of, with_repeats
+from memplan.capabilities.cascade.search.orders import After, orders_of_passes, other_orders
+from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant, variant_of, with_repeats
 from memplan.capabilities.cascade.search.points import planned
 from memplan.capabilities.cascade.search.search import RegionSearch, Windows, worth_having
 from memplan.capabilities.cascade.search.tables import moved_elsewhere, streamed_tensors
@@ -67,13 +67,15 @@ class Planning:
         for how, looked in starts:
             variants.append((how, variant_of(self.graph, looked, partial(self.is_over, "regions"))))
             self.add(*variants[-1])
-        again = partial(self.is_over, "repeats")
-        if self.options.orders == "several":
+        again, is_free = partial(self.is_over, "repeats"), self.options.orders == "several"
+        if is_free:
             variants = [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]
         for how, start in variants:
             for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
+                if isinstance(variant, SeveralPasses) and is_free and not after:
+                    self._in_orders_of_passes(how, search.windows, start, variant)
         self.baseline = self._without_rolling()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
@@ -110,6 +112,17 @@ class Planning:
             if chain is not None and (least is None or chain.peak < least.peak):
                 best, least = variant, chain
         return best
+
+    def _in_orders_of_passes(
+        self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses
+    ) -> None:
+        """Plan what is found in other orders of graphs with second passes."""
+        is_over = partial(self.is_over, "orders")
+        for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
+            if is_over():
+                return
+            self.orders += 1
+            self.add(how, variant_of(graph, RegionSearch(graph, how, windows=windows), is_over))
 
     def _may_repeat(self) -> bool:
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
