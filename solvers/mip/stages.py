@@ -82,7 +82,7 @@ ROOT_WORK, NODE_WORK = 100, 2
 """The work of the root and of a node for each entry of the program, in units of Search.work_limit: as measured with
 HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit stands for.
 """
-_DECIDED, _REARRANGED = 0.3, 0.9
+_DECIDED, _REARRANGED = 0.3, 0.6
 """The shares of the time that is left for decisions, and then for rearranging."""
 _PART_S, _IDLE, _BUFFERS_A_SHAKE = 0.6, 15, 20
 """The seconds for a part, the parts without a gain before a plan is shaken, and the buffers for each shake in vain."""
