@@ -28,7 +28,7 @@ function seen(picture, context) {
 }
 
 /** The space above and below a picture that is kept, for its title and its legend, and beside its last time. */
-const FRAME = { top: 30, bottom: 42, right: 14 };
+const FRAME = { top: 30, bottom: 58, right: 14 };
 
 /** What stands above and below a picture that is kept. @param {Picture} picture @param {any} c @param {string} title */
 function framed(picture, c, title) {

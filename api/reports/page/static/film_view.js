@@ -31,8 +31,8 @@ export function searchChart(frames, width, until, now) {
     // The bound is named where it begins, far from the peak: at the right end both may be one line.
     const isPeak = kind === "peak";
     root.append(svg("path", { d: `${line.join("")}H${x(now ?? until).toFixed(1)}`, class: kind }),
-      svg("text", { x: isPeak ? width - MARGIN.right - 4 : x(Math.max(0, steps[0].at)) + 4, y: y(Number(steps[isPeak ? steps.length - 1 : 0][kind])) - 5,
-        "text-anchor": isPeak ? "end" : "start", class: "name" }, kind));
+      svg("text", { x: isPeak ? Math.max(MARGIN.left + 30, x(now ?? until) - 4) : x(Math.max(0, steps[0].at)) + 4,
+        y: y(Number(steps[isPeak ? steps.length - 1 : 0][kind])) - 5, "text-anchor": isPeak ? "end" : "start", class: "name" }, kind));
   }
   if (now !== undefined) root.append(svg("line", { x1: x(now), x2: x(now), y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, class: "now" }));
   return root;

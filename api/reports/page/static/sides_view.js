@@ -6,14 +6,14 @@ import { savers, svgOf } from "./exporting.js";
 import { GUTTER } from "./pencil.js";
 import { Picture } from "./picture.js";
 import { svg } from "./svg.js";
-import { countText, nameText, percentText, sizeText } from "./text.js";
+import { nameText, percentText, sizeText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {{plan: PlanModel, moved: Uint8Array}} Side  a plan, and what moved of it */
 
 const LEAST = { width: 720, height: 380 };
 /** The pixels above the pictures, which have the caption, and those around what each picture has of its own. */
-const [TOP, AROUND] = [34, 76];
+const [TOP, AROUND] = [34, 92];
 
 /**
  * Open two plans beside each other.
@@ -45,7 +45,7 @@ function sides(before, after, style, caption, width, height) {
     Object.assign(picture, { width: width / 2 - GUTTER.left - 20, height: height - TOP - GUTTER.bottom - AROUND });
     Object.assign(picture.look, { by: "moved", moved, peak: plan.verdict.deciding });
     picture.colour();
-    const title = [nameText(plan.title, 40), sizeText(plan.peak), `${countText(plan.count)} buffers`, plan.verdict.text].join(" \u00b7 ");
+    const title = [nameText(plan.title, 20), sizeText(plan.peak), plan.verdict.text].join(" \u00b7 ");
     const drawing = new DOMParser().parseFromString(svgOf(picture, title), "image/svg+xml").documentElement;
     drawing.setAttribute("x", String((k * width) / 2));
     drawing.setAttribute("y", String(TOP));
