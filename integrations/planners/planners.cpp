@@ -21,6 +21,8 @@ extern "C" {
 #include <optimized_v1_planner.h>
 #include <optimized_v2_planner.h>
 #include <optimized_v3_planner.h>
+
+#include "../nntrainer/memplan_planner.h"
 #endif
 #ifdef TTLANG
 #include "SRAMAllocator.h"
@@ -65,6 +67,7 @@ static std::vector<int64_t> plan([[maybe_unused]] const std::string &name, const
   if (name == "v1") nntrainer::OptimizedV1Planner().planLayout(sizes, valid, places, gradient, 0);
   if (name == "v2") nntrainer::OptimizedV2Planner().planLayout(sizes, valid, places, gradient, gradients);
   if (name == "v3") nntrainer::OptimizedV3Planner().planLayout(sizes, valid, places, gradient, 0);
+  if (name == "memplan") nntrainer::MemplanPlanner().planLayout(sizes, valid, places, gradient, 0);
   offsets.assign(places.begin(), places.end());
 #endif
 #ifdef TTLANG
