@@ -70,7 +70,7 @@ def inductor(count: int) -> Iterator[bytes]:
     from torch._inductor import config
     from torch._inductor.utils import run_and_get_code
 
-    class Drawn(torch.nn.Module):
+    class Drawn(torch.nn.Module):  # type: ignore[misc]
         def __init__(self, width: int, depth: int) -> None:
             super().__init__()
             self.layers = torch.nn.ModuleList(torch.nn.Linear(width, width) for _ in range(depth))
