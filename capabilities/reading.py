@@ -181,7 +181,7 @@ class Reader:
     def graph(self, data: bytes, name: str | None = None) -> OperationGraph:
         """Return the graph of operations in the bytes of a file, or of a model; raises InputError."""
         # Imported here: few questions are about graphs.
-        from memplan.planner.lint.problems import made_again
+        from memplan.planner.lint.graphs import made_again
         from memplan.systems.model_graph import read_model_graph
 
         self.data, self.name = data, name

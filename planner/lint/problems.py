@@ -1,4 +1,4 @@
-"""Findings about problems and graphs of operations: legal, but surely not meant."""
+"""Findings about problems: legal, but surely not meant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from memplan.planner.model.columns import each_once
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
-from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.verifier import every_place_is_legal
@@ -279,25 +278,3 @@ _RULES: tuple[tuple[str, Callable[[Problem], Iterator[Finding]]], ...] = (
     ("pins", _pins_collide),
 )
 """The rules, and what a problem must state for each to say anything; constraint kinds have further ones."""
-
-
-def made_again(graph: OperationGraph) -> Iterator[Finding]:
-    """Yield a finding, where operations make tensors that others made and that they do not read.
-
-    That is a change of a tensor where it lies; in graphs that somebody writes it is mostly a wrong position.
-    """
-    repeats = [
-        (position, tensor)
-        for position, row in enumerate(graph.ops)
-        for tensor in row.outputs
-        if graph.maker[tensor] not in (None, position) and tensor not in row.inputs
-    ]
-    if repeats:
-        position, tensor = repeats[0]
-        names = [
-            f"ops[{k}]" + (f" ({shown(row.name)})" if (row := graph.ops[k]).name else "")
-            for k in (graph.maker[tensor] or 0, position)
-        ]
-        more = f"; {len(repeats) - 1} more are" if len(repeats) > 1 else ""
-        message = f"tensor {tensor} is made by {names[0]} and by {names[1]}, which does not read it{more}"
-        yield Finding("made-again", f"{message}: taken as changed where it lies")

@@ -12,17 +12,19 @@ from dataclasses import asdict, dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities.check.difference import Difference
 from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.errors import counted
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.places import MOST_PAIRS
 from memplan.systems.program_names import NO_NAMES, ProgramNames
+
+if TYPE_CHECKING:  # a page of the service, which is there without this question
+    from memplan.capabilities.check.difference import Difference
 
 _LISTED = 200
 """The violations that a page lists."""

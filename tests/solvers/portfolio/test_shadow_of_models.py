@@ -19,7 +19,7 @@ from memplan.systems.imported import Imported
 from memplan.systems.model_options import ModelOptions, Views
 from memplan.systems.reading import read_as
 
-TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "stablehlo", "torch-export")
+TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "stablehlo", "torch-export", "ggml")
 """The importers that give operations, and not lifetimes only."""
 
 

@@ -222,6 +222,6 @@ const session = new Session(() => {
   isDue = true;
 });
 droppable(document.body, (files) => session.take(files));
-session.happened({ kind: "left" });
+session.happened({ kind: "left", dialog: null });
 const first = addressed("job");
 if (first) session.openJob(first, false);

@@ -119,10 +119,10 @@ export class Session {
     this.remember();
   }
 
-  /** Let go of the job that is followed; it goes on at the service. */
-  leave() {
+  /** Let go of the job that is followed; it goes on at the service. @param {import("./state.js").State["dialog"]} dialog  what stays open */
+  leave(dialog = null) {
     this.following.abort();
-    this.happened({ kind: "left" });
+    this.happened({ kind: "left", dialog });
   }
 
   /** Make a step of the browser's history of what is on show, unless the last one is of that. */
@@ -334,7 +334,7 @@ export class Session {
       const names = read && (await this.service.answered(read))?.value.names;
       const name = job.name ?? "plan";
       const plan = job.kind === "plan" ? (await this.service.answered(id))?.value ?? null : null;
-      this.leave();
+      this.leave(isStep ? null : this.state.dialog);
       this.happened({ kind: "opened", entry: job.kind === "plan" ? { name, problem: request, plan, names, job: id, read }
         : { name: `${job.kind} of ${name}`, about: name, kind: job.kind, request, job: id, names, read } });
       if (isStep) this.remember();

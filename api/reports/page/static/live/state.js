@@ -34,7 +34,7 @@
  *   | {kind: "went", at: number} | {kind: "compared"} | {kind: "sending"} | {kind: "sent", job: string, problem: any, than?: number}
  *   | {kind: "following", began: number, limit: number} | {kind: "phase", phase: Phase} | {kind: "better", frame: Frame}
  *   | {kind: "planned", plan: any} | {kind: "answered", part: Partial<Entry>} | {kind: "ended", note: string, errors: string[]}
- *   | {kind: "left"} | {kind: "note", note: string} | {kind: "failed", errors: string[]} | {kind: "dismissed"}
+ *   | {kind: "left", dialog: State["dialog"]} | {kind: "note", note: string} | {kind: "failed", errors: string[]} | {kind: "dismissed"}
  *   | {kind: "dialog", dialog: State["dialog"]} | {kind: "wrote", part: Partial<State>}} Event
  */
 
@@ -105,7 +105,7 @@ export function next(state, event) {
     case "planned": return { ...state, entries: changed({ plan: event.plan }) };
     case "answered": return { ...state, entries: changed(event.part) };
     case "ended": return { ...state, phase: "idle", watch: null, note: event.note, errors: event.errors };
-    case "left": return { ...state, watch: null, dialog: null };
+    case "left": return { ...state, watch: null, dialog: event.dialog };
     case "note": return { ...state, note: event.note };
     case "failed": return { ...state, errors: event.errors, phase: state.phase === "sending" ? "idle" : state.phase, note: "" };
     case "dismissed": return { ...state, errors: [] };
