@@ -61,7 +61,7 @@ def _page(call: Invocation, answer: Any, _path: str) -> bytes | None:
     if answer.plan is None or answer.difference is None:
         return None
     # Imported here: few differences are looked at.
-    from memplan.api.reports.page.file_page import PlanOf, comparison_page
+    from memplan.api.reports.page.comparison import PlanOf, comparison_page
 
     then, problem = call.question["baseline"], call.question["problem"]
     its = call.question.get("baseline_problem", then.problem)

@@ -8,13 +8,11 @@ import html
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
-
-from pydantic_core import to_jsonable_python
+from typing import Any
 
 from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.errors import counted
@@ -22,9 +20,6 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.places import MOST_PAIRS
 from memplan.systems.program_names import NO_NAMES, ProgramNames
-
-if TYPE_CHECKING:  # a page of the service, which is there without this question
-    from memplan.capabilities.check.difference import Difference
 
 _LISTED = 200
 """The violations that a page lists."""
@@ -195,23 +190,6 @@ def _text(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-@dataclass(frozen=True)
-class PlanOf:
-    """A plan, valid for its problem, and how it is called."""
-
-    problem: Problem
-    plan: Plan
-    name: str = "plan"
-
-
-def comparison_page(before: PlanOf, after: PlanOf, found: Difference) -> bytes:
-    """Return the file page of two plans with their difference."""
-    title = f"{before.name} and {after.name}"
-    each = {"before": before, "after": after}
-    views = {key: plan_view(one.problem, one.plan, title=one.name) for key, one in each.items()}
-    return file_page(title, {"kind": "comparison", "title": title, **views, "facts": to_jsonable_python(found)})
 
 
 _HEIGHT = 560

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from memplan import Buffer, Plan, Pool, Problem, read_problem, solve
-from memplan.api.reports.page.file_page import PlanOf, comparison_page, plan_page
+from memplan.api.reports.page.comparison import PlanOf, comparison_page
+from memplan.api.reports.page.file_page import plan_page
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from tests.support.browser import DROP, Tab, tab, wait_until

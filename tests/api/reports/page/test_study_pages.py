@@ -13,7 +13,8 @@ import pytest
 
 from memplan import Buffer, OperationGraph, OrderOptions, Plan, Pool, Problem, order, solve
 from memplan.api.cli.main import main
-from memplan.api.reports.page.file_page import PlanOf, comparison_page, file_page, plan_page
+from memplan.api.reports.page.comparison import PlanOf, comparison_page
+from memplan.api.reports.page.file_page import file_page, plan_page
 from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline

@@ -1,0 +1,29 @@
+"""The view of two plans: both of them, what moved, and what the growth of each pool's peak is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic_core import to_jsonable_python
+
+from memplan.api.reports.page.file_page import file_page, plan_view
+from memplan.capabilities.check.difference import Difference
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+
+@dataclass(frozen=True)
+class PlanOf:
+    """A plan, valid for its problem, and how it is called."""
+
+    problem: Problem
+    plan: Plan
+    name: str = "plan"
+
+
+def comparison_page(before: PlanOf, after: PlanOf, found: Difference) -> bytes:
+    """Return the file page of two plans with their difference."""
+    title = f"{before.name} and {after.name}"
+    each = {"before": before, "after": after}
+    views = {key: plan_view(one.problem, one.plan, title=one.name) for key, one in each.items()}
+    return file_page(title, {"kind": "comparison", "title": title, **views, "facts": to_jsonable_python(found)})

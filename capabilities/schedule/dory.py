@@ -1,0 +1,79 @@
+"""Networks of DORY, which tiles layers for microcontrollers: its list of nodes as it writes them.
+
+Each node has a `name`, parameters under `DORY_node_parameters` and `Layer_node_parameters`, and maybe `Weights`.
+Tensors are known by the names under which nodes read and make them; one that no node makes is an input.
+Source: dory/Parsers in pulp-platform/dory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.operations.graph import OperationGraph, graph_from
+
+_OWN = ("DORY_node_parameters", "Layer_node_parameters")
+_KINDS = {"Convolution": "conv2d", "FullyConnected": "fully_connected", "Addition": "add"}
+_TYPES = {8: "int8", 16: "int16", 32: "int32"}
+
+
+def nodes_of(fields: object) -> list[Mapping[str, Any]] | None:
+    """Return the nodes of a file: a list of them, or an object that has one, or nodes by name; None for other files."""
+    if isinstance(fields, Mapping):
+        lists = [value for value in fields.values() if isinstance(value, list)]
+        fields = lists[0] if len(lists) == 1 else list(fields.values())
+    is_dory = isinstance(fields, list) and fields and all(isinstance(row, Mapping) and _OWN[1] in row for row in fields)
+    return fields if is_dory and isinstance(fields, list) else None
+
+
+def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
+    """Return the graph of nodes; raises FormatError for one of a kind, or without a parameter, that is needed."""
+    tensors, sizes, ops, numbers = list[dict[str, Any]](), list[int](), list[dict[str, Any]](), dict[str, int]()
+    resident = list[int]()
+
+    def tensor(name: str, shape: list[int], bits: int) -> int:
+        if bits not in _TYPES and name not in numbers:
+            raise FormatError(f"{name}: must have 8, 16 or 32 bits an element, got {bits}")
+        if name not in numbers:
+            numbers[name] = len(sizes)
+            tensors.append({"name": name, "shape": shape, "dtype": _TYPES[bits]})
+            sizes.append(prod(shape) * bits // 8)
+        return numbers[name]
+
+    for k, node in enumerate(nodes):
+        row = {key: value for part in _OWN for key, value in node.get(part, {}).items() if value is not None}
+        row["name"] = node.get("name", "")
+        kind = _kind(row, k)
+        try:
+            into, made = [1, *row["input_dimensions"], row["input_channels"]], row["output_dimensions"]
+            bits, out_bits = row.get("input_activation_bits", 8), row.get("output_activation_bits", 8)
+            read = [tensor(name, into, bits) for name in row["input_indexes"]]
+            out = tensor(row["output_index"], [1, *made, row["output_channels"]], out_bits)
+            constants = row.get("weight_memory", 0) + row.get("bias_memory", 0) + row.get("constants_memory", 0)
+            if constants:
+                read.append(tensor(f"{row['output_index']}, constants", [constants], 8))
+                resident.append(read[-1])
+            attributes: dict[str, object] = {"layout": "NHWC"}
+            if "2d" in kind:
+                attributes |= {"kernel": row["kernel_shape"], "strides": row["strides"], "pads": row["pads"]}
+                attributes |= {"dilations": row.get("dilations") or [1, 1]}
+        except (KeyError, TypeError) as error:
+            raise FormatError(f"nodes[{k}]: must have what a layer of DORY has, {error} is missing or wrong") from error
+        ops.append({"kind": kind, "in": read, "out": [out], "name": row["name"] or None, "attributes": attributes})
+    read_names = {t for op in ops for t in op["in"]}
+    outputs = [op["out"][0] for op in ops if op["out"][0] not in read_names]
+    return graph_from({"size": sizes, "kept": outputs, "resident": resident, "tensors": tensors, "ops": ops})
+
+
+def _kind(row: Mapping[str, Any], k: int) -> str:
+    """Return the canonical kind of a node, whose name begins with that of a layer of DORY."""
+    name, op = str(row["name"]), str(row.get("op_type", ""))
+    if "Pool" in name or "Pool" in op:
+        return "max_pool2d" if "Max" in op or "Max" in name else "average_pool2d"
+    kind = next((kind for word, kind in _KINDS.items() if word in name), None)
+    if kind is None:
+        rule = "must be a Convolution, FullyConnected, Pooling or Addition"
+        raise FormatError(f"nodes[{k}].name: {rule}, got {shown(name)}")
+    return "depthwise_conv2d" if kind == "conv2d" and row.get("group", 1) == row.get("input_channels") != 1 else kind
