@@ -14,7 +14,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from memplan.api.store.job import STATES, State
-from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import SolveResult
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second, useless line for each counter
@@ -104,11 +103,6 @@ class Metrics:
     def missed_deadline(self) -> None:
         """Count an answer that came later than promised."""
         self._misses.inc()
-
-    def answered_by(self, deadline: Deadline) -> None:
-        """Count an answer that came just now, or a refusal, if it is later than promised."""
-        if deadline.left_s < -LATE_S:
-            self.missed_deadline()
 
     def lost_worker(self) -> None:
         """Count a worker that died, or was killed, in the middle of a solve."""

@@ -23,18 +23,13 @@ SPELLED = {
 _FLAG = re.compile(r"`[^`]*`|(--[a-z]+(?:-[a-z]+)*)[ =](?=[^\s-])")
 
 
-def dashed(name: str) -> str:
-    """Write a name as flags and calls have it."""
-    return name.replace("_", "-")
-
-
 def spelled(name: str) -> tuple[str, ...]:
     """Return the flags of a field: seconds are limits, underscores are dashes."""
     if name in SPELLED:
         return SPELLED[name]
     if name.endswith("_s"):
         name = name.removesuffix("_s").removesuffix("_limit") + "_limit"
-    return (f"--{dashed(name)}",)
+    return (f"--{name.replace('_', '-')}",)
 
 
 def in_fields(sentence: str) -> str:

@@ -117,10 +117,10 @@ class Reader:
     """Reads the files of one question, and keeps what they say beside it.
 
     `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Where it
-    `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known; the `problem_of_plan`
-    is that of a plan which a runtime printed of its model. Of a file that is one, `own_graph` is the graph of
-    operations; of several files, `application` is what they are together. Where some of the options are those that a
-    plan remembers, `plain` are those that were given: a problem that has the `plan_hash` without them is read so.
+    `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known. Of a file that is one,
+    `own_graph` is the graph of operations; of several files, `application` is what they are together. Where some of
+    the options are those that a plan remembers, `plain` are those that were given: a problem that has the `plan_hash`
+    without them is read so.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -131,7 +131,6 @@ class Reader:
     seeks_plan: bool = False
     own_plan: Plan | None = None
     own_peak: int | None = None
-    problem_of_plan: Problem | None = None
     own_graph: OperationGraph | None = None
     application: Application | None = None
     plain: ReadOptions | None = None
@@ -148,17 +147,8 @@ class Reader:
 
     def problem(self, data: bytes, name: str | None = None) -> Problem:
         """Return the problem in the bytes of a file, or that a model or operations pose; raises InputError."""
-        if self.plain is None:
-            return self._problem(data, name)
-        plain, self.plain = self.plain, None
-        remembered, self.options = self.options, plain
-        with suppress(InputError):  # of a model, whose sizes only the plan says
-            if problem_hash(problem := self._problem(data, name)) == self.plan_hash:
-                return problem
-        self.options, self.warnings = remembered, []
-        return self._problem(data, name)
-
-    def _problem(self, data: bytes, name: str | None) -> Problem:
+        if self.plain is not None and (problem := self._plain_problem(data, name)) is not None:
+            return problem
         self.data, self.name = data, name
         is_model = importers.detect(data, name) is not None
         if not is_model:
@@ -179,6 +169,16 @@ class Reader:
             return problem
         return adapted(problem, None if self.imported is None else self.imported.operations, self.options)
 
+    def _plain_problem(self, data: bytes, name: str | None) -> Problem | None:
+        """Return the problem as it is read without what the plan remembers, where that has the hash of the plan's."""
+        plain, self.plain = self.plain, None
+        remembered, self.options = self.options, plain or self.options
+        with suppress(InputError):  # of a model, whose sizes only the plan says
+            if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
+                return problem
+        self.options, self.warnings = remembered, []
+        return None
+
     def graph(self, data: bytes, name: str | None = None) -> OperationGraph:
         """Return the graph of operations in the bytes of a file, or of a model; raises InputError."""
         # Imported here: few questions are about graphs.
@@ -193,18 +193,8 @@ class Reader:
         return graph.graph
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
-        """Return the plan of a problem in the bytes of a file; raises InputError.
-
-        One that a runtime printed of its model needs that, and is of a problem that it says itself.
-        """
-        if (of := importers.model_of_plan(data)) is None:
-            return read_plan(data, problem, name)
-        if importers.detect(self.data, self.name) != of:
-            raise FormatError(f"must be a plan of the file before it, got one of a model of {of}")
-        imported = importers.read_plan_as(data, self.data, self.options)
-        self.problem_of_plan = adapted(imported.problem, None, self.options)
-        assert imported.own_plan is not None  # which its reader is for
-        return imported.own_plan
+        """Return the plan of a problem in the bytes of a file; raises InputError."""
+        return read_plan(data, problem, name)
 
 
 def with_reading(answer: A, options: ReadOptions) -> A:

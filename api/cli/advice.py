@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from memplan.api.cli.flags import flags_of
+from memplan.api.cli.flags import flag_of
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.flag_names import dashed
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 
@@ -63,7 +62,8 @@ class CommandLine:
             arguments.setdefault(files[0].name, arguments.get(own))
             if any(arguments.get(each.name) is None and each.required and each.absent is None for each in files):
                 return found[0]
-            reading = [flag for each in files if each.reading is not None for flag in flags_of(each.reading)]
+            models = [each.reading for each in files if each.reading is not None]
+            reading = [flag_of(*row) for model in models for row in model.model_fields.items()]
             parameters = [inspect.Parameter(each.name, inspect.Parameter.POSITIONAL_ONLY) for each in files] + reading
         words = self._words([each for each in parameters if not flags_for(each).intersection(more)], arguments)
         return f"`memplan {shlex.join([name, *words, *more])}`"
@@ -96,4 +96,4 @@ def _declared(parameter: inspect.Parameter) -> Sequence[str]:
     described = getattr(parameter.annotation, "__metadata__", (None,))[0]
     # Where it is a part of an annotation, typer's option has the first of its flags as what is else the default.
     flags = (getattr(described, "default", None), *(getattr(described, "param_decls", None) or ()))
-    return [each for each in flags if isinstance(each, str)] or [f"--{dashed(parameter.name)}"]
+    return [each for each in flags if isinstance(each, str)] or [f"--{parameter.name.replace('_', '-')}"]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from memplan.capabilities.flag_names import SPELLED, dashed, spelled
+from memplan.capabilities.flag_names import SPELLED, spelled
 from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
@@ -125,12 +125,8 @@ def _in_flags(sentence: str, names: Mapping[str, Any]) -> str:
     return f"{spelled(name)[0].split('/')[0].removeprefix('--')}{bracket}{more}{colon}{rest}"
 
 
-def flags_of(model: type[Any]) -> list[inspect.Parameter]:
-    """Return a flag for each field of a model of options."""
-    return [_flag_of(name, about) for name, about in model.model_fields.items()]
-
-
-def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
+def flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
+    """Return the flag of a field of a model of options."""
     kind: Any = _plain(about.annotation)
     origin, checks = get_origin(kind), f"{about.annotation}{about.metadata}"
     default = None if about.is_required() else about.get_default(call_default_factory=True)
@@ -155,7 +151,7 @@ def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
     elif kind not in (int, float, bool):
         kind = str
     is_switch = kind is bool and name not in SPELLED
-    flags = (f"{spelled(name)[0]}/--no-{dashed(name)}",) if is_switch else spelled(name)
+    flags = (f"{spelled(name)[0]}/--no-{name.replace('_', '-')}",) if is_switch else spelled(name)
     annotated = kind if default is not None and kind is not list[str] else kind | None
     return flag(name, annotated, default, *flags, **described)
 

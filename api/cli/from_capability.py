@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import typer
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flags import BROWSER, QUIET, SERVER, TABLE, THREADS, flag, flags_of, options_given
+from memplan.api.cli.flags import BROWSER, QUIET, SERVER, TABLE, THREADS, flag, flag_of, options_given
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
 from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, run_in_thread, seconds_left
 from memplan.api.cli.streams import (
@@ -172,6 +172,7 @@ class CommandExtras:
 def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtras()) -> Callable[..., None]:
     """Return the function that typer makes a command of."""
     files = [each for each in capability.inputs if each.from_file is not None]
+    models = [capability.options, *(each.reading for each in files if each.reading is not None)]
     suffixes = sorted(suffix for suffix in {".json", *extras.forms, *extras.beside} if suffix)
     text = _OUTPUT.format(suffixes=", ".join("a folder" if suffix == FOLDER else suffix for suffix in suffixes))
     spelled = ("-o",) if "output" in capability.options.model_fields else ("--output", "-o")
@@ -179,8 +180,7 @@ def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtra
     parameters = [
         *parameters_of_inputs(capability),
         *([] if extras.owns_output else [output]),
-        *flags_of(capability.options),
-        *(row for each in files if each.reading is not None for row in flags_of(each.reading)),
+        *(flag_of(*row) for model in models for row in model.model_fields.items()),
         flag(*("display", str | None, None, "--format"), metavar=f"{'|'.join(extras.formats)}|FIELDS", help=_FORMAT),
         *(*extras.flags, SERVER, THREADS, QUIET),
     ]

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from memplan.api.cli.running import FAULT, WRONG_INPUT, Interrupted, quiet_interrupts
+from memplan.api.cli.running import FAULT, WRONG_INPUT, Interrupted, handled, leave
 from memplan.solvers.processes.threads import SETTING, most_threads
 
 _EXTRAS = {"serve": "server", "keys": "server", "worker": "server", "mcp": "mcp"}
@@ -36,16 +36,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
-        with quiet_interrupts():
-            return _run(arguments)
+        with handled(leave):
+            return _run(list(sys.argv[1:] if arguments is None else arguments))
     except Interrupted as interrupted:
         return interrupted.status
     except Exception as error:  # noqa: BLE001 - Python's own exit status, 1, would mean that nothing fits
         return _fault(error)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    words = list(sys.argv[1:] if arguments is None else arguments)
+def _run(words: list[str]) -> int:
     try:
         if words == ["--version"]:
             # Imported here, and below: this is asked more often than anything, and needs nothing else.

@@ -11,10 +11,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from math import inf
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 WRONG_INPUT, FAULT, INTERRUPTED = 2, 70, 130
 """The exit statuses of wrong input, of a fault of memplan (EX_SOFTWARE of sysexits.h), and of an interrupt."""
@@ -31,15 +32,9 @@ class Interrupted(SystemExit):
         self.status = INTERRUPTED
 
 
-@contextmanager
-def quiet_interrupts() -> Iterator[None]:
-    """End with the right exit status, and without a traceback, when a signal comes."""
-
-    def leave(_number: int, _frame: FrameType | None) -> None:
-        raise Interrupted
-
-    with _handled(leave):
-        yield
+def leave(_number: int, _frame: FrameType | None) -> None:
+    """End the program at a signal with the right exit status, and without a traceback."""
+    raise Interrupted
 
 
 @contextmanager
@@ -52,12 +47,13 @@ def graceful_interrupts() -> Iterator[threading.Event]:
             os._exit(INTERRUPTED)
         cancelled.set()
 
-    with _handled(cancel):
+    with handled(cancel):
         yield cancelled
 
 
 @contextmanager
-def _handled(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+def handled(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+    """Let a handler have the signals that end a program."""
     before = {number: signal.signal(number, handler) for number in _SIGNALS}
     try:
         yield
@@ -66,22 +62,10 @@ def _handled(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
             signal.signal(number, old)
 
 
-class _WorkThread(threading.Thread, Generic[Result]):
-    """A thread of work, which may be abandoned, with what came of it: a result, or an error."""
+class _WorkThread(threading.Thread):
+    """A thread of work, which may be abandoned."""
 
-    def __init__(self, work: Callable[[], Result]) -> None:
-        super().__init__(daemon=True)
-        self.is_abandoned = False
-        self.error: BaseException | None = None
-        self.result: Result
-        self._work = work
-
-    def run(self) -> None:
-        """Do the work, and keep what comes of it."""
-        try:
-            self.result = self._work()
-        except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
-            self.error = error
+    is_abandoned = False
 
 
 _writing = threading.Lock()
@@ -114,7 +98,15 @@ def run_in_thread(
     A signal's handler runs in the main thread, which must not be inside a kernel when the signal comes. Once no time is
     left, the work is abandoned, and TimeoutError raised.
     """
-    thread = _WorkThread(work)
+    outcome = Future[Result]()
+
+    def keep_outcome() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
+            outcome.set_exception(error)
+
+    thread = _WorkThread(target=keep_outcome, daemon=True)
     thread.start()
     try:
         thread.join(max(0.0, min(_LOOK_EVERY_S, left_s())))
@@ -128,6 +120,4 @@ def run_in_thread(
         thread.is_abandoned = True
         with _writing:  # a file that is being written is written to its end
             raise
-    if thread.error is not None:
-        raise thread.error
-    return thread.result
+    return outcome.result()

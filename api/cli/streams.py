@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 
 class _Read:
-    """The files that this command has read, by device and number, what standard input had, and the files written."""
+    """The files that this command has read, what standard input had, and the files written."""
 
-    files: ClassVar[dict[tuple[int, int], str]] = {}
+    files: ClassVar[list[str]] = []
     standard: ClassVar[list[bytes]] = []
     written: ClassVar[list[str]] = []
 
@@ -57,7 +57,7 @@ def read_bytes(path: str) -> bytes:
         if path != STANDARD:
             data = Path(path).read_bytes()
             if Path(path).is_file():
-                _Read.files[_number(path)] = path
+                _Read.files.append(path)
             return data
         if sys.stdin is None:
             raise FileError(f"{name}: is closed")
@@ -67,14 +67,9 @@ def read_bytes(path: str) -> bytes:
 
 def refuse_read(path: str) -> None:
     """Raise FileError for a file that this command reads, by whatever name: it would be written over."""
-    with contextlib.suppress(OSError):
-        if (name := _Read.files.get(_number(path))) is not None:
+    for name in _Read.files if Path(path).exists() else ():
+        if Path(name).exists() and Path(path).samefile(name):
             raise FileError(f"{path}: must be another file than those that are read, such as {name}")
-
-
-def _number(path: str) -> tuple[int, int]:
-    status = Path(path).stat()
-    return status.st_dev, status.st_ino
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:

@@ -257,8 +257,9 @@ async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadli
 
 def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, deadline: Deadline) -> Plan:
     """Return the plan of a result, verified, with what lint finds in the problem and the options that change it."""
-    more = {"findings": problem.findings, "options": options.recorded()}
-    facts = {name: value for name, value in more.items() if value}
+    facts: dict[str, object] = {"findings": problem.findings} if problem.findings else {}
+    if options.deterministic and (recorded := options.recorded()):
+        facts["options"] = recorded
     plan_answer = result.answer(options.deterministic, deadline.passed_s, facts)
     answer: Plan = PLAN.verified({"problem": problem.problem}, options, plan_answer)
     return answer

@@ -133,11 +133,7 @@ PROBLEM_OF_PLAN = replace(
 )
 ANY_PLAN = replace(
     PLAN,
-    help="A plan, JSON or CSV, a list of offsets, what a runtime prints of its model's plan, or -.",
-    from_file=lambda reader, data, name, question: (
-        reader.plan(data, name, question["problem"])
-        if importers.model_of_plan(data)
-        else read_plan_of(data, question["problem"], name)
-    ),
+    help="A plan, JSON or CSV, a list of offsets, or -.",
+    from_file=lambda _reader, data, name, question: read_plan_of(data, question["problem"], name),
     absent=_plan_inside,
 )

@@ -59,9 +59,8 @@ class Sheet:
     @cached_property
     def lines(self) -> list[int]:
         """The line (from 1) on which each row ends; read once more, as only errors need it."""
-        reader = _reader(self.data)
-        lines = (reader.line_num for row in reader if not _is_blank(row))
-        return list(islice(lines, 1, 1 + self.n_rows))
+        reader, rows = _rows(self.data)
+        return list(islice((reader.line_num for _ in rows), 1, 1 + self.n_rows))
 
     def cell(self, row: int, field: str) -> str:
         """Name a cell as the file's author sees it."""
@@ -111,18 +110,15 @@ def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
     return sheet
 
 
-def _reader(data: bytes) -> Reader:
-    return csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
-
-
-def _is_blank(row: list[str]) -> bool:
-    return len(row) < 2 and not "".join(row).strip()
+def _rows(data: bytes) -> tuple[Reader, Iterator[list[str]]]:
+    """Return a reader, which knows the line that it is on, and its rows; blank ones are left out."""
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
+    return reader, (row for row in reader if len(row) > 1 or "".join(row).strip())
 
 
 def _chunks(data: bytes) -> Iterator[list[list[str]]]:
-    """Yield the first row by itself, then many at a time, all as wide as the first; blank ones are left out."""
-    reader = _reader(data)
-    rows = (row for row in reader if not _is_blank(row))
+    """Yield the first row by itself, then many at a time, all as wide as the first."""
+    reader, rows = _rows(data)
     try:
         first = list(islice(rows, 1))
         yield first
@@ -138,11 +134,11 @@ def _chunks(data: bytes) -> Iterator[list[list[str]]]:
 
 def _raggedness(data: bytes, width: int) -> str:
     """Say which row has not as many cells as the first one."""
-    reader = _reader(data)
+    reader, rows = _rows(data)
     return next(
         f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: {_shown(','.join(row))}"
-        for row in reader
-        if len(row) != width and not _is_blank(row)
+        for row in rows
+        if len(row) != width
     )
 
 

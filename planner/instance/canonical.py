@@ -69,8 +69,11 @@ def _encoded(part: npt.NDArray[np.generic]) -> bytes:
 
 def canonical_order(instance: Instance) -> I64:
     """Return the buffers of an instance in an order that depends on their content only, ties by position; (n,)."""
-    if instance.is_plain:
-        return np.argsort(_plain_colours(instance), kind="stable")
+    if instance.is_plain:  # what its buffers require is stirred in as `numbers` has it
+        both = _mixed(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
+        own, lifetimes = _mixed(both, np.stack((instance.pin, instance.end)))
+        own = _mixed(_mixed(own, instance.alignment[0]), instance.lowest[0])
+        return np.argsort(_mixed(own, lifetimes), kind="stable")
     colour = np.zeros(len(instance), dtype=np.uint64)
     for values in numbers(instance):
         colour = _mixed(colour, values)
@@ -268,14 +271,6 @@ def _sums(values: U64, first: I64) -> U64:
     """Return the sum, modulo 2^64, of each list `values[first[i]:first[i + 1]]`."""
     total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)))
     return total[first[1:]] - total[first[:-1]]
-
-
-def _plain_colours(instance: Instance) -> U64:
-    """Return the colours of a plain instance's buffers, (n,): what they require is stirred in as `numbers` has it."""
-    both = _mixed(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
-    own, lifetimes = _mixed(both, np.stack((instance.pin, instance.end)))
-    own = _mixed(_mixed(own, instance.alignment[0]), instance.lowest[0])
-    return _mixed(own, lifetimes)
 
 
 def _mixed(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:

@@ -111,7 +111,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
             is_open = np.ones(len(table), dtype=np.bool_)
             np.logical_and.at(is_open, colocation, allowed[q])
             allowed[q] = is_open[colocation]
-    is_pinned = _pinned(problem, bound) if table.has_pins else np.zeros(len(table), dtype=np.bool_)
+    is_pinned = _pinned(problem, bound) if table.has_any(table.offset) else np.zeros(len(table), dtype=np.bool_)
     pin = np.where(is_pinned & (ends[0][0] == ends[0][1]), ends[0][0], ABSENT)
     return LegalPlaces(allowed, alignment, lowest, highest, pin, page, barred, tuple(numbers), reserved, colocation)
 

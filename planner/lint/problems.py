@@ -33,7 +33,7 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
     table, pools = problem.buffers, problem.pools
     stated = {
         "buffers": True,
-        "pins": table.has_pins,
+        "pins": table.has_any(table.offset),
         "conflicts": bool(problem.conflicts),
         "lifetimes": not table.has_one_lifetime_each,
         "sizes of pools": any(pool.size is not None for pool in pools),

@@ -120,23 +120,8 @@ class BufferTable(Columns[Buffer]):
         usual = _defaults(len(self))[2]
         return len(self.start) == len(self) and (self.first is usual or bool((self.first == usual).all()))
 
-    @cached_property
-    def has_pins(self) -> bool:
-        """True if any buffer is pinned."""
-        return self._has_some(self.offset)
-
-    @cached_property
-    def has_hints(self) -> bool:
-        """True if any buffer has a hint."""
-        return self._has_some(self.hint)
-
-    @cached_property
-    def has_traffic(self) -> bool:
-        """True if any buffer says its traffic."""
-        return self._has_some(self.traffic)
-
-    def _has_some(self, values: I64) -> bool:
-        """Return True if a column of optional numbers holds any."""
+    def has_any(self, values: I64) -> bool:
+        """Return True if a column of optional numbers, such as `offset`, holds any."""
         return values is not _defaults(len(self))[1] and bool((values != ABSENT).any())
 
     def _row(self, i: int) -> Buffer:

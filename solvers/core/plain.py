@@ -18,7 +18,6 @@ from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool
 from memplan.planner.model.buffer_table import I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.problem_fields import counts_cost
 from memplan.solvers.core.exact import close_parts, close_search
 from memplan.solvers.core.tables import CORE, Handle, Reference, Rows
 
@@ -106,11 +105,13 @@ class Limits(NamedTuple):
 def suits(problem: Problem) -> bool:
     """Return True if one call does for a problem: it is small and plain, and its numbers are no larger than 2^60."""
     table, pool = problem.buffers, problem.pools[0]
-    if not 0 < len(table) <= _MOST or len(problem.pools) > 1 or counts_cost(problem.objective):
+    if not 0 < len(table) <= _MOST or len(problem.pools) > 1 or problem.objective not in ("peak", "fit"):
         return False
     if pool.reserved or pool.base_address or pool.bank_size or pool.alignment > 1 or kinds_of(problem):
         return False
-    if len(table.pool_choices) > 1 or not table.has_one_lifetime_each or table.has_pins or table.has_hints:
+    if len(table.pool_choices) > 1 or not table.has_one_lifetime_each:
+        return False
+    if table.has_any(table.offset) or table.has_any(table.hint):
         return False
     least, largest = int(table.size.min()), int(table.size.max())
     is_small = len(table) * (largest + int(table.alignment.max())) < _LARGEST
@@ -139,7 +140,9 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
         "objective": problem.objective,
         "pools": (CompiledPool(pool.name, task.capacity // unit, pool.size is not None, _NO_RANGES, pool.cost),),
         "size": size,
-        "traffic": frozen(np.where(table.traffic >= 0, table.traffic, table.size)) if table.has_traffic else table.size,
+        "traffic": table.size
+        if not table.has_any(table.traffic)
+        else frozen(np.where(table.traffic >= 0, table.traffic, table.size)),
         "alignment": step.reshape(1, -1),
         "start": start,
         "end": end,

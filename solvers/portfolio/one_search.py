@@ -13,6 +13,7 @@ from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.core.plain_check import violations_of
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
@@ -168,7 +169,7 @@ class OneSearch:
         rejected: list[str] = []
         for assignment in sorted(self._search.offers.values(), key=lambda offer: offer.score):
             plan = planned(self._problem, self._instance, assignment, self._search.proof)
-            violations = verify(self._problem, plan) if self.verifies else ()
+            violations = violations_of(self._problem, plan) if self.verifies else ()
             if not violations:
                 # Behind a rejected one, the reason why the search stopped may be that which was wrong.
                 reason = None if rejected else self._search.stop_reason
@@ -188,7 +189,7 @@ class OneSearch:
         if assignment is None:
             return None
         plan = planned(self._problem, self._instance, assignment, bound)
-        if verify(self._problem, plan):
+        if violations_of(self._problem, plan):
             return None
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
 

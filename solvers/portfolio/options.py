@@ -184,10 +184,8 @@ class SolveOptions(WireValue):
             )
         self.target()
 
-    def recorded(self) -> dict[str, Any] | None:
-        """Return the options that a plan of a deterministic search says it was made with; None for another search."""
-        if not self.deterministic:
-            return None
+    def recorded(self) -> dict[str, Any]:
+        """Return the options that a plan of a deterministic search says it was made with."""
         return self.model_dump(mode="json", include=set(SolveOptions.model_fields), exclude_defaults=True)
 
     def target(self) -> Accept | None:

@@ -13,15 +13,10 @@ def is_onnx(data: bytes) -> bool:
     return is_begun and not begins_with_description(data)
 
 
-def is_plan(data: bytes) -> bool:
-    """Return True if ONNX Runtime's heading of an allocation plan is in the bytes."""
-    return b"(ort_value_idx) output_name : <allocation plan>" in data
-
-
 SYSTEM = System(
     name="onnx",
     title="ONNX",
-    files=".onnx, and allocation plans of such as ONNX Runtime prints them",
+    files=".onnx",
     readers=(
         FileReader(
             name="onnx",
@@ -31,7 +26,6 @@ SYSTEM = System(
             package="onnx",
             has_symbols=True,
         ),
-        FileReader("onnxruntime-plan", is_plan, "memplan.systems.onnx.allocation_plan", of="onnx"),
     ),
     planners=(
         ReferencePlanner(

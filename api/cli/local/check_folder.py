@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flags import flags_of, options_given
+from memplan.api.cli.flags import flag_of, options_given
 from memplan.api.cli.from_capability import CommandExtras, Invocation, run, run_apart
 from memplan.api.cli.streams import (
     STANDARD,
@@ -31,7 +31,9 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.systems import file_readers
 
 _FILES = {spelled(each.name)[0][2:]: each.name for each in CAPABILITY.inputs if each.named_by_flag}
-_FLAGS = {flag.name: flag for model in (CheckOptions, ReadOptions) for flag in flags_of(model)}
+_FLAGS = {
+    name: flag_of(name, about) for name, about in {**CheckOptions.model_fields, **ReadOptions.model_fields}.items()
+}
 _KEYS = {spelled(name)[0].partition("/")[0][2:]: name for name in _FLAGS if name not in ("subject", "with_plan")}
 """From the keys of a table, which are flags without their dashes, to the names of their options."""
 Tables = Mapping[Path | None, Mapping[str, Any]]

@@ -50,8 +50,8 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:
         raise OptionError("order: best must not be given with several files: order each, and plan what that writes")
-    if (question := read_several(reader, given)) is not None:
-        return question
+    if given["more"] or given["together"]:
+        return read_several(reader, given)
     if is_reordered:
         # Imported here, and below: few plans are of another order.
         from memplan.api.cli.local.reordering import check
@@ -163,7 +163,7 @@ LOCAL: CommandExtras = CommandExtras(
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
     beside={PAGE: _page, PICTURE: plan_picture, FOLDER: _parts}
     | ({CERTIFICATE: lambda *_: None} if "certify" in QUESTIONS else {}),
-    runs=lambda line: run_each(line, LOCAL),
+    runs=lambda line: run_each(line, LOCAL) if line.given["more"] else None,
     reads=_reads,
     begin=_begin,
     prepare=_prepare,

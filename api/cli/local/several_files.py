@@ -16,15 +16,12 @@ from memplan.capabilities.reading import Reader, joined, names_of, refuse_files
 from memplan.planner.errors import FileError
 
 
-def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Read several files as the models of one application; None for one file. Raises InputError."""
+def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read several files as the models of one application; raises InputError, also for one file."""
     together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
-    if together or len(paths) > 1:
-        refuse_files(paths, together)
-    if not given["more"]:
-        return None
+    refuse_files(paths, together)
     read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - at once
     reader.imported = None
     reader.application = joined(read, together)
@@ -37,7 +34,7 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] 
 def run_each(line: CommandLine, extras: CommandExtras) -> int | None:
     """Plan several files each by itself, into a folder; None where it is said how they run in one memory."""
     arguments, outputs = line.given, list[str](line.given["outputs"] or ())
-    if not arguments["more"] or arguments["together"] or [suffix_of(path) for path in outputs] != [FOLDER]:
+    if arguments["together"] or [suffix_of(path) for path in outputs] != [FOLDER]:
         return None
     (folder,), paths = outputs, [arguments["problem"], *arguments["more"]]
     refuse_unwritable(folder)

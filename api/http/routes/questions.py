@@ -19,7 +19,7 @@ from memplan.api.http.auth import caller_of, may
 from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.openapi import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
-from memplan.api.metrics import LOOKUP
+from memplan.api.metrics import LATE_S, LOOKUP
 from memplan.api.options import Options
 from memplan.api.refusals import NotInTimeError
 from memplan.api.request_bodies import JSON, PLAN
@@ -158,7 +158,8 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
                 response = await one.answer(plan_format)
             return await wanted.shape(request, capability, response)
         finally:  # a refusal may come late, too
-            service.metrics.answered_by(deadline)
+            if deadline.left_s < -LATE_S:
+                service.metrics.missed_deadline()
 
     return call
 

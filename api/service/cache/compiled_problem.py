@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sized
 from dataclasses import dataclass
 
 from memplan.planner.instance.canonical import canonical_order, problem_hash
@@ -45,13 +46,9 @@ class CompiledProblem:
         instance = compile_problem(problem) if start is None else start.instance
         order = canonical_order(instance) if start is None else start.order
         name = problem_hash(problem, instance, order)
-        return cls(problem, instance, name, order, _is_small(instance), lint(problem), start)
-
-
-def _is_small(instance: Instance) -> bool:
-    """Return True if work on an instance that is no search is short: few buffers, and fewer where they ask for much."""
-    if len(instance) <= _SMALL_BUFFERS and instance.is_plain:
-        return True
-    asked = sum(len(values) for values in (instance.start, instance.conflict, instance.share, instance.bank_with))
-    asked += sum(len(pool.reserved) for pool in instance.pools) + len(instance.priced)
-    return len(instance) * len(instance.pools) <= _FEW_CELLS and asked <= _FEW_ASKED
+        is_small = len(instance) <= _SMALL_BUFFERS and instance.is_plain
+        if not is_small and len(instance) * len(instance.pools) <= _FEW_CELLS:
+            asked: list[Sized] = [instance.start, instance.conflict, instance.share, instance.bank_with]
+            asked += [instance.priced, *(pool.reserved for pool in instance.pools)]
+            is_small = sum(map(len, asked)) <= _FEW_ASKED
+        return cls(problem, instance, name, order, is_small, lint(problem), start)

@@ -82,7 +82,8 @@ def replan(
     ends = ends_for(problem, base.plan, part, any_end=chosen.accept == "fit")
     question = limited(problem, ends, base.plan)
     old = old_places(question, old_plan)
-    wished = old_places(question, old_plan, has_hints=True) if old_plan and problem.buffers.has_hints else old
+    table = problem.buffers
+    wished = old_places(question, old_plan, has_hints=True) if old_plan and table.has_any(table.hint) else old
     run = _Replan(problem, question, base, base.bound, old, wished, part, least, deadline, control, chosen).run
     return run().model_copy(update=findings)
 

@@ -1,1 +1,0 @@
-"""PTO: kernels as PTOAS prints them once its tiles have addresses."""
