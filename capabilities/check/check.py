@@ -9,9 +9,10 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, silent
+from memplan.capabilities.check.arena import ARENA, failure_of_arena
 from memplan.capabilities.check.budgets import Tolerance, plan_within, read_budgets
 from memplan.capabilities.check.difference import Difference, difference_of, lines_of_difference
-from memplan.capabilities.check.pools import ARENA, CheckedPool, Failure, checked_pools, failure_of_arena, failures_of
+from memplan.capabilities.check.pools import CheckedPool, Failure, checked_pools, failures_of
 from memplan.capabilities.convert.answer import RuntimeArena
 from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM, PlanAndProblem
 from memplan.capabilities.plan.baseline import (

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from typing import Any, Literal
-
-from pydantic import ValidationError
+from typing import Literal
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.check.budgets import Tolerance
-from memplan.capabilities.convert.answer import RuntimeArena
 from memplan.capabilities.plan.baseline import Baseline
-from memplan.capabilities.question import Input, Question
-from memplan.capabilities.reading import Reader
-from memplan.planner.errors import FormatError, InputError, counted, sentences, shown
+from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.peak_growth import Cause, LiveSet, Occupancy, growths
-from memplan.systems.reading import detect
-from memplan.systems.tflite.tflm_tail import arena_of
 
 Rule = Literal["unread", "no-plan", "over-budget", "grown", "moved"]
 RULES: Mapping[Rule, str] = {
@@ -147,38 +139,3 @@ def cause_text(cause: Cause) -> str:
 
 def _listed(named: list[str], count: int) -> str:
     return ", ".join(named) + (f", and {counted(count - len(named), 'other')}" if count > len(named) else "")
-
-
-def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
-    """Return the rule that an arena breaks, if it is larger than the budget of its pool."""
-    if arena.least <= budget:
-        return []
-    over = f"{arena.least - budget:,} above its budget of {budget:,}"
-    message = f"pool {shown(pool)}: TFLite Micro's arena for this file is {arena.text}, {over}"
-    return [Failure(rule="over-budget", pool=pool, message=message)]
-
-
-def _read(value: Any) -> RuntimeArena:
-    try:
-        return RuntimeArena.model_validate(value)
-    except ValidationError as error:
-        raise FormatError(*(f"arena.{sentence}" for sentence in sentences(error))) from error
-
-
-def _arena_inside(reader: Reader, question: Question) -> RuntimeArena | None:
-    """Return the arena of a TFLite model as its file is; of a plan that is given for it, nothing is known."""
-    if reader.imported is not None and "plan" not in question and detect(reader.data) == "tflite":
-        with suppress(InputError):
-            return RuntimeArena.of(arena_of(reader.data, reader.options.scratch))
-    return None
-
-
-ARENA = Input(
-    "arena",
-    RuntimeArena,
-    _read,
-    lambda arena: arena.model_dump(mode="json"),
-    "The whole arena of the runtime, which a budget of the only pool is for, too.",
-    absent=_arena_inside,
-    required=False,
-)

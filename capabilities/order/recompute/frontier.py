@@ -13,9 +13,10 @@ from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.search.solve import WORK_PER_S, order_unplanned
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError, counted
 from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.operations.clone_check import check_rewriting
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import check_rewriting, peak_of
+from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 

@@ -12,8 +12,8 @@ import pytest
 from memplan import Control, OperationGraph, OrderOptions, Recomputed, order, order_operations, read_graph
 from memplan.capabilities.order.recompute.rewrite import relaxed, rewritten
 from memplan.planner.errors import OperationsError
+from memplan.planner.operations.clone_check import check_rewriting
 from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.order_check import check_rewriting
 from tests.support.depth import seeds
 from tests.support.operation_graphs import random_graph, with_pairs
 from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak

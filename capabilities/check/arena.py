@@ -1,0 +1,51 @@
+"""The whole arena of TFLite Micro for the file of a model, against the budget of its pool."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from pydantic import ValidationError
+
+from memplan.capabilities.check.pools import Failure
+from memplan.capabilities.convert.answer import RuntimeArena
+from memplan.capabilities.question import Input, Question
+from memplan.capabilities.reading import Reader
+from memplan.planner.errors import FormatError, InputError, sentences, shown
+from memplan.systems.reading import detect
+from memplan.systems.tflite.tflm_tail import arena_of
+
+
+def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
+    """Return the rule that an arena breaks, if it is larger than the budget of its pool."""
+    if arena.least <= budget:
+        return []
+    over = f"{arena.least - budget:,} above its budget of {budget:,}"
+    message = f"pool {shown(pool)}: TFLite Micro's arena for this file is {arena.text}, {over}"
+    return [Failure(rule="over-budget", pool=pool, message=message)]
+
+
+def _read(value: Any) -> RuntimeArena:
+    try:
+        return RuntimeArena.model_validate(value)
+    except ValidationError as error:
+        raise FormatError(*(f"arena.{sentence}" for sentence in sentences(error))) from error
+
+
+def _arena_inside(reader: Reader, question: Question) -> RuntimeArena | None:
+    """Return the arena of a TFLite model as its file is; of a plan that is given for it, nothing is known."""
+    if reader.imported is not None and "plan" not in question and detect(reader.data) == "tflite":
+        with suppress(InputError):
+            return RuntimeArena.of(arena_of(reader.data, reader.options.scratch))
+    return None
+
+
+ARENA = Input(
+    "arena",
+    RuntimeArena,
+    _read,
+    lambda arena: arena.model_dump(mode="json"),
+    "The whole arena of the runtime, which a budget of the only pool is for, too.",
+    absent=_arena_inside,
+    required=False,
+)

@@ -1,0 +1,122 @@
+"""The check of a program with clones, which is run on its addresses.
+
+Values are named by how they come about in the first graph, memory is a list of ranges that hold values, and every
+operation must find the values of the first program. Shares no code with what makes clones, orders or plans.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.graph import OperationGraph
+
+Value = tuple[int, int]
+"""What an operation of the first graph leaves in one of its tensors: (operation, tensor); -1 for what is given."""
+
+
+def check_rewriting(
+    graph: OperationGraph,
+    clone: OperationGraph,
+    runs: Sequence[int],
+    tensors: Sequence[int],
+    order: Sequence[int],
+    places: tuple[Sequence[int], Sequence[int]] | None = None,
+) -> None:
+    """Run `clone` in an order and see that each operation finds what the same one finds in `graph`.
+
+    Operation k of `clone` does what `runs[k]` of `graph` does, and tensor t holds what `tensors[t]` holds. `places` are
+    the offsets of tensors and of the work of operations, in bytes; without, all lie apart. Raises OperationsError for
+    the first thing that is wrong.
+    """
+    reads, leaves, ends = _values(graph)
+    memory = _Memory(clone, places)
+    if len(order) != len(clone.ops) or len(set(order)) != len(order) or set(runs) != set(range(len(graph.ops))):
+        raise OperationsError("order: must run each operation, and a clone of none other")
+    for t, size in enumerate(clone.size):
+        if size != graph.size[tensors[t]]:
+            raise OperationsError(f"size[{t}]: must be that of tensor {tensors[t]}, got {size}")
+    for t, maker in enumerate(clone.maker):
+        if maker is None and (clone.readers[t] or t in clone.kept):
+            memory.write("the start", t, (-1, tensors[t]))
+    for k in order:
+        v, row = runs[k], clone.ops[k]
+        if [tensors[t] for t in row.inputs] != list(graph.ops[v].inputs) or [tensors[t] for t in row.outputs] != list(
+            graph.ops[v].outputs
+        ):
+            raise OperationsError(f"ops[{k}]: must use what operation {v} uses")
+        needs = [*row.inputs, *(t for t in row.outputs if tensors[t] in reads[v])]
+        for t in needs:
+            memory.read(f"ops[{k}]", t, reads[v][tensors[t]])
+        if row.work:
+            memory.scribble(f"ops[{k}]", k, row.work)
+        for t in needs:
+            memory.read(f"ops[{k}]", t, reads[v][tensors[t]])
+        for t in row.outputs:
+            memory.write(f"ops[{k}]", t, leaves[v][tensors[t]])
+        pairs = {(row.inputs[j], row.outputs[i]) for i, j in row.may_overwrite}
+        over = {t for t, output in pairs if memory.is_at_one_place(t, output)}
+        for t in row.inputs:
+            if t not in row.outputs and t not in over:
+                memory.read(f"ops[{k}]", t, reads[v][tensors[t]])
+        for t in row.outputs:
+            memory.read(f"ops[{k}]", t, leaves[v][tensors[t]])
+    if sorted(tensors[t] for t in clone.kept) != sorted(graph.kept):
+        raise OperationsError("kept: must be what the first graph keeps")
+    for t in clone.kept:
+        memory.read("the end", t, ends[tensors[t]])
+
+
+def _values(graph: OperationGraph) -> tuple[list[dict[int, Value]], list[dict[int, Value]], list[Value]]:
+    """Return what each operation reads and leaves in the given order, and what each tensor holds at the end."""
+    holds: list[Value] = [(-1, t) for t in range(len(graph.size))]
+    reads, leaves = [], []
+    for v, row in enumerate(graph.ops):
+        made = set(graph.made[v])
+        reads.append({t: holds[t] for t in (*row.inputs, *(t for t in row.outputs if t not in made))})
+        for t in row.outputs:
+            holds[t] = (v, t)
+        leaves.append({t: holds[t] for t in row.outputs})
+    return reads, leaves, holds
+
+
+class _Memory:
+    """What lies where: tensors by their ranges of bytes, and the value of each; what is written over is gone."""
+
+    def __init__(self, graph: OperationGraph, places: tuple[Sequence[int], Sequence[int]] | None) -> None:
+        self._size, self._places = graph.counted, places
+        self._holds: dict[int, Value] = {}
+        self._ranges: list[tuple[int, int]] = []
+
+    def write(self, where: str, tensor: int, value: Value) -> None:
+        """Leave a value in a tensor, over whatever else lies there."""
+        if self._places is not None and self._size[tensor] and tensor not in self._holds:
+            begin = self._places[0][tensor]
+            self._clear(where, begin, self._size[tensor])
+            insort(self._ranges, (begin, tensor))
+        self._holds[tensor] = value
+
+    def scribble(self, where: str, operation: int, size: int) -> None:
+        """Use the work of an operation, over whatever else lies there."""
+        if self._places is not None:
+            self._clear(where, self._places[1][operation], size)
+
+    def read(self, where: str, tensor: int, value: Value) -> None:
+        """See that a tensor holds a value."""
+        if self._holds.get(tensor) != value:
+            held = self._holds.get(tensor, "what something else has written")
+            raise OperationsError(f"{where}: tensor {tensor} must hold {value}, got {held}")
+
+    def is_at_one_place(self, tensor: int, other: int) -> bool:
+        """Return True if two tensors begin at the same byte."""
+        return self._places is not None and self._places[0][tensor] == self._places[0][other]
+
+    def _clear(self, where: str, begin: int, size: int) -> None:
+        if begin < 0:
+            raise OperationsError(f"{where}: all that it uses must have a place")
+        at = bisect_left(self._ranges, (begin, -1))
+        if at and self._ranges[at - 1][0] + self._size[self._ranges[at - 1][1]] > begin:
+            at -= 1
+        while at < len(self._ranges) and self._ranges[at][0] < begin + size:
+            del self._holds[self._ranges.pop(at)[1]]
