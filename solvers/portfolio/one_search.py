@@ -9,6 +9,7 @@ from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
@@ -166,9 +167,9 @@ class OneSearch:
         """Return the best assignment that the verifier lets through."""
         for failure in self._failures:
             _LOG.warning("%s", failure)
-        rejected: list[str] = []
+        rejected, order = list[str](), None if self._plain is None else self._plain.order
         for assignment in sorted(self._search.offers.values(), key=lambda offer: offer.score):
-            plan = planned(self._problem, self._instance, assignment, self._search.proof)
+            plan = planned(self._problem, self._instance, assignment, self._search.proof, order)
             violations = violations_of(self._problem, plan) if self.verifies else ()
             if not violations:
                 # Behind a rejected one, the reason why the search stopped may be that which was wrong.
@@ -194,8 +195,10 @@ class OneSearch:
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
 
 
-def planned(problem: Problem, instance: Instance, assignment: Assignment, bound: Bound) -> Plan:
-    """Make the plan of an assignment, which is not verified."""
+def planned(
+    problem: Problem, instance: Instance, assignment: Assignment, bound: Bound, order: I64 | None = None
+) -> Plan:
+    """Make the plan of an assignment, which is not verified; `order` is the canonical one, where that is known."""
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
-    return to_plan.found(problem, instance, bound, placements, assignment.by, cost)
+    return to_plan.found(problem, instance, bound, placements, assignment.by, cost, order)

@@ -15,6 +15,7 @@ from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.instance.objective import reaches
 from memplan.planner.instance.pair_report import bank_clashes, reused_pairs, shared_pairs
 from memplan.planner.lint.problems import lint
+from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
 from memplan.planner.model.problem import Problem
@@ -95,11 +96,17 @@ _UNTOLD = Plan.model_construct(version=__version__)
 
 
 def found(
-    problem: Problem, instance: Instance, bound: Bound, placements: PlacementTable, by: str, cost: float | None
+    problem: Problem,
+    instance: Instance,
+    bound: Bound,
+    placements: PlacementTable,
+    by: str,
+    cost: float | None,
+    order: I64 | None = None,
 ) -> Plan:
     """Make the plan of placements in the problem's order, in its pools; `cost` is that of objective `cost`.
 
-    It is optimal where the bound says so.
+    It is optimal where the bound says so. `order` is the canonical order of the buffers, where that is known.
     """
     ends = np.where(problem.buffers.size > 0, placements.offset + problem.buffers.size, 0)
     used = [int(ends[placements.pool == q].max(initial=0)) for q in range(len(problem.pools))]
@@ -135,7 +142,7 @@ def found(
         "reused": reused_pairs(problem, instance, placements) if problem.reuse else (),
         "solver": by,
         "proof": proof if is_best else None,
-        "problem_hash": problem_hash(problem, instance),
+        "problem_hash": problem_hash(problem, instance, order),
     }
     return _UNTOLD.model_copy(update=facts)  # which the verifier checks
 
