@@ -117,10 +117,10 @@ class Reader:
     """Reads the files of one question, and keeps what they say beside it.
 
     `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Where it
-    `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known. Of a file that is one,
-    `own_graph` is the graph of operations; of several files, `application` is what they are together. Where some of
-    the options are those that a plan remembers, `plain` are those that were given: a problem that has the `plan_hash`
-    without them is read so.
+    `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known; the problem that is `posed`
+    is that of a plan which a runtime printed of its model. Of a file that is one, `own_graph` is the graph of
+    operations; of several files, `application` is what they are together. Where some of the options are those that a
+    plan remembers, `plain` are those that were given: a problem that has the `plan_hash` without them is read so.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -131,6 +131,7 @@ class Reader:
     seeks_plan: bool = False
     own_plan: Plan | None = None
     own_peak: int | None = None
+    posed: Problem | None = None
     own_graph: OperationGraph | None = None
     application: Application | None = None
     plain: ReadOptions | None = None

@@ -31,6 +31,7 @@ SYSTEMS: Mapping[str, str] = {
     "torch": "memplan.systems.torch.system",
     "vela": "memplan.systems.vela.system",
     "ggml": "memplan.systems.ggml.system",
+    "pto": "memplan.systems.pto.system",
     "luminal": "memplan.systems.luminal.system",
     "nntrainer": "memplan.systems.nntrainer.system",
     "openvino": "memplan.systems.openvino.system",
@@ -56,6 +57,7 @@ class FileReader:
     options: the options for reading that this format has and not every one.
     planner: the planner that the runtime of these files has, where a file has no plan of its own.
     program: `module:function` that reads the operations of a file, where `read` gives its lifetimes only.
+    of: the format of the model that a file is a plan of and needs beside it, for `read_of(model, data, options)`.
     """
 
     name: str
@@ -67,6 +69,7 @@ class FileReader:
     options: frozenset[str] = frozenset()
     planner: str | None = None
     program: str | None = None
+    of: str | None = None
 
 
 @dataclass(frozen=True)

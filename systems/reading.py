@@ -97,6 +97,13 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
     return read_as(format_name, data, options)
 
 
+def read_plan_as(name: str, model: bytes, data: bytes, options: ModelOptions) -> Imported:
+    """Read a plan of that format, with the bytes of the model that it is of; raises InputError."""
+    with stranger_bytes():
+        imported: Imported = import_module(file_readers()[name].where).read_of(model, data, options)
+        return imported
+
+
 def read_as(name: str, data: bytes, options: ModelOptions) -> Imported:
     """Read a model of the format of that name; raises InputError."""
     from memplan.systems.imported import OpenSizesError, with_advice

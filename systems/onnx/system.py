@@ -13,10 +13,15 @@ def is_onnx(data: bytes) -> bool:
     return is_begun and not begins_with_description(data)
 
 
+def is_plan(data: bytes) -> bool:
+    """Return True if ONNX Runtime's heading of an allocation plan is in the bytes."""
+    return b"(ort_value_idx) output_name : <allocation plan>" in data
+
+
 SYSTEM = System(
     name="onnx",
     title="ONNX",
-    files=".onnx",
+    files=".onnx, and allocation plans of such as ONNX Runtime prints them",
     readers=(
         FileReader(
             name="onnx",
@@ -26,6 +31,7 @@ SYSTEM = System(
             package="onnx",
             has_symbols=True,
         ),
+        FileReader("onnxruntime-plan", is_plan, "memplan.systems.onnx.allocation_plan", of="onnx"),
     ),
     planners=(
         ReferencePlanner(

@@ -22,7 +22,7 @@ _START = re.compile(
 )
 """What a statement begins with; a line that begins with anything else goes on with the one before."""
 _REGION = re.compile(
-    rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+(?:[%@:"(^]|(?:public|private|mutable)\b)|'
+    rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+(?:[%@:"(^]|(?:public|private|mutable|ins)\b)|'
     r"(?:[a-z_]\w*\.)?(?:return|func|call|module)\b(?!\s*=))"
 )
 _MARK = re.compile(rf"(?P<mark>,|\s*:(?=\s)|\sloc(?=\())|{_TOKEN.pattern}|(?P<space>\s)")

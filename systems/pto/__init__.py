@@ -1,0 +1,1 @@
+"""PTO: kernels as PTOAS prints them once its tiles have addresses."""

@@ -1,0 +1,117 @@
+"""Kernels of PTO with addresses: tiles and their memories are read, and bytes that a loop still reads are named."""
+
+from __future__ import annotations
+
+import pytest
+
+from memplan.planner.errors import FormatError
+from memplan.planner.verify.verifier import verify
+from memplan.systems.reading import detect, read_model
+
+KERNEL = """module attributes {pto.target_arch = "a3"} {
+  func.func @rows(%src: !pto.partition_tensor_view<16x64xf32>, %n: index) attributes {pto.kernel_kind = #pto.kernel} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %at0 = arith.constant 0 : i64
+    %at4096 = arith.constant 4096 : i64
+    %at8192 = arith.constant 8192 : i64
+BODY
+    return
+  }
+}
+"""
+TILE = "!pto.tile_buf<vec, 16x64xf32>"
+
+
+def tile(name: str, at: int, kind: str = TILE) -> str:
+    return f"%{name} = pto.alloc_tile addr = %at{at} : {kind}"
+
+
+def step(op: str, reads: str, writes: str) -> str:
+    types = ", ".join([TILE] * len(reads.split(", ")))
+    return f"pto.{op} ins({reads} : {types})\n          outs({writes} : {TILE}) {{mode = [1]}}"
+
+
+def loop(*lines: str) -> str:
+    return "\n".join(["scf.for %i = %c0 to %n step %c1 {", *(f"  {line}" for line in lines), "}"])
+
+
+def kernel(*lines: str) -> bytes:
+    return KERNEL.replace("BODY", "\n".join(f"    {line}" for line in lines)).encode()
+
+
+def messages(data: bytes) -> list[str]:
+    model = read_model(data)
+    assert model.own_plan is not None
+    return [row.message.replace("main/rows/", "") for row in verify(model.problem, model.own_plan)]
+
+
+FIRST = (tile("weights", 0), tile("row", 4096), step("tload", "%src", "%weights"))
+
+
+def test_what_a_loop_reads_in_every_iteration_is_named_where_the_loop_gives_its_bytes_away() -> None:
+    body = (step("tload", "%src", "%row"), step("tmul", "%row, %weights", "%sum"), step("texp", "%sum", "%scratch"))
+    stored = step("tstore", "%scratch", "%dst")
+    sound = kernel(*FIRST, tile("sum", 8192), tile("scratch", 4096), loop(*body, stored))
+    assert detect(sound, "kernel.txt") == "pto"
+    model = read_model(sound)
+    assert {str(row.id): row.pools for row in model.problem.buffers} == {
+        f"main/rows/%{name}": ("vec",) for name in ("weights", "row", "sum", "scratch")
+    }
+    assert (model.own_peak, messages(sound)) == (12288, [])
+    wrong = kernel(*FIRST, tile("sum", 8192), tile("scratch", 0), loop(*body, stored))
+    (message,) = messages(wrong)
+    assert message.startswith('buffers "%weights" and "%scratch" share bytes [0, 4096) of "vec", but both are alive in')
+
+
+def test_tiles_of_which_one_ends_in_the_next_one_are_named() -> None:
+    wide = "!pto.tile_buf<loc=vec, dtype=f32, rows=17, cols=64, v_row=17, v_col=64, blayout=row_major>"
+    data = kernel(tile("a", 0, wide), tile("b", 4096), step("tload", "%src", "%a"), step("tadd", "%a, %a", "%b"))
+    (message,) = messages(data)
+    assert '"%a" and "%b" share bytes [4096, 4352) of "vec"' in message
+
+
+def test_tiles_at_one_address_are_one_where_text_says_so() -> None:
+    reshape = (tile("again", 4096, "!pto.tile_buf<vec, 64x16xf32>"), step("tadd", "%again, %weights", "%again"))
+    in_place = (step("tload", "%src", "%row"), *reshape, step("tstore", "%again", "%dst"))
+    assert len(read_model(kernel(*FIRST, *in_place)).problem.buffers) == 2
+    carried = loop(tile("next", 4096), step("tadd", "%row, %weights", "%sum"), step("tmov", "%sum", "%next"))
+    rest = (step("tload", "%src", "%row"), tile("sum", 8192), carried, step("tstore", "%row", "%dst"))
+    assert messages(kernel(*FIRST, *rest)) == []
+    over = (tile("sum", 4096), step("tload", "%src", "%row"), step("tadd", "%row, %weights", "%sum"))
+    assert messages(kernel(*FIRST, *over, step("tstore", "%sum", "%dst"))) == []
+    assert len(messages(kernel(*FIRST, *over, step("tadd", "%sum, %row", "%weights")))) == 1
+
+
+def test_views_regions_and_scratch_are_of_their_tiles() -> None:
+    lines = (
+        f"%part = pto.subview %weights[%c0, %c0] sizes [1, 64] : {TILE} -> !pto.tile_buf<vec, 1x64xf32>",
+        step("texpands", "%c0", "%part"),
+        tile("scratch", 4096),
+        tile("sum", 8192),
+        "%made = pto.fusion_region {\n      " + step("trowsum", "%weights, %scratch", "%sum"),
+        f"  pto.yield(%sum) : ({TILE}) -> ()\n    }} {{pto.group = 1 : i64}} : {TILE}",
+        "scf.if %flag {\n      " + step("tstore", "%made", "%dst") + "\n    }",
+    )
+    model = read_model(kernel(FIRST[0], FIRST[2], *lines))
+    rows = {str(row.id).rpartition("%")[2]: (row.start, row.end) for row in model.problem.buffers}
+    assert rows == {"weights": (0, 3), "scratch": (2, 3), "sum": (2, 4)}
+    assert messages(kernel(FIRST[0], FIRST[2], *lines)) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ((f"%a = pto.alloc_tile : {TILE}",), r'tile "rows/%a": must have a constant address, as behind the pass'),
+        ((tile("a", 0, "!pto.tile_buf<vec, ?x64xf32>"),), r'tile "rows/%a": must be a pto.tile_buf of a known shape'),
+        ((*FIRST, f"%p = pto.castptr %row : {TILE} -> i64"), r"must be used by PTO's operations on tiles alone, got"),
+        (
+            (*FIRST, f"%t = scf.if %f -> ({TILE}) {{\n%x = arith.constant 1 : i1\nscf.yield %row : {TILE}\n}} else {{\n"
+             f"%x = arith.constant 1 : i1\nscf.yield %weights : {TILE}\n}}"),
+            r'"%t": must be one tile, got one of 2 that scf.if chooses',
+        ),
+    ],
+)  # fmt: skip
+def test_what_leaves_places_open_is_refused(lines: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(FormatError, match=sentence):
+        read_model(kernel(*lines))
