@@ -117,7 +117,7 @@ class Reader:
     """Reads the files of one question, and keeps what they say beside it.
 
     `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Where it
-    `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known; the problem that is `posed`
+    `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known; the `problem_of_plan`
     is that of a plan which a runtime printed of its model. Of a file that is one, `own_graph` is the graph of
     operations; of several files, `application` is what they are together. Where some of the options are those that a
     plan remembers, `plain` are those that were given: a problem that has the `plan_hash` without them is read so.
@@ -131,7 +131,7 @@ class Reader:
     seeks_plan: bool = False
     own_plan: Plan | None = None
     own_peak: int | None = None
-    posed: Problem | None = None
+    problem_of_plan: Problem | None = None
     own_graph: OperationGraph | None = None
     application: Application | None = None
     plain: ReadOptions | None = None
@@ -194,8 +194,18 @@ class Reader:
         return graph.graph
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
-        """Return the plan of a problem in the bytes of a file; raises InputError."""
-        return read_plan(data, problem, name)
+        """Return the plan of a problem in the bytes of a file; raises InputError.
+
+        One that a runtime printed of its model needs that, and is of a problem that it says itself.
+        """
+        if (of := importers.model_of_plan(data)) is None:
+            return read_plan(data, problem, name)
+        if importers.detect(self.data, self.name) != of:
+            raise FormatError(f"must be a plan of the file before it, got one of a model of {of}")
+        imported = importers.read_plan_as(data, self.data, self.options)
+        self.problem_of_plan = adapted(imported.problem, None, self.options)
+        assert imported.own_plan is not None  # which its reader is for
+        return imported.own_plan
 
 
 def with_reading(answer: A, options: ReadOptions) -> A:

@@ -18,12 +18,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from memplan.planner.errors import InputError
+from memplan.planner.errors import FormatError, InputError
+from memplan.planner.systems import file_readers
+from memplan.planner.verify.verifier import verify
 from memplan.systems.model_options import ModelOptions
-from memplan.systems.reading import read_as
-from tests.support.dump_files import MEMORIES, PACKS, perceptron, recorded
+from memplan.systems.reading import model_of_plan, read_as, read_plan_as
+from tests.support.dump_files import DUMPS, MEMORIES, PACKS, perceptron, recorded
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"
+PLANNED = DUMPS / "wrong" / "onnxruntime-32466.onnx"
+"""The model of the plans that need one."""
 _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
@@ -64,6 +68,10 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "relax": lambda: recorded("network_allocated.relax", "network_planned.relax"),
     "cadence": lambda: [MEMORIES],
     "ggml": lambda: [(MODELS / "ggml" / "lenet.json").read_bytes()],
+    "litert-state": lambda: recorded("wrong/litert-8889.txt"),
+    "inductor": lambda: recorded("wrong/pytorch-187678.py.txt"),
+    "pto": lambda: recorded("wrong/ptoas-545.pto", "wrong/ptoas-913.pto"),
+    "onnxruntime-plan": lambda: recorded("wrong/onnxruntime-32466.txt", "wrong/onnxruntime-32611.txt"),
 }
 """From an importer's name to good files."""
 
@@ -126,7 +134,7 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "tvm": _broken_json,
     "torch-export": lambda data, chance: _with_program(data, lambda program: _broken_json(program, chance)),
     "cadence": _broken_json,
-    "ggml": _broken_lines,
+    **dict.fromkeys(("ggml", "litert-state", "inductor", "pto", "onnxruntime-plan"), _broken_lines),
 }
 """From an importer's name to what breaks a file's content and leaves its form, which bytes at random mostly break."""
 
@@ -163,7 +171,14 @@ def broken(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
 def outcome(name: str, data: bytes) -> str:
     """Read a file, and say what came of it: "read", or the name of an error that says in sentences what is wrong."""
     try:
-        read_as(name, data, ModelOptions())
+        if file_readers()[name].of is None:
+            model = read_as(name, data, ModelOptions())
+        else:
+            if model_of_plan(data) is None:
+                raise FormatError("must have the heading of a plan")
+            model = read_plan_as(data, PLANNED.read_bytes(), ModelOptions())
+        if model.own_plan is not None:
+            verify(model.problem, model.own_plan)
     except InputError as error:
         kind, sentences = type(error).__name__, error.sentences
     else:

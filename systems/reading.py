@@ -97,10 +97,17 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
     return read_as(format_name, data, options)
 
 
-def read_plan_as(name: str, model: bytes, data: bytes, options: ModelOptions) -> Imported:
-    """Read a plan of that format, with the bytes of the model that it is of; raises InputError."""
+def model_of_plan(data: bytes) -> str | None:
+    """Return the format of the model that a plan is of, where it needs that to be read; None for other files."""
+    kind = detect(data)
+    return None if kind is None else file_readers()[kind].of
+
+
+def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> Imported:
+    """Read a plan that needs its model, with the bytes of that; raises InputError."""
+    where = file_readers()[detect(data) or ""].where
     with stranger_bytes():
-        imported: Imported = import_module(file_readers()[name].where).read_of(model, data, options)
+        imported: Imported = import_module(where).read_of(model, data, options)
         return imported
 
 

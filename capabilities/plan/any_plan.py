@@ -19,7 +19,6 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.systems import file_readers
 from memplan.planner.verify.verifier import verify
 from memplan.systems import reading as importers
 from memplan.systems.imported import Imported
@@ -70,19 +69,6 @@ def read_plan_of(data: bytes, problem: Problem, name: str) -> Plan:
         if isinstance(rows, list):
             return Plan(placements=_offsets(rows, problem))
     return read_plan(data, problem, name)
-
-
-def _plan_of_file(reader: Reader, data: bytes, name: str, question: Question) -> Plan:
-    """Return the plan in a file; one that needs its model beside it also says how the problem is to be read."""
-    kind = importers.detect(data, name)
-    if kind is None or (of := file_readers()[kind].of) is None:
-        return read_plan_of(data, question["problem"], name)
-    if importers.detect(reader.data, reader.name) != of:
-        raise FormatError(f"must be a plan of the file before it, got one of a model of {of}")
-    imported = importers.read_plan_as(kind, reader.data, data, reader.options)
-    reader.posed = with_capacities(imported.problem, reader.options.capacity)
-    assert imported.own_plan is not None  # which the reader is for
-    return imported.own_plan
 
 
 def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
@@ -148,6 +134,10 @@ PROBLEM_OF_PLAN = replace(
 ANY_PLAN = replace(
     PLAN,
     help="A plan, JSON or CSV, a list of offsets, what a runtime prints of its model's plan, or -.",
-    from_file=_plan_of_file,
+    from_file=lambda reader, data, name, question: (
+        reader.plan(data, name, question["problem"])
+        if importers.model_of_plan(data)
+        else read_plan_of(data, question["problem"], name)
+    ),
     absent=_plan_inside,
 )

@@ -1,9 +1,9 @@
-"""Allocation plans of ONNX Runtime as it prints them, with the model they are of: which values share a buffer, and when.
+"""Allocation plans as ONNX Runtime prints them, with the model that they are of: which values share a buffer, and when.
 
-It prints a plan where session_state.cc logs the pair of plan and session. Each buffer is a pool of its bytes. A value is
-alive from the step that writes it to the last one that reads it; what an operation gives in the bytes of an input
-is the same buffer if it is a view, or if nothing reads the input later. Steps of several streams are in order where a
-notification or a value passes from one to the other; values of one buffer whose steps are not are in conflict.
+It prints one where session_state.cc logs the pair of plan and session. Each buffer is a pool of its bytes. A value is
+alive from the step that writes it to the last one that reads it; what an operation gives in the bytes of an input is
+the same buffer if it is a view, or if nothing reads the input later. Steps of several streams are in order where a
+notification or a value passes from one to the other; else a value may be alive until the next one of its buffer is.
 Source: microsoft/onnxruntime, core/framework: allocation_planner.cc and execution_steps.cc, as of 1.15 and of 1.31.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import FormatError, shown
@@ -65,6 +65,10 @@ class _Value:
     steps: list[int]
     end: int
 
+    @property
+    def start(self) -> int:
+        return -1 if self.writer is None else self.writer
+
 
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Refuse a plan without its model, of which it does not say the sizes: raises FormatError."""
@@ -76,18 +80,17 @@ def read_of(model: bytes, data: bytes, options: ModelOptions) -> Imported:
     homes, streams = _printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
     program = _Program(load(model, options).model.graph, streams, options)
     rows: list[dict[str, Any]] = []
-    conflicts, buffers = list[tuple[str, str]](), program.buffers(homes)
+    buffers = program.buffers(homes)
     for buffer, values in buffers.items():
-        for value in values:
-            times = {"start": -1 if value.writer is None else value.writer, "end": value.end}
-            rows.append({"id": value.name, "size": value.size, **times, "pools": (buffer,)})
-        for one, other in pairwise(values):
-            if not all(program.is_before(step, other.writer) for step in one.steps):
-                conflicts.append((one.name, other.name))
+        for value, later in zip_longest(values, values[1:]):
+            end = value.end
+            if later is not None and not all(program.is_before(step, later.writer) for step in value.steps):
+                end = max(end, later.start + 1)
+            rows.append({"id": value.name, "size": value.size, "start": value.start, "end": end, "pools": (buffer,)})
     if not rows:
         raise FormatError("plan: must have values of the model in buffers that are allocated, got none")
     pools = [{"name": buffer, "size": program.size(buffer)} for buffer in buffers]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "conflicts": conflicts})
+    problem = Problem.model_validate({"buffers": rows, "pools": pools})
     plan = plan_of(problem, dict.fromkeys(problem.buffers.ids, 0))
     return Imported(problem, own_peak=sum(map(program.size, buffers)), own_plan=plan)
 
@@ -157,7 +160,9 @@ class _Program:
         """Return what the node of a step reads, in graphs of its own as well, or writes."""
         if (node := self.nodes.get(step)) is None:
             return []
-        inside = (name for _, graph in subgraphs(node) for each in graphs_of(graph) for row in each.node for name in row.input)
+        inside = (
+            name for _, graph in subgraphs(node) for each in graphs_of(graph) for row in each.node for name in row.input
+        )
         return [name for name in (*getattr(node, ends), *(inside if ends == "input" else ())) if name]
 
     def _run(self, streams: Sequence[Sequence[_Step]]) -> None:
@@ -170,7 +175,9 @@ class _Program:
             for s, stream in enumerate(streams):
                 while heads[s] < len(stream):
                     step = stream[heads[s]]
-                    waits: list[object] = [self.makers[name] for name in self._node(step, "input") if name in self.makers]
+                    waits: list[object] = [
+                        self.makers[name] for name in self._node(step, "input") if name in self.makers
+                    ]
                     waits += [] if step.awaited is None else [step.awaited]
                     if any(each not in done for each in waits):
                         break
@@ -226,6 +233,8 @@ class _Program:
                 continue
             source = values[name]
             is_last = all(step == value.writer or self.is_before(step, value.writer) for step in source.steps)
-            in_place = source.writer is not None and source.size == value.size and is_last and source.end <= len(self.order)
+            in_place = (
+                source.writer is not None and source.size == value.size and is_last and source.end <= len(self.order)
+            )
             if node.op_type in _VIEWS or (in_place and node.op_type not in _APART):
                 yield name

@@ -135,7 +135,9 @@ class _Kernels:
         if address is None or address[1] not in self.constants:
             raise FormatError(f"tile {shown(label)}: must have a constant address, as behind the pass pto-plan-memory")
         if tile is None:
-            raise FormatError(f"tile {shown(label)}: must be a pto.tile_buf of a known shape, got {shown(rest.strip())}")
+            raise FormatError(
+                f"tile {shown(label)}: must be a pto.tile_buf of a known shape, got {shown(rest.strip())}"
+            )
         loc, dtype, rows, columns, memory, shape, element = tile.groups()
         sizes = [rows, columns] if loc else shape.split("x")[:-1]
         bits = HloType((), dtype or element).bits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.support.planner_inputs import planner_input
 
 CHECK = Path(__file__).parents[2] / "integrations" / "check"
 WRONG = sorted((CHECK / "wrong").glob("*.csv"))
+PRINTS = Path(__file__).parents[1] / "dumps" / "wrong"
 PLANNERS = ("ggml-allocator", "tflite-micro-greedy", "onnxruntime-memory-pattern", "xnnpack-memory-planner")
 
 
@@ -58,6 +60,15 @@ def test_a_wrong_plan_is_named_by_the_checker_as_by_verify(
     assert sorted(
         line.removeprefix("memplan: overlap: buffers ") for line in said.splitlines() if "overlap" in line
     ) == (sorted(sentences))
+
+
+@pytest.mark.parametrize("name", sorted({path.stem.partition(".py")[0] for path in PRINTS.iterdir()}))
+def test_what_a_system_would_print_of_a_wrong_plan_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if any(path.suffix == ".onnx" for path in PRINTS.glob(f"{name}.*")):
+        pytest.importorskip("onnx")
+    assert main(["verify", *map(str, sorted(PRINTS.glob(f"{name}.*")))]) == 3
+    message = capsys.readouterr().err.splitlines()[0]
+    assert re.search(r'"[^"]+" and "[^"]+" share bytes \[\d+, \d+\) of|"[^"]+": must end at \d+ at the most', message)
 
 
 @pytest.mark.slow

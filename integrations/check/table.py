@@ -1,0 +1,49 @@
+"""Measure in which CPU time the wrong plans are named: `python -m integrations.check.table CHECKER`.
+
+CHECKER is the program made of memplan_check.c. Each plan is a table, and where a reader knows the system, what that
+would have printed, in tests/dumps/wrong. A plan that is not named ends the run with an error.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PRINTS = HERE.parents[1] / "tests" / "dumps" / "wrong"
+
+
+def named_s(*command: str) -> float:
+    """Return the least CPU seconds of three runs of a command that must find its plan wrong: exit status 3."""
+    took = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(command, capture_output=True, text=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if done.returncode != 3:
+            raise SystemExit(f"{' '.join(command)}: must name what is wrong: {done.stdout}{done.stderr}")
+        took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(took)
+
+
+def row(table: Path, checker: str) -> dict[str, object]:
+    verify = (str(Path(sys.executable).with_name("memplan")), "verify")
+    files = [str(path) for path in sorted(PRINTS.glob(f"{table.stem}.*"))]  # a model stands before its plan
+    return {
+        "plan": table.stem,
+        "verify_s": round(named_s(*verify, str(table), str(table)), 2),
+        "check_s": round(named_s(checker, str(table)), 4),
+        "printed_s": round(named_s(*verify, *files), 2) if files else None,
+    }
+
+
+def main() -> None:
+    rows = [json.dumps(row(table, sys.argv[1])) for table in sorted((HERE / "wrong").glob("*.csv"))]
+    (HERE / "table.json").write_text("[\n" + ",\n".join(rows) + "\n]\n")
+
+
+if __name__ == "__main__":
+    main()
