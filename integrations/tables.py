@@ -51,20 +51,18 @@ def calls(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def wrong(rows: list[dict[str, Any]]) -> str:
-    """Return the CPU seconds in which wrong plans are named."""
-    lines = ["| plan | `memplan_check` | `memplan verify`: its table | what its system prints |", "|---" * 4 + "|"]
-    for row in rows:
-        printed = "no reader" if row["printed_s"] is None else f"{row['printed_s']:.2f}"
-        lines.append(f"| `{row['plan']}` | {row['check_s']:.3f} | {row['verify_s']:.2f} | {printed} |")
-    return "\n".join(lines) + "\n"
+def plain(rows: list[dict[str, Any]]) -> str:
+    """Return rows whose keys are the heads of their columns."""
+    lines = [" | ".join(rows[0]), " | ".join(["---"] * len(rows[0]))]
+    lines += [" | ".join(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row.values()) for row in rows]
+    return "".join(f"| {line} |\n" for line in lines)
 
 
 def table(name: str) -> str:
     """Return the rows of an integration, those that gain most first; `=` is at the bound."""
     rows = rows_of(name)
-    if "plan" in rows[0]:
-        return wrong(rows)
+    if name in ("check", "planners"):
+        return plain(rows)
     if "calls" in rows[0]:
         return calls(rows)
     rows = sorted(rows, key=lambda row: row["after"] / row["before"])

@@ -2,19 +2,28 @@
 
 `python -m lab.sound_plans litert`: arenas of networks in many sizes, by LiteRT's interpreter (extra `runtimes`).
 `python -m lab.sound_plans inductor COUNT`: wrappers of drawn networks, with pools and without, by torch.compile.
+`python -m lab.sound_plans pto COUNT`: drawn kernels with loops, their tiles placed by XNNPACK's planner.
+`python -m lab.sound_plans onnxruntime COUNT`: drawn models on two streams, buffers reused by ONNX Runtime's rules.
 `python -m lab.sound_plans GRAPHS...`: files of ggml's graphs, of which each size is a plan (docs/ggml.md).
 """
 
 from __future__ import annotations
 
+import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from memplan.planner.systems import reference_planners
 from memplan.planner.verify.verifier import verify
-from memplan.systems.reading import read_model
+from memplan.systems.imported import Imported
+from memplan.systems.model_options import ModelOptions
+from memplan.systems.reading import read_model, read_plan_as
 
+Printed = bytes | tuple[bytes, bytes]
+"""What a system prints, or a model and what is printed of it."""
 SIDES, SCALES = range(32, 200, 8), (2, 4, 8, 16, 32)
 _TITLE = "Tensor  ID Name  Type  AllocType  Size (Bytes/MB)  Shape  MemAddr-Offset"
 
@@ -98,21 +107,102 @@ def graphs(*files: str) -> Iterator[bytes]:
         yield from (start + b'{"format"' + part for part in parts)
 
 
+def kernel(seed: int, places: Mapping[int, int] | None = None) -> bytes:
+    """Return a drawn kernel of PTO, whose tiles lie one behind the other without places."""
+    draw = random.Random(seed)
+    rows = [draw.choice((8, 16, 32)) for _ in range(draw.randint(3, 9))]
+    at = dict(enumerate(accumulate((256 * count for count in rows), initial=0))) if places is None else places
+    types = [f"!pto.tile_buf<vec, {count}x64xf32>" for count in rows]
+    lines = [f"%a{k} = arith.constant {at[k]} : i64" for k in range(len(rows))]
+    lines += [f"%t{k} = pto.alloc_tile addr = %a{k} : {each}" for k, each in enumerate(types)]
+    first, last = sorted(draw.sample(range(len(rows) + 1), 2))
+    for k, kind in enumerate(types):
+        lines += ["scf.for %i = %c0 to %n step %c1 {"] * (k == first)
+        reads = sorted({draw.randrange(k) for _ in range(2)} if k else ())
+        ins = (
+            f"{', '.join(f'%t{j}' for j in reads)} : {', '.join(types[j] for j in reads)}"
+            if reads
+            else "%src : !pto.ptr"
+        )
+        lines += [f"pto.tadd ins({ins}) outs(%t{k} : {kind})", *["}"] * (k + 1 == last)]
+    lines += [f"pto.tstore ins(%t{len(rows) - 1} : {types[-1]}) outs(%dst : !pto.ptr)"]
+    return "\n".join(["func.func @kernel(%src: !pto.ptr, %n: index) {", *lines, "return", "}"]).encode()
+
+
+def pto(count: int) -> Iterator[bytes]:
+    planner = reference_planners()["reference:xnnpack-memory-planner"].load()
+    for seed in range(count):
+        problem = read_model(kernel(seed)).problem
+        offsets = dict.fromkeys(range(10), 0)  # of tiles that are never read there is no buffer
+        placements = planner(problem, 0, lambda: None).placements
+        offsets |= {int(str(name).rpartition("%t")[2]): placements[k][1] for k, name in enumerate(problem.buffers.ids)}
+        yield kernel(seed, offsets)
+
+
+def onnxruntime(count: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield models with plans: a buffer is reused by a value of its size and stream, behind its last reader there."""
+    from onnx import TensorProto, helper
+
+    for seed in range(count):
+        draw = random.Random(seed)
+        names = ["x", *(f"v{k}" for k in range(draw.randint(4, 12)))]
+        stream = [0, *(draw.randrange(2) for _ in names[1:])]
+        reads = [[], *([names[draw.randrange(k)] for _ in range(2)] for k in range(1, len(names)))]
+        width = {"x": 8} | {name: draw.choice((8, 16)) for name in names[1:]}
+        readers: dict[str, list[int]] = {name: [k for k, row in enumerate(reads) if name in row] for name in names}
+        kinds, roots, free = {"x": "PreExisting"}, {"x": 0}, [list[int](), list[int]()]
+        steps: list[list[str]] = [[], []]
+        for k, name in enumerate(names[1:], 1):
+            s = stream[k]
+            for n in {names.index(each) for each in reads[k] if stream[names.index(each)] != s}:
+                steps[s] += [f"WaitOnEP - NotificationId: {n}"] * (n > 0)
+            steps[s] += [
+                f"LaunchKernel - NodeIndex: {k - 1}, Name: {name}",
+                f"ActivateNotification - NotificationId: {k}",
+            ]
+            same = [root for root in free[s] if width[names[root]] == width[name]]
+            roots[name] = same[-1] if same and name != names[-1] else k
+            kinds[name] = "AllocateOutput" if name == names[-1] else f"Reuse {roots[name]}" if same else "Allocate"
+            free[s] = [root for root in free[s] if root != roots[name]]
+            for each in {*reads[k], name} - {"x"}:
+                others = [other for other, root in roots.items() if root == roots[each] for _ in readers[other]]
+                users = [j for other in {*others, each} for j in (*readers[other], names.index(other))]
+                if max(users) == k and all(stream[j] == s for j in users) and roots[each] not in free[s]:
+                    free[s].append(roots[each])
+        infos = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [8, width[name]]) for name in names}
+        nodes = [
+            helper.make_node("Concat", row, [name], name=name, axis=1) for name, row in zip(names, reads, strict=True)
+        ]
+        inside = [infos[name] for name in names[1:-1]]
+        graph = helper.make_graph(nodes[1:], "g", [infos["x"]], [infos[names[-1]]], value_info=inside)
+        lines = ["(ort_value_idx) output_name : <allocation plan>"]
+        lines += [f"({k}){name} : {kind}, Device:[]" for k, (name, kind) in enumerate(kinds.items())]
+        for s, row in enumerate(steps):
+            lines += [f"Start logic stream: {s} on device: {s}", *row, f"End logic stream : {s}"]
+        yield helper.make_model(graph).SerializeToString(), "\n".join(lines).encode()
+
+
+def imported(data: Printed) -> Imported:
+    return read_model(data) if isinstance(data, bytes) else read_plan_as(data[1], data[0], ModelOptions())
+
+
 def main() -> None:
     kind, *arguments = sys.argv[1:]
+    drawn: Mapping[str, Callable[[int], Iterator[Printed]]] = {
+        "inductor": inductor,
+        "pto": pto,
+        "onnxruntime": onnxruntime,
+    }
+    plans: Iterator[Printed]
     plans = (
-        litert()
-        if kind == "litert"
-        else inductor(int(arguments[0]))
-        if kind == "inductor"
-        else graphs(kind, *arguments)
+        litert() if kind == "litert" else drawn[kind](int(arguments[0])) if kind in drawn else graphs(kind, *arguments)
     )
     count = 0
     for count, data in enumerate(plans, 1):
-        model = read_model(data)
+        model = imported(data)
         assert model.own_plan is not None
         if violations := verify(model.problem, model.own_plan):
-            Path("alarm.txt").write_bytes(data)
+            Path("alarm.txt").write_bytes(data if isinstance(data, bytes) else data[1])
             raise SystemExit(f"plan {count}, in alarm.txt: {violations[0].message}")
     print(f"{count} plans, all sound")
 

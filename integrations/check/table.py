@@ -33,10 +33,10 @@ def row(table: Path, checker: str) -> dict[str, object]:
     verify = (str(Path(sys.executable).with_name("memplan")), "verify")
     files = [str(path) for path in sorted(PRINTS.glob(f"{table.stem}.*"))]  # a model stands before its plan
     return {
-        "plan": table.stem,
-        "verify_s": round(named_s(*verify, str(table), str(table)), 2),
-        "check_s": round(named_s(checker, str(table)), 4),
-        "printed_s": round(named_s(*verify, *files), 2) if files else None,
+        "plan": f"`{table.stem}`",
+        "`memplan_check`": round(named_s(checker, str(table)), 4),
+        "`memplan verify`: its table": round(named_s(*verify, str(table), str(table)), 2),
+        "what its system prints": round(named_s(*verify, *files), 2) if files else "no reader",
     }
 
 

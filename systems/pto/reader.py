@@ -2,8 +2,8 @@
 
 `%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory, and operations name what they
 read, `ins`, and what they write, `outs`. A tile at the address of another one is the same buffer if it is read before
-it is written, as a reshape is, or written and never read, as what a loop carries is, both of the same bytes; or where
-the last reader of the other one writes it in the block that wrote that one.
+it is written, as a reshape is, or written and never read while the other one is read later, as what a loop carries is,
+both of the same bytes; or where the last reader of the other one writes it in the block that wrote that one.
 Kernels run one after the other. Source: hw-native-sys/PTOAS a56b18c3, include/PTO/IR/PTOOps.td.
 """
 
@@ -58,6 +58,15 @@ class _Tile:
     writes: list[int] = field(default_factory=list)
     reads: list[int] = field(default_factory=list)
 
+    @property
+    def place(self) -> tuple[str, int, int]:
+        return self.memory, self.address, self.size
+
+    @property
+    def is_read_first(self) -> bool:
+        """True where what is read was not written by this name."""
+        return bool(self.reads) and (not self.writes or self.reads[0] <= self.writes[0])
+
 
 @dataclass
 class _Step:
@@ -95,6 +104,7 @@ class _Kernels:
         self.count = Counter[str]()
         self.kernel = ""
         self.blocks = 0
+        self.loops: list[range] = []
 
     def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
         """Return the steps of a block, and the tiles that it yields; `around` are the tiles that names stand for."""
@@ -177,7 +187,10 @@ class _Kernels:
             label = _FUNCTION.search(rest)
             self.kernel = f"{label[1]}/" if label else ""
         carried = {name: names[value] for name, value in _CARRIED.findall(rest) if value in names}
+        begin = len(self.steps)
         bodies, yields = zip(*(self.block(region, {**names, **carried}) for region in regions), strict=True)
+        if op in _LOOPS:
+            self.loops.append(range(begin, len(self.steps)))
         if carried:
             yields += ([names.get(value) for _name, value in _CARRIED.findall(rest.partition("iter_args")[2])],)
         for k, name in enumerate(results):
@@ -190,14 +203,23 @@ class _Kernels:
         return [step for body in bodies for step in body]
 
 
-def _homes(tiles: Sequence[_Tile], steps: Sequence[_Step]) -> list[int]:
-    """Return for each tile the one whose buffer it is."""
+def _homes(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
+    """Return for each tile the one whose buffer it is; `loops` are the steps of each loop."""
     home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
+    again: dict[tuple[str, int, int], list[int]] = {}  # the reads of what others wrote there
+    for tile in tiles:
+        if tile.is_read_first:
+            again.setdefault(tile.place, []).extend(tile.reads)
     for k, tile in enumerate(tiles):
-        others = at.setdefault((tile.memory, tile.address, tile.size), [])
-        first = min(tile.reads[:1] + tile.writes[:1], default=0)
-        if not tile.reads or not tile.writes or tile.reads[0] <= tile.writes[0]:
-            before = [(bisect_left(tiles[j].writes, first), j) for j in others]
+        others = at.setdefault(tile.place, [])
+        if tile.is_read_first or not tile.reads:
+            first = min(tile.reads[:1] + tile.writes[:1], default=0)
+            least = min([first, *(loop.start for loop in loops if first in loop)])
+            before = [
+                (bisect_left(tiles[j].writes, first), j)
+                for j in others
+                if tile.reads or any(when >= least for when in (*tiles[j].reads, *again.get(tile.place, ())))
+            ]
             home[k] = max(((tiles[j].writes[n - 1], home[j]) for n, j in before if n), default=(0, k))[1]
         others.append(k)
     used: dict[int, list[int]] = {}
@@ -227,7 +249,7 @@ def _is_over(
 
 
 def _imported(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -> Imported:
-    tiles, home = kernels.tiles, _homes(kernels.tiles, kernels.steps)
+    tiles, home = kernels.tiles, _homes(kernels.tiles, kernels.steps, kernels.loops)
     draft = OperationsDraft(None, (), options, options.alignment or 1)
     written = {home[k] for k, tile in enumerate(tiles) if tile.writes}
     tops, offsets = Counter[str](), dict[str, int]()

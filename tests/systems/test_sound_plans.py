@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,15 @@ def alarms(data: bytes) -> int:
 def test_plans_of_ggml_at_several_sizes_are_sound() -> None:
     files = sorted(map(str, GRAPHS.glob("*.json")))
     assert [alarms(data) for data in sound_plans.graphs(*files)] == [0] * 9
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("drawn", [sound_plans.pto, sound_plans.onnxruntime])
+def test_drawn_plans_are_sound(drawn: Callable[[int], Iterator[sound_plans.Printed]]) -> None:
+    for data in drawn(15):
+        model = sound_plans.imported(data)
+        assert model.own_plan is not None
+        assert verify(model.problem, model.own_plan) == ()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ai_edge_litert") is None, reason="needs LiteRT")
