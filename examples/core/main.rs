@@ -38,6 +38,7 @@ struct Problem {
     memories: Rows,
     memory_of: *const usize,
     prices: Rows,
+    same_offset: *const usize,
 }
 
 #[repr(C)]
@@ -79,6 +80,7 @@ fn main() {
         memories: none,
         memory_of: std::ptr::null(),
         prices: none,
+        same_offset: std::ptr::null(),
     };
     let mut offsets = [0i64; 2];
     let outcome = unsafe { memplan_plan(&problem, std::ptr::null(), offsets.as_mut_ptr()) };

@@ -19,7 +19,9 @@ class Check {
     for (std::size_t i = 0; i < problem_.count; ++i)
       if ((found_.rule = fault_of(i)) != MEMPLAN_FINE) return found_.buffer = i, found_;
     if ((found_.rule = fault_of_two()) != MEMPLAN_FINE) return found_;
-    found_.status = MEMPLAN_FEASIBLE, found_.peak = peak(), found_.cost = cost();
+    found_.peak = problem_.same_offset == nullptr ? peak() : peak_of_any();
+    if (found_.rule != MEMPLAN_FINE) return found_.peak = -1, found_;
+    found_.status = MEMPLAN_FEASIBLE, found_.cost = cost();
     return found_;
   }
 
@@ -42,6 +44,17 @@ class Check {
       sum += end;
     }
     return sum;
+  }
+
+  // The largest end, which all memories of equal use must have room for.
+  i64 peak_of_any() {
+    i64 end = 0, capacity = MEMPLAN_UNLIMITED;
+    for (std::size_t q = 0; q < problem_.memory_count; ++q) capacity = std::min(capacity, problem_.memories[q].capacity);
+    for (std::size_t i = 0; i < problem_.count && found_.rule == MEMPLAN_FINE; ++i) {
+      if (problem_.buffers[i].size > 0) end = std::max(end, offsets_[i] + problem_.buffers[i].size);
+      if (end > capacity) found_.rule = MEMPLAN_ABOVE_CAPACITY, found_.buffer = i;
+    }
+    return end;
   }
 
   // What pairs cost, of which those that are alive together have no byte in common by now.
@@ -81,6 +94,10 @@ class Check {
       found_.buffer = join.upper, found_.other = join.lower;
       if (offsets_[join.upper] - offsets_[join.lower] != join.distance) return MEMPLAN_OFF_DISTANCE;
     }
+    for (std::size_t i = 0; i < problem_.count; ++i)
+      if (memplan::has_same_offset(problem_, i) && problem_.buffers[i].size > 0 &&
+          offsets_[i] != offsets_[problem_.same_offset[i]])
+        return found_.buffer = i, found_.other = problem_.same_offset[i], MEMPLAN_OFFSETS_DIFFER;
     for (std::size_t row = 0; row < problem_.pair_count; ++row) {
       found_.buffer = problem_.pairs[row].first, found_.other = problem_.pairs[row].second;
       if (overlap(found_.buffer, found_.other)) return MEMPLAN_OVERLAP;
@@ -148,11 +165,11 @@ constexpr const char *kRuleTexts[] = {
     "the memory of the buffer is not there",
     "a pair must name two buffers",
     "a gap must lie inside a lifetime, rows ascending",
-    "a join must name two buffers with a size, rows ascending by the upper one",
+    "a join must name two buffers with a size and an offset of their own, rows ascending by the upper one",
     "a reserved range must not be empty nor end above 2^60, rows ascending",
     "a price must be of two buffers, and not negative",
     "prices must add up to less than 2^33 of their largest common divisor",
-    "prices must be without several memories, joins and no_cross",
+    "prices must be without several memories, joins, no_cross and same_offset",
     "work and seconds must not be negative, and an allocator has both its functions",
     "the offset is negative",
     "the address is not a multiple of the alignment",
@@ -167,6 +184,9 @@ constexpr const char *kRuleTexts[] = {
     "the base must be at most 2^60",
     "the pin must be at most 2^60; MEMPLAN_FREE is none",
     "the lowest offset must be at most 2^60",
+    "same_offset must name the first buffer of those at one offset, which must be equal and in no join",
+    "memories of equal use must differ in capacity alone",
+    "two buffers must have one offset, and have two",
 };
 
 }  // namespace
@@ -185,7 +205,7 @@ extern "C" const char *memplan_status_text(memplan_status status) {
 }
 
 extern "C" const char *memplan_rule_text(memplan_rule rule) {
-  static_assert(sizeof kRuleTexts / sizeof *kRuleTexts == MEMPLAN_LOWEST_TOO_LARGE + 1);
+  static_assert(sizeof kRuleTexts / sizeof *kRuleTexts == MEMPLAN_OFFSETS_DIFFER + 1);
   const int at = rule;
-  return at >= 0 && at <= MEMPLAN_LOWEST_TOO_LARGE ? kRuleTexts[at] : "no rule";
+  return at >= 0 && at <= MEMPLAN_OFFSETS_DIFFER ? kRuleTexts[at] : "no rule";
 }

@@ -17,6 +17,10 @@ inline bool is_in_one(const memplan_problem &problem, std::size_t a, std::size_t
   return problem.memory_count == 0 || problem.memory_of[a] == problem.memory_of[b];
 }
 
+inline bool has_same_offset(const memplan_problem &problem, std::size_t buffer) {
+  return problem.same_offset != nullptr && problem.same_offset[buffer] != MEMPLAN_NONE;
+}
+
 class Door {
  public:
   explicit Door(const memplan_problem &problem) : problem_(problem) {}
@@ -41,6 +45,7 @@ class Door {
       if (rule != MEMPLAN_FINE) return rule;
       if (p.memory_count > 0 && p.memory_of[i] >= p.memory_count) return MEMPLAN_MEMORY_WRONG;
       if (p.buffers[i].size > 0 && memory_of(p, i).capacity == 0) return MEMPLAN_CAPACITY_ZERO;
+      if (has_same_offset(p, i) && !is_like_first(p.same_offset[i], i)) return MEMPLAN_SAME_OFFSET_WRONG;
       highest = std::max({highest, p.buffers[i].pin, p.buffers[i].lowest});
     }
     const memplan_rule rule = fault_of_rows(at);
@@ -65,9 +70,23 @@ class Door {
   memplan_rule fault_of_memories(std::size_t &at, i64 &highest) {
     const memplan_problem &p = problem_;
     if (p.memory_count == 0) return fault_of({p.capacity, p.base, p.reserved, p.reserved_count}, at, highest);
-    for (std::size_t q = 0; q < p.memory_count; ++q)
+    for (std::size_t q = 0; q < p.memory_count; ++q) {
       if (const memplan_rule rule = fault_of(p.memories[q], at, highest); rule != MEMPLAN_FINE) return at = q, rule;
+      if (p.same_offset != nullptr && !are_alike(p.memories[0], p.memories[q])) return at = q, MEMPLAN_MEMORIES_DIFFER;
+    }
     return MEMPLAN_FINE;
+  }
+
+  static bool are_alike(const memplan_memory &a, const memplan_memory &b) {
+    const auto is_equal = [](const memplan_range &x, const memplan_range &y) { return x.begin == y.begin && x.end == y.end; };
+    return a.base == b.base && std::equal(a.reserved, a.reserved + a.reserved_count, b.reserved, b.reserved + b.reserved_count, is_equal);
+  }
+
+  bool is_like_first(std::size_t first, std::size_t i) const {
+    if (first > i || problem_.same_offset[first] != first) return false;
+    const memplan_buffer &a = problem_.buffers[first], &b = problem_.buffers[i];
+    return a.size == b.size && a.alignment == b.alignment && a.pin == b.pin && a.lowest == b.lowest && a.limit == b.limit &&
+           a.no_cross == b.no_cross;
   }
 
   memplan_rule fault_of(const memplan_memory &memory, std::size_t &at, i64 &highest) {
@@ -123,6 +142,7 @@ class Door {
       if (p.buffers[join.upper].size == 0 || p.buffers[join.lower].size == 0) return MEMPLAN_JOIN_WRONG;
       if ((at > 0 && p.joins[at - 1].upper >= join.upper) || is_upper(join.lower)) return MEMPLAN_JOIN_WRONG;
       if (!is_in_one(p, join.upper, join.lower)) return MEMPLAN_JOIN_WRONG;
+      if (has_same_offset(p, join.upper) || has_same_offset(p, join.lower)) return MEMPLAN_JOIN_WRONG;
       if (!add(join.distance)) return MEMPLAN_TOO_LARGE;
     }
     return MEMPLAN_FINE;

@@ -277,6 +277,26 @@ void plan_memories(const memplan_problem &problem, const memplan_options &given,
   for (i64 k = 0; k < offset.size; ++k) offsets[memories.rows()[k]] = offset[k];
 }
 
+// Plan memories of equal use as one.
+void plan_as_one(const memplan_problem &problem, const memplan_options &options, memplan_result &result,
+                 Allocator &allocator, Stop &stop, i64 *offsets) {
+  Arena arena(allocator);
+  OneMemory one(arena, problem);
+  Array<i64> offset = arena.uncleared<i64>(static_cast<i64>(problem.count));
+  if (arena.has_failed) return;
+  if (one.first_at_odds != MEMPLAN_NONE) {
+    result.status = MEMPLAN_INFEASIBLE, result.bound = 0;
+    result.buffer = one.first_at_odds, result.other = one.other_at_odds;
+    return;
+  }
+  Plan(one.problem(), options, result, allocator, stop).run(offset.data);
+  if (result.buffer != MEMPLAN_NONE)
+    result.buffer = one.source(result.buffer), result.other = one.source(result.other);
+  else if (result.status == MEMPLAN_INFEASIBLE && problem.memory_count > 0)
+    result.other = one.smallest();
+  for (std::size_t i = 0; i < problem.count && result.status <= MEMPLAN_FEASIBLE; ++i) offsets[i] = offset[one.place(i)];
+}
+
 }  // namespace
 }  // namespace memplan
 
@@ -287,7 +307,9 @@ extern "C" memplan_result memplan_plan(const memplan_problem *problem, const mem
   if (asked.result.rule != MEMPLAN_FINE) return asked.result;
   memplan::Allocator allocator = asked.allocator();
   memplan::Stop stop(asked.options);
-  if (problem->memory_count == 0)
+  if (problem->same_offset != nullptr)
+    memplan::plan_as_one(*problem, asked.options, asked.result, allocator, stop, offsets);
+  else if (problem->memory_count == 0)
     memplan::Plan(*problem, asked.options, asked.result, allocator, stop).run(offsets);
   else
     memplan::plan_memories(*problem, asked.options, asked.result, allocator, stop, offsets);

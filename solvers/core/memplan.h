@@ -112,20 +112,24 @@ typedef struct memplan_problem {
   size_t memory_count;
   const size_t *memory_of; /* the memory of each buffer; all of a group are in one */
   const memplan_price *prices; /* where there are some, the least cost within the capacity is searched for, whatever the
-                                  peak; not with several memories, joins or no_cross; above 2,000 buffers, or 256
-                                  reserved ranges, it is counted, and not searched for */
+                                  peak; not with several memories, joins, no_cross or same_offset; above 2,000
+                                  buffers, or 256 reserved ranges, it is counted, and not searched for */
   size_t price_count;
+  const size_t *same_offset; /* where it is not NULL, memories are of equal use: each counts as used as far as the one
+                                that is used most, and peak and bound are those of one. They differ in capacity alone.
+                                Of each buffer, the first one of those that have its offset, which are equal in all but
+                                lifetime and memory, and in no join; MEMPLAN_NONE where no other has */
 } memplan_problem;
 
 #define MEMPLAN_PROBLEM_INIT \
-  {NULL, 0, MEMPLAN_UNLIMITED, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0}
+  {NULL, 0, MEMPLAN_UNLIMITED, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL}
 
 typedef enum memplan_status {
   MEMPLAN_OPTIMAL,       /* offsets given, and no plan has a lower peak; with prices, a lower cost */
   MEMPLAN_FEASIBLE,      /* offsets given */
   MEMPLAN_INFEASIBLE,    /* proved: nothing fits; `bound` bytes are needed at least, where that is the reason, in the
-                            memory `other` where several are listed; and where two pins are at odds, those of `buffer`
-                            and `other` */
+                            memory `other` where several are listed; and where two pins are at odds, or two buffers of
+                            one offset conflict, those of `buffer` and `other` */
   MEMPLAN_UNKNOWN,       /* no plan was found in the work, and none is ruled out */
   MEMPLAN_INVALID,       /* `buffer` breaks `rule`; nothing was searched */
   MEMPLAN_OUT_OF_MEMORY  /* the allocator gave nothing */
@@ -150,11 +154,12 @@ typedef enum memplan_rule {
   MEMPLAN_MEMORY_WRONG,       /* of a buffer: one that is not there */
   MEMPLAN_PAIR_WRONG,         /* a buffer with itself, or one that is not there */
   MEMPLAN_GAP_WRONG,          /* empty, not inside a lifetime, or out of order */
-  MEMPLAN_JOIN_WRONG,         /* a distance below 0, a buffer of size 0 or not there, two memories, or out of order */
+  MEMPLAN_JOIN_WRONG,         /* a distance below 0, a buffer of size 0, not there or with the offset of others, two
+                                 memories, or out of order */
   MEMPLAN_RANGE_WRONG,        /* empty, below 0 or above 2^60, or out of order */
   MEMPLAN_PRICE_WRONG,        /* of a buffer with itself, or one that is not there, or below 0 */
   MEMPLAN_PRICES_TOO_LARGE,   /* they add up to 2^33 of their largest common divisor, or more */
-  MEMPLAN_PRICES_BESIDE,      /* several memories, joins or no_cross: such problems are checked, and not searched */
+  MEMPLAN_PRICES_BESIDE,      /* several memories, joins, no_cross or same_offset: such problems are checked, and not searched */
   MEMPLAN_OPTION_WRONG,       /* work below 0, seconds below 0 or not a number, half an allocator */
   MEMPLAN_OFFSET_NEGATIVE,    /* from here on: of offsets, by memplan_check */
   MEMPLAN_MISALIGNED,
@@ -168,7 +173,10 @@ typedef enum memplan_rule {
   MEMPLAN_CAPACITY_ZERO,      /* of problems again: that of the buffer's memory; see MEMPLAN_PROBLEM_INIT */
   MEMPLAN_BASE_TOO_LARGE,     /* above 2^60, as the next two */
   MEMPLAN_PIN_TOO_LARGE,
-  MEMPLAN_LOWEST_TOO_LARGE
+  MEMPLAN_LOWEST_TOO_LARGE,
+  MEMPLAN_SAME_OFFSET_WRONG,  /* not the first one, which names itself, or not equal to it, or in a join */
+  MEMPLAN_MEMORIES_DIFFER,    /* in more than capacity, where they are of equal use */
+  MEMPLAN_OFFSETS_DIFFER      /* of offsets again: of `buffer` and `other`, the first one */
 } memplan_rule;
 
 /* What proves the bound. */
@@ -220,7 +228,7 @@ MEMPLAN_API memplan_result memplan_check(const memplan_problem *problem, const i
  * programs without memplan check against the problem. OPTIMAL or INFEASIBLE with `length` characters, of which as many
  * are written as `room` has beside a '\0'; UNKNOWN where no proof was found in `work` nodes of a search of its own, or
  * where `lowest` and `limit` decide, which certificates do not say, or memories are listed, each of which is certified by
- * itself. Members of a group count as if they could overlap, and `pairs` say where they must not. */
+ * itself, or offsets are the same. Members of a group count as if they could overlap, and `pairs` say where they must not. */
 MEMPLAN_API memplan_result memplan_certify(const memplan_problem *problem, const memplan_options *options, int64_t peak,
                                            char *text, size_t room, size_t *length);
 

@@ -26,13 +26,15 @@ struct Problem {
   std::span<const memplan_memory> memories = {};
   std::span<const std::size_t> memory_of = {};  // as many as buffers, where there are memories
   std::span<const memplan_price> prices = {};
+  std::span<const std::size_t> same_offset = {};  // as many as buffers, where memories are of equal use
 
   memplan_problem in_c() const {
     return {buffers.data(),  buffers.size(),  capacity,     base,         only_pairs,
             pairs.data(),    pairs.size(),    gaps.data(),  gaps.size(),  joins.data(),
             joins.size(),    reserved.data(), reserved.size(), memories.data(), memories.size(),
             memory_of.size() < buffers.size() ? nullptr : memory_of.data(),
-            prices.data(),   prices.size()};
+            prices.data(),   prices.size(),
+            same_offset.size() < buffers.size() ? nullptr : same_offset.data()};
   }
 };
 

@@ -37,7 +37,7 @@ inline memplan_rule fault_of_prices(const memplan_problem &problem) {
   i64 sum = 0;
   for (std::size_t row = 0; row < problem.price_count; ++row) sum += problem.prices[row].price / step;
   if (sum >= i64{1} << 33) return MEMPLAN_PRICES_TOO_LARGE;
-  bool is_alone = problem.memory_count == 0 && problem.join_count == 0;
+  bool is_alone = problem.memory_count == 0 && problem.join_count == 0 && problem.same_offset == nullptr;
   for (std::size_t row = 0; row < problem.count && is_alone; ++row) is_alone = problem.buffers[row].no_cross == 0;
   return is_alone ? MEMPLAN_FINE : MEMPLAN_PRICES_BESIDE;
 }

@@ -21,6 +21,7 @@ struct Case {
   std::vector<memplan_memory> memories;
   std::vector<std::size_t> memory_of;
   std::vector<memplan_price> prices;
+  std::vector<std::size_t> same_offset;
   memplan_problem problem{};
   bool is_tiny = false;
   bool is_huge = false;
@@ -38,6 +39,24 @@ inline void enlarge(Draw &d, Case &c) {
 }
 
 // Sizes up to 2^shift times a few; tiny ones are small enough to try all offsets.
+// Memories of equal use: some buffers have the offset of an earlier one, and are as it is.
+inline void draw_same_offsets(Draw &d, Case &c) {
+  for (memplan_memory &memory : c.memories)
+    memory = {memory.capacity, c.memories[0].base, c.memories[0].reserved, c.memories[0].reserved_count};
+  c.same_offset.assign(c.buffers.size(), MEMPLAN_NONE);
+  for (std::size_t i = 1; i < c.buffers.size(); ++i) {
+    const std::size_t other = static_cast<std::size_t>(d.below(static_cast<std::int64_t>(i)));
+    const std::size_t first = c.same_offset[other] == MEMPLAN_NONE ? other : c.same_offset[other];
+    memplan_buffer like = c.buffers[first];
+    like.begin = c.buffers[i].begin, like.end = c.buffers[i].end;
+    if (d.one_in(2)) c.buffers[i] = like, c.same_offset[i] = c.same_offset[first] = first;
+  }
+  std::erase_if(c.joins, [&](const memplan_join &join) {
+    return c.same_offset[join.upper] != MEMPLAN_NONE || c.same_offset[join.lower] != MEMPLAN_NONE;
+  });
+  c.problem.same_offset = c.same_offset.data();
+}
+
 inline void draw(Draw &d, Case &c) {
   c.is_tiny = !d.one_in(3);
   const int n = static_cast<int>(c.is_tiny ? 1 + d.below(5) : 1 + d.below(40));
@@ -87,6 +106,7 @@ inline void draw(Draw &d, Case &c) {
     c.problem.memories = c.memories.data(), c.problem.memory_count = c.memories.size();
     c.problem.memory_of = c.memory_of.data();
   }
+  if (!c.memories.empty() && !c.is_huge && d.one_in(2)) draw_same_offsets(d, c);
   c.problem.buffers = c.buffers.data(), c.problem.count = c.buffers.size();
   c.problem.capacity = d.one_in(2) ? MEMPLAN_UNLIMITED : unit * d.below(30);
   if (!c.prices.empty() && (c.is_tiny || !d.one_in(4))) c.problem.capacity = unit * (c.is_tiny ? 5 + d.below(5) : 8 + d.below(24));

@@ -73,6 +73,7 @@ int main(int count, char **words) {
     static memplan_memory memories[4];
     static std::size_t memory_of[16];
     static memplan_price prices[8];
+    static std::size_t same_offset[16];
     problem.count = next() % 12;
     const bool is_mild = !one_in(4);
     for (std::size_t i = 0; i < problem.count && is_mild; ++i) {
@@ -110,6 +111,8 @@ int main(int count, char **words) {
       for (memplan_price &price : prices) price = {0, 1 + next() % 3, static_cast<std::int64_t>(next() % 9)};
     }
     if (one_in(99)) problem.memories = nullptr, problem.memory_count = SIZE_MAX;
+    for (std::size_t &first : same_offset) first = one_in(3) ? MEMPLAN_NONE : one_in(2) ? 0 : row(11);
+    problem.same_offset = one_in(3) ? same_offset : nullptr;
     if (!is_sound(problem)) return std::printf("seed %" PRIu64 "\n", first + k), 1;
   }
   return 0;

@@ -22,7 +22,7 @@ static void set_up(void) {
     rows[k] = row;
     offsets[k] = 8 * (k % 2);
   }
-  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0};
+  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL};
   problem = whole;
 }
 
@@ -63,7 +63,48 @@ static void set_up_two(void) {
   problem.memories = memories, problem.memory_count = 2, problem.memory_of = memory_of;
 }
 
+/* Two cores of equal use: the problem of tests/solvers/formulation/test_equal_use.py, which is answered as there. */
+static void test_equal_use(void) {
+  const memplan_buffer row = MEMPLAN_BUFFER_INIT;
+  const int64_t sizes[4] = {64, 64, 32, 96}, begins[4] = {0, 1, 0, 2}, ends[4] = {2, 3, 1, 4};
+  const size_t cores[4] = {0, 1, 0, 1};
+  memplan_buffer four[4];
+  memplan_memory alike[2] = {{MEMPLAN_UNLIMITED, 0, NULL, 0}, {MEMPLAN_UNLIMITED, 0, NULL, 0}};
+  size_t same[4] = {0, 0, MEMPLAN_NONE, MEMPLAN_NONE};
+  int64_t at[4];
+  memplan_problem cored = MEMPLAN_PROBLEM_INIT;
+  for (int k = 0; k < 4; ++k) four[k] = row, four[k].size = sizes[k], four[k].begin = begins[k], four[k].end = ends[k];
+  cored.buffers = four, cored.count = 4, cored.memories = alike, cored.memory_count = 2, cored.memory_of = cores;
+  cored.same_offset = same;
+  memplan_result found = memplan_plan(&cored, NULL, at);
+  expect(found, MEMPLAN_OPTIMAL, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  faults |= found.peak != 160 || found.bound != 160 || at[0] != at[1] || memplan_check(&cored, at).peak != 160;
+  at[1] += 256;
+  expect(memplan_check(&cored, at), MEMPLAN_INVALID, MEMPLAN_OFFSETS_DIFFER, 1, __LINE__);
+  at[1] -= 256;
+  alike[0].capacity = 100; /* of the other core, 160 bytes are needed, and so of this one */
+  found = memplan_plan(&cored, NULL, at);
+  expect(found, MEMPLAN_INFEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  faults |= found.other != 0 || found.bound != 160;
+  expect(memplan_check(&cored, at), MEMPLAN_INVALID, MEMPLAN_ABOVE_CAPACITY, at[3] > 0 ? 3 : 1, __LINE__);
+  faults |= memplan_certify(&cored, NULL, -1, NULL, 0, NULL).status != MEMPLAN_UNKNOWN;
+  alike[1].base = 64;
+  expect(memplan_plan(&cored, NULL, at), MEMPLAN_INVALID, MEMPLAN_MEMORIES_DIFFER, 1, __LINE__);
+  alike[1].base = 0, four[1].size = 65;
+  expect(memplan_plan(&cored, NULL, at), MEMPLAN_INVALID, MEMPLAN_SAME_OFFSET_WRONG, 1, __LINE__);
+  four[1].size = 64, same[0] = MEMPLAN_NONE;
+  expect(memplan_plan(&cored, NULL, at), MEMPLAN_INVALID, MEMPLAN_SAME_OFFSET_WRONG, 1, __LINE__);
+  cored.memory_count = 0, same[0] = 0; /* both alive together in one memory */
+  found = memplan_plan(&cored, NULL, at);
+  expect(found, MEMPLAN_INFEASIBLE, MEMPLAN_FINE, 0, __LINE__);
+  faults |= found.other != 1;
+  const memplan_join joined[1] = {{1, 0, 0}};
+  cored.joins = joined, cored.join_count = 1;
+  expect(memplan_plan(&cored, NULL, at), MEMPLAN_INVALID, MEMPLAN_JOIN_WRONG, 0, __LINE__);
+}
+
 int main(void) {
+  test_equal_use();
   set_up_two();
   memplan_result two = memplan_plan(&problem, NULL, offsets);
   expect(two, MEMPLAN_OPTIMAL, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
