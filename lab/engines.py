@@ -53,8 +53,8 @@ def above() -> dict[str, str]:
 
 
 def is_solved(run: EngineRun | None) -> bool:
-    """Return whether a solver has proved its best plan, by the bound or its own claim."""
-    return run is not None and run.proved_s is not None
+    """Return whether a solver has proved its best plan, by the bound or its own claim, and no drawn order made it."""
+    return run is not None and run.proved_s is not None and (run.by != "greedy" or run.best == run.start)
 
 
 def run(solver: str, name: str, problem: str, seconds: float, seed: int = 0) -> EngineRun | None:
@@ -74,11 +74,11 @@ def run(solver: str, name: str, problem: str, seconds: float, seed: int = 0) -> 
 
 
 def cell(found: EngineRun | None) -> str:
-    """Return the seconds of a proof, or the best plan, in brackets where it is the start."""
+    """Return the seconds of a proof, starred where a drawn order made the plan; else that, bracketed if the start."""
     if found is None:
         return "failed"
     if found.proved_s is not None:
-        return f"{found.proved_s:.1f}"
+        return f"{found.proved_s:.1f}{'' if is_solved(found) else '*'}"
     first = f"{found.best[0]:g}" if found.best else "none"
     return f"({first})" if found.best == found.start else first
 

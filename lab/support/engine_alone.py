@@ -39,7 +39,7 @@ class EngineRun:
     """What a solver made of a problem by itself, in units: scores of the start and of its best plan, and the bounds.
 
     best_s, proved_s: the processor seconds until the best plan, and until it was proved, by the bound or the solver's
-    own claim; None where it was not. `is_refused`: the solver says that nothing fits.
+    own claim; None where it was not. `is_refused`: the solver says that nothing fits. `by` is who made the best plan.
     """
 
     solver: str
@@ -54,6 +54,7 @@ class EngineRun:
     proved_s: float | None
     cpu_s: float
     is_refused: bool = False
+    by: str = ""
 
 
 def cpu_s() -> float:
@@ -142,6 +143,7 @@ def alone(solver: str, problem: str, seconds: float, seed: int) -> EngineRun:
         proved_s=None if search.proved_s is None else round(search.proved_s, 2),
         cpu_s=round(search.spent_s, 2),
         is_refused=None in search.claims.values(),
+        by="" if search.best is None else search.best.by,
     )
 
 

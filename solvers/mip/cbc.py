@@ -48,7 +48,7 @@ def solve_program(run: EngineRun) -> Outcome:
             (folder / "start.txt").write_text("\n".join(_started(run.program, run.start)) + "\n")
         limit_s = None if run.effort.seconds is None else max(0.05, run.effort.seconds - (time.monotonic() - began))
         command = [pulp.PULP_CBC_CMD().path, *_arguments(run, limit_s)]
-        log, is_late = _run(command, folder, run.is_late)
+        log, is_late = _run(command, folder, run.is_late, limit_s)
         for line in log.splitlines():
             run.log(f"cbc: {line}")
         solution = folder / "solution.txt"
@@ -60,7 +60,7 @@ def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     seed = str(1 + effort.seed % 10**6)
     # By itself CBC counts processor time, which on a busy machine is later than the deadline.
     limits = ["-timeMode", "cpu" if effort.counts_processor else "elapsed"]
-    limits += [] if limit_s is None else ["-sec", str(limit_s - min(_EARLY_S, limit_s / 4))]
+    limits += [] if limit_s is None else ["-sec", str(_to_end(limit_s))]
     limits += [] if effort.nodes is None else ["-maxNodes", str(effort.nodes)]
     # The relative gap would stop it above the least unit.
     limits += ["-allowableGap", str(effort.gap), "-ratioGap", "0", "-randomSeed", seed, "-randomCbcSeed", seed]
@@ -68,20 +68,25 @@ def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     return ["model.mps", *start, *limits, "-branch", "-printingOptions", "all", "-solution", "solution.txt"]
 
 
-def _run(command: list[str], folder: Path, is_over: Callable[[], bool]) -> tuple[str, bool]:
+def _to_end(limit_s: float) -> float:
+    return limit_s - min(_EARLY_S, limit_s / 4)
+
+
+def _run(command: list[str], folder: Path, is_over: Callable[[], bool], limit_s: float | None) -> tuple[str, bool]:
     """Run CBC in a folder until it ends or is killed; return its log, and if its time was over."""
     with (
         (folder / "cbc.log").open("w") as log,
         subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
     ):
-        is_late = False
+        is_late, began = False, time.monotonic()
         while process.poll() is None:
             if is_late := is_over():
                 process.kill()
             time.sleep(_LOOK_EVERY_S)
     text = (folder / "cbc.log").read_text()
     is_late |= "Stopped on time" in text or "Exiting on maximum time" in text
-    # Where its time is over while it prepares the program, CBC 2.10 crashes.
+    # Where its time is over while it prepares the program, CBC 2.10 crashes, and may not have said why.
+    is_late |= process.returncode != 0 and limit_s is not None and time.monotonic() - began >= _to_end(limit_s)
     if process.returncode and not is_late:
         raise RuntimeError(f"CBC ended with status {process.returncode}")
     return text, is_late

@@ -14,6 +14,7 @@ from memplan.planner.model.buffer_table import I64, column
 Key = tuple[str | int, ...]
 """The name of a column or a row: a word, and then boxes, pools or live sets by number."""
 F64 = npt.NDArray[np.float64]
+Bits = npt.NDArray[np.bool_]
 Unit = Literal["", "units", "cost"]
 """The scale of a column: none, that of units, or that of steps of cost."""
 Entry = tuple[int, int]
@@ -143,6 +144,7 @@ class Draft:
         return IntegerProgram(
             keys=self.keys,
             at=self.at,
+            row_keys=[row.key for row in self.rows],
             scale=scale,
             cost_scale=cost_scale,
             value_of_one=1 if self.objective is None else scales[self.units[self.objective]],
@@ -173,6 +175,7 @@ class IntegerProgram:
 
     keys: list[Key]
     at: dict[Key, int]
+    row_keys: list[Key]
     scale: int
     cost_scale: int
     value_of_one: int
@@ -186,19 +189,32 @@ class IntegerProgram:
     row_lower: F64  # (r,)
     row_upper: F64  # (r,)
 
-    def without_idle_rows(self) -> IntegerProgram:
-        """Return the program without the rows that the limits of the columns imply."""
-        counts = np.diff(self.first)
+    def reduced(self, idle: Bits) -> tuple[IntegerProgram, I64]:
+        """Return the program without the rows that are `idle` (r,) or implied by limits, and without fixed columns.
+
+        The second value has the columns that are left, by number; a constant of the objective is left out.
+        """
+        counts, is_free = np.diff(self.first), self.lower < self.upper
         row, limits = np.repeat(np.arange(len(counts)), counts), (self.lower[self.index], self.upper[self.index])
         low, high = (self.value * limit for limit in limits)
         least, most = (np.bincount(row, ends(low, high), minlength=len(counts)) for ends in (np.minimum, np.maximum))
-        needed = (least < self.row_lower - _ROUNDING) | (most > self.row_upper + _ROUNDING)
-        entries = needed[row]
+        needed = ((least < self.row_lower - _ROUNDING) | (most > self.row_upper + _ROUNDING)) & ~idle
+        entries, columns = needed[row] & is_free[self.index], np.flatnonzero(is_free)
+        constant = np.bincount(row, np.where(is_free[self.index], 0, low), minlength=len(counts))
+        keys = [self.keys[at] for at in columns.tolist()]
+        sizes = np.bincount(row[entries], minlength=len(counts))[needed]
         return replace(
             self,
-            first=column(np.concatenate(([0], np.cumsum(counts[needed])))),
-            index=column(self.index[entries]),
+            keys=keys,
+            at={key: at for at, key in enumerate(keys)},
+            row_keys=[self.row_keys[k] for k in np.flatnonzero(needed).tolist()],
+            cost=self.cost[columns],
+            lower=self.lower[columns],
+            upper=self.upper[columns],
+            is_whole=self.is_whole[columns],
+            first=column(np.concatenate(([0], np.cumsum(sizes)))),
+            index=column((np.cumsum(is_free) - 1)[self.index[entries]]),
             value=self.value[entries],
-            row_lower=self.row_lower[needed],
-            row_upper=self.row_upper[needed],
-        )
+            row_lower=(self.row_lower - constant)[needed],
+            row_upper=(self.row_upper - constant)[needed],
+        ), columns

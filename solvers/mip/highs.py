@@ -74,5 +74,5 @@ def _pass_model(highs: Any, highspy: Any, program: IntegerProgram) -> None:
     lp.a_matrix_.value_ = program.value
     kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
     if program.is_whole.any():
-        lp.integrality_ = [kinds[int(is_whole)] for is_whole in program.is_whole]
+        lp.integrality_ = [kinds[is_whole] for is_whole in program.is_whole.tolist()]
     highs.passModel(lp)

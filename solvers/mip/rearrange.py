@@ -8,20 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.mip.boxes import Boxes
-from memplan.solvers.mip.draft import F64, IntegerProgram
-from memplan.solvers.mip.start import start_of
-from memplan.solvers.packing.place import drop
+from memplan.solvers.mip.draft import F64, Bits, IntegerProgram
+from memplan.solvers.mip.start import is_kept, start_of
+from memplan.solvers.packing.orders import Traits, random_order
+from memplan.solvers.packing.packer import Packer
+from memplan.solvers.packing.place import drop, place
 
-Bits = npt.NDArray[np.bool_]
+F32 = npt.NDArray[np.float32]
+SolvePart = Callable[[IntegerProgram, F64, Callable[[F64], F64]], float]
+"""Lets an engine solve a program from a start; gets what makes values of the whole program of an answer's, and returns
+the share of the time that it took."""
 _FIRST_PART = 4.0
 """The size of the first parts: so many buffers, or a dozen times as many orders of those alive in a span of time."""
 _PAIRS_A_BUFFER = 12
+_DRAWS = 50
+"""The orders that are drawn for a plan to begin with."""
 _REACH = 2.0
 """The distance, in live sets, over which a buffer's chance to be in a part falls to 1/e."""
 
@@ -38,6 +46,44 @@ class RatedPlan:
     def over(self) -> int:
         """The sum of the heights."""
         return int(self.heights.sum())
+
+
+class ImpliedRows:
+    """The rows of a program that orders of boxes may imply: those of pairs, of heights and peaks, and cuts."""
+
+    def __init__(self, boxes: Boxes, program: IntegerProgram, q: int) -> None:
+        self.n, keyed = boxes.n, list(enumerate(program.row_keys))
+        # Two that keep bytes free between them may need more than what lies between them takes.
+        clear = {pair for a, b in boxes.kept_clear for pair in ((a, b), (b, a))}
+        self.pairs = _by_column(3, [(k, *key[1:]) for k, key in keyed if key[0] == "below" and key[1:] not in clear])
+        self.heights = _by_column(3, [(k, *key[2:]) for k, key in keyed if key[:2] == ("height", q)])
+        self.peaks = _by_column(2, [(k, key[2]) for k, key in keyed if key[0] == "peak"])
+        self.is_cut = np.array([key[0] in ("held", "pushed") for _, key in keyed])
+        self.members = np.zeros((self.n, len(boxes.crowds)), dtype=np.float32)
+        for t, members in enumerate(boxes.crowds):
+            self.members[members, t] = 1
+
+    def are_implied(self, program: IntegerProgram, is_below: F32) -> Bits:
+        """Return the rows that follow from what surely lies below what, 1 in a square of boxes, in `program`.
+
+        Of what lies one on the other only neighbours need a row, and what is highest; cuts need an order to decide.
+        """
+        n_rows = len(program.row_lower)
+        are_open = (program.is_whole & (program.lower < program.upper))[program.index]
+        row = np.repeat(np.arange(n_rows), np.diff(program.first))
+        implied: Bits = np.logical_and(self.is_cut, np.bincount(row, are_open, n_rows) == 0)
+        buffers_above = is_below[:, : self.n]
+        k, low, high = self.pairs
+        implied[k] = (buffers_above @ is_below[: self.n])[low, high] > 0
+        k, t, b = self.heights
+        implied[k] = (buffers_above @ self.members)[b, t] > 0
+        k, b = self.peaks
+        implied[k] = np.isin(b, np.nonzero(buffers_above)[0])
+        return implied
+
+
+def _by_column(width: int, rows: list[tuple[str | int, ...]]) -> I64:
+    return column([int(value) for row in rows for value in row]).reshape(-1, width).T
 
 
 class PlanParts:
@@ -57,7 +103,11 @@ class PlanParts:
         for t, members in enumerate(self.crowds):
             np.minimum.at(self.first, members, t)
             np.maximum.at(self.last, members, t)
+        self.implied = ImpliedRows(boxes, program, q)
+        # Where one binary stands for both orders, it is 0 for the other one.
+        self.is_only = np.array([("below", b, a) not in program.at for _, a, b in keys], dtype=np.bool_)
         self.sizes: dict[Callable[[int, int], Bits], float] = dict.fromkeys((self._few, self._span), _FIRST_PART)
+        self._values_of = lru_cache(maxsize=1)(lambda plan: start_of(program, boxes, plan.pool, plan.offset))
 
     def rated(self, pool: I64, offset: I64) -> RatedPlan:
         """Return a plan with what of each crowd stands above the floor."""
@@ -65,16 +115,43 @@ class PlanParts:
         heights = [max(0, int(ends[members].max(initial=0)) - self.floor) for members in self.crowds]
         return RatedPlan(pool, offset, column(heights))
 
-    def improve(self, plan: RatedPlan, solve: Callable[[IntegerProgram, F64], float]) -> None:
-        """Let an engine solve one part of a plan, from its values; it returns the share of the time that it took."""
+    def improve(self, plan: RatedPlan, solve: SolvePart) -> None:
+        """Let an engine solve one part of a plan, from its values."""
         t = int(self.random.choice(len(plan.heights), p=plan.heights / plan.over))
         draw = list(self.sizes)[int(self.random.integers(len(self.sizes)))]
-        fixed = self.order[~draw(t, max(2, int(self.sizes[draw])))]
-        start = start_of(self.program, self.boxes, plan.pool, plan.offset)
-        lower, upper = self.program.lower.copy(), self.program.upper.copy()
-        lower[fixed] = upper[fixed] = start[fixed]
-        share = solve(replace(self.program, lower=lower, upper=upper).without_idle_rows(), start)
+        is_free = draw(t, max(2, int(self.sizes[draw])))
+        values = self._values_of(plan)
+        part, columns = self._with_orders(self.order[~is_free], values)
+
+        def widened(its: F64) -> F64:
+            whole = values.copy()
+            whole[columns] = its
+            return whole
+
+        share = solve(part, values[columns], widened)
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
+
+    def _with_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:
+        """Return the program where some orders are as in a plan, without what these imply; and its columns."""
+        program, lower, upper = self.program, self.program.lower.copy(), self.program.upper.copy()
+        lower[fixed] = upper[fixed] = values[fixed]
+        changed = replace(program, lower=lower, upper=upper)
+        is_below = np.zeros((len(self.first), len(self.first)), dtype=np.float32)
+        is_first, is_second = lower[self.order] == 1, (upper[self.order] == 0) & self.is_only
+        is_below[self.a[is_first], self.b[is_first]] = is_below[self.b[is_second], self.a[is_second]] = 1
+        return changed.reduced(self.implied.are_implied(changed, is_below))
+
+    def drawn(self) -> RatedPlan | None:
+        """Return the plan, of several drawn orders of the buffers, in which least stands above the floor."""
+        instance = self.boxes.instance
+        traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
+        for _ in range(_DRAWS):
+            order, is_best_fit = random_order(self.random, traits)
+            placed = place(packer, instance, order, tuple(range(len(instance.pools))), is_best_fit)
+            if placed is not None:
+                plans.append(self.rated(*placed))
+        plans.sort(key=lambda plan: plan.over)
+        return next((plan for plan in plans if is_kept(self.program, self.boxes, plan.pool, plan.offset)), None)
 
     def shaken(self, plan: RatedPlan) -> RatedPlan:
         """Return the plan with few buffers moved to any place, and fallen; as it is where that ends too high."""

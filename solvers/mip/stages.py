@@ -2,7 +2,8 @@
 
 The score's entries are settled one after another. For three tenths of the time an engine looks for any plan at the
 bound, which leaves offsets least room, and higher where that is refused. Where it neither finds nor refuses one, it
-rearranges X"""
+rearranges parts of its best plan; then it minimises.
+"""
 
 from __future__ import annotations
 
@@ -84,8 +85,8 @@ HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share o
 """
 _DECIDED, _REARRANGED = 0.3, 0.6
 """The shares of the time that is left for decisions, and then for rearranging."""
-_PART_S, _IDLE, _BUFFERS_A_SHAKE = 0.6, 15, 20
-"""The seconds for a part, the parts without a gain before a plan is shaken, and the buffers for each shake in vain."""
+_PART_S, _IDLE, _BUFFERS_A_SHAKE = 0.5, 15, 20
+"""The seconds for a part, the parts without a gain before a restart, and the buffers for each restart in vain."""
 _MOST_DECIDED = 1_500
 """Of more pairs than this no order of all of them was seen to be found at once: parts have all of the time."""
 _GAP = 0.9
@@ -197,21 +198,24 @@ class _Pursuit:
         most, best = self.goals.reached(goal), self.search.best
         if goal == COST or self.search.deterministic or self.search.is_over or best is None or most in (None, floor):
             return
-        boxes, until = Boxes(self.instance, self._limits(goal, most)), self.search.clock() + _REARRANGED * self._left_s
-        program = self._program(boxes, goal, floor, most, ("over", goal))
+        highest = self._limits(goal, min(2 * most - floor, self.instance.pools[goal].capacity))
+        boxes = Boxes(self.instance, highest)
+        share = _REARRANGED if len(boxes.pairs) <= _MOST_DECIDED else 1.0
+        until = self.search.clock() + share * self._left_s
+        program = self._program(boxes, goal, floor, highest[goal], ("over", goal))
         parts = PlanParts(boxes, program, goal, floor, np.random.default_rng(self.search.seed))
         plan = least = parts.rated(best.pool, best.offset)
-        idle, shakes = 0, 0
+        idle, restarts = _IDLE - 1, 0
 
-        def take(values: F64) -> None:
-            nonlocal plan, idle
-            for pool, offset in self._plans(boxes, program, values):
-                self.search.offer(pool, offset, self.name)
-                other = parts.rated(pool, offset)
-                if other.over < plan.over:
-                    plan, idle = other, 0
+        def solve(part: IntegerProgram, start: F64, widened: Callable[[F64], F64]) -> float:
+            def take(values: F64) -> None:
+                nonlocal plan, idle
+                for pool, offset in self._plans(boxes, program, widened(values)):
+                    self.search.offer(pool, offset, self.name)
+                    other = parts.rated(pool, offset)
+                    if other.over < plan.over:
+                        plan, idle = other, 0
 
-        def solve(part: IntegerProgram, start: F64) -> float:
             begun = self.search.clock()
             run = _Run(is_decision=False, ends=min(until, begun + _PART_S))
             effort, is_late = self._effort(part, run), self._is_late(run)
@@ -220,16 +224,19 @@ class _Pursuit:
 
         while (
             plan.over
-            and shakes <= len(self.instance) // _BUFFERS_A_SHAKE
+            and restarts <= len(self.instance) // _BUFFERS_A_SHAKE
             and not self.search.is_over
             and self.search.clock() < until
         ):
             idle += 1
-            parts.improve(plan, solve)
-            if plan.over < least.over:
-                least, shakes = plan, 0
             if idle == _IDLE:
-                plan, idle, shakes = parts.shaken(least), 0, shakes + 1
+                other = parts.shaken(least) if restarts % 2 else parts.drawn()
+                plan, idle, restarts = other or least, 0, restarts + 1
+                self.search.offer(plan.pool, plan.offset, "greedy")
+            if plan.over:
+                parts.improve(plan, solve)
+            if plan.over < least.over:
+                least, restarts = plan, 0
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""

@@ -85,7 +85,8 @@ def test_minimising_starts_from_the_best_plan_and_looks_no_higher() -> None:
     search.offer(column([0] * 5), column([0, 20, 41, 61, 82]), "start")
     engine = MipEngine(Outcome("open"))
     pursue(RING, search, "engine", engine)
-    assert (engine.asked, engine.had_start) == ([(41, 102)], [True])
+    # Drawn orders, from which parts start, reach the optimum of so few buffers.
+    assert (engine.asked, engine.had_start) == ([(41, 61)], [True])
 
 
 def test_a_plan_at_the_bound_is_asked_for_first_and_then_higher_in_growing_steps() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram
 from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.rearrange import PlanParts
+from memplan.solvers.mip.start import start_of
 
 ROWS = [(0, 2, 3), (0, 4, 2), (1, 5, 4), (3, 6, 1), (4, 8, 2), (5, 9, 3), (6, 9, 2), (8, 9, 5)]
 """Buffers by start, end and size."""
@@ -39,10 +42,11 @@ def test_a_part_leaves_some_orders_free_and_holds_the_plan_it_is_of(share: float
     plan = its.rated(column(np.zeros(len(ROWS))), STACK)
     free: list[int] = []
 
-    def solve(part: IntegerProgram, start: F64) -> float:
+    def solve(part: IntegerProgram, start: F64, widened: Callable[[F64], F64]) -> float:
         assert are_kept(part, start)
+        assert are_kept(its.program, widened(start))
         assert part.cost @ start == plan.over
-        free.append(int((part.lower < part.upper)[its.order].sum()))
+        free.append(int(part.is_whole.sum()))
         return share
 
     before = min(its.sizes.values())
@@ -72,3 +76,34 @@ def test_a_shaken_plan_is_another_that_is_no_higher_than_the_best() -> None:
         shaken.offset[a] + SIZES[a] <= shaken.offset[b] or shaken.offset[b] + SIZES[b] <= shaken.offset[a]
         for a, b in its.boxes.pairs
     )
+
+
+def test_a_part_takes_what_the_whole_program_takes_with_the_same_orders() -> None:
+    its = parts(floor=10)
+    plan = its.rated(column(np.zeros(len(ROWS))), STACK)
+    moves = np.random.default_rng(1)
+    verdicts: list[tuple[bool, bool]] = []
+
+    def solve(part: IntegerProgram, start: F64, widened: Callable[[F64], F64]) -> float:
+        orders = widened(start)[its.order]
+        columns = [its.program.at[key] for key in part.keys]
+        for _ in range(20):
+            offset = plan.offset.copy()
+            offset[moves.integers(len(offset), size=2)] += moves.integers(-2, 3, size=2)
+            values = start_of(its.program, its.boxes, plan.pool, offset)
+            values[its.order] = orders
+            verdicts.append((are_kept(part, values[columns]), are_kept(its.program, values)))
+        return 0.1
+
+    for _ in range(10):
+        its.improve(plan, solve)
+    assert all(of_part == of_whole for of_part, of_whole in verdicts)
+    assert 0 < sum(of_whole for _, of_whole in verdicts) < len(verdicts)
+
+
+def test_a_drawn_plan_stands_less_above_the_floor_than_a_stack() -> None:
+    its = parts(floor=10)
+    drawn = its.drawn()
+    assert drawn is not None
+    assert drawn.over < its.rated(column(np.zeros(len(ROWS))), STACK).over
+    assert are_kept(its.program, start_of(its.program, its.boxes, drawn.pool, drawn.offset))
