@@ -37,7 +37,7 @@ class CapabilityOptions(Value):
     @property
     def counts_work(self) -> bool:
         """True where work is counted instead of time, so that the answer is the same on every machine."""
-        return bool(getattr(self, "deterministic", False))
+        return "deterministic" in type(self).model_fields and bool(getattr(self, "deterministic", False))
 
     def due(self, started: float | None = None) -> Deadline:
         """Return when the answer is due of a call that came at `started`, or now; never where work is counted."""
