@@ -21,7 +21,7 @@ from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import with_capacities
 from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
-from memplan.planner.errors import InputError, shown
+from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import Problem
@@ -69,6 +69,9 @@ def explain(
     """
     running = control.begun(options)
     asked = _problem_of(problem, graph, capacity)
+    for name, value in (("repairs", options.repairs), ("what_if", options.what_if)):
+        if asked.equal_use and value:
+            raise OptionError(f"{name}: must not be given where pools have equal use, got {shown(value)}")
     parts = 2 + (bool(options.repairs) and (1 if graph is None else 2)) + options.what_if
     reason_s, study_s = (min(limit_s, running.left_s / parts) for limit_s in (options.explain_s, options.study_s))
     kept_s = reason_s + (parts - 2) * study_s

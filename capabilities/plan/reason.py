@@ -48,7 +48,7 @@ def is_own_planner(solver: str) -> bool:
 def with_reason(problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S) -> Plan:
     """Return a plan with the reason looked into, where nothing fits and there is time for that."""
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
-    if plan.status != "infeasible" or problem.equal_use or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
+    if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     if "explain" not in QUESTIONS:
         return plan  # with what the search saw

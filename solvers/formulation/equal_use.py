@@ -14,13 +14,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import InvalidPlanError, OptionError, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
 from memplan.planner.model.problem import BankUse, Problem, ReuseCost, with_fields
+from memplan.planner.verify.verifier import verify
 
 _SAID_OF_ONE = frozenset(
     {"aliases", "relative", "forbid_pools", "conflicts", "may_share", "bank", "reuse", "together"}
@@ -28,6 +29,13 @@ _SAID_OF_ONE = frozenset(
 )
 """The fields of the kinds that are said of one pool instead; kinds on single offsets are, too."""
 Named = TypeVar("Named", Proof, Explanation)
+
+
+def checked(problem: Problem, plan: Plan) -> Plan:
+    """Return a plan of pools of equal use that the verifier finds right; raises InvalidPlanError."""
+    if violations := verify(problem, plan):
+        raise InvalidPlanError(f"a plan of pools of equal use did not pass the verifier: {violations[0].message}")
+    return plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +115,12 @@ class EqualPools:
         """Return a known plan as one of the one pool; None where it has no placements."""
         if plan is None or len(plan.placements) == 0:
             return None
-        rows = plan.placements
-        names = (self.as_one.pools[0].name,)
-        placements = PlacementTable(rows.ids, names, column(np.zeros(len(rows), dtype=np.int64)), rows.offset)
+        # A buffer that was in another pool has no place to be kept in.
+        rows, index, number = plan.placements, self.problem.index, self.problem.pool_index
+        pools = [number.get(name) for name in rows.pool_names]
+        here = [k for k, name in enumerate(rows.ids) if name in index and pools[rows.pool[k]] == self.pool[index[name]]]
+        ids, zeros = tuple(rows.ids[k] for k in here), column(np.zeros(len(here), dtype=np.int64))
+        placements = PlacementTable(ids, (self.as_one.pools[0].name,), zeros, column(rows.offset[here]))
         return Plan(placements=placements, solver=plan.solver)
 
     def plan(self, one: Plan) -> Plan:
@@ -128,9 +139,31 @@ class EqualPools:
             "explanation": self._named(one.explanation),
             "problem_hash": problem_hash(problem),
         }
+        if one.kept is not None and one.kept.peak_without_keeping is not None:
+            least = k * one.kept.peak_without_keeping
+            facts["kept"] = one.kept.model_copy(update={"peak_without_keeping": least})
         if len(one.placements):
             facts["placements"] = PlacementTable(problem.buffers.ids, names, self.pool, one.placements.offset)
         return one.model_copy(update=facts)
+
+    def witness(self, named: Explanation) -> Explanation:
+        """Return what a plan of the pools says of its witness as it is said of the one pool."""
+        if named.time is None or not named.buffers:
+            return named
+        turn = int(self.pool[self.problem.index[named.buffers[0]]]) * len(self.times)
+        return named.model_copy(update={"time": turn + int(np.searchsorted(self.times, named.time))})
+
+    def named(self, witness: Explanation) -> Explanation:
+        """Return an explanation of the one pool as one of the pools; a size would do where all others are as large."""
+        reason = self._named(witness)
+        assert reason is not None
+        if witness.time is None:
+            ids = (name for each in witness.buffers for name in self.members.get(each, {0: each}).values())
+            reason = reason.model_copy(update={"buffers": tuple(ids)})
+        sizes = [pool.size for pool in self.problem.pools if pool.name != self.as_one.pools[0].name]
+        size = 0 if reason.would_do is None else reason.would_do.size
+        is_enough = all(other is None or other >= size for other in sizes)
+        return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})
 
     def _named(self, witness: Named | None) -> Named | None:
         """Return a witness with the buffers and the time of the turn that it is about."""

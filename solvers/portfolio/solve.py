@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import unknown_here
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan, with_problem
@@ -76,14 +76,10 @@ def _of_equal_pools(
     problem: Problem, options: SolveOptions, control: Control, start: Plan | None, is_quick: bool
 ) -> Plan:
     # Imported here: few problems have pools of equal use.
-    from memplan.planner.verify.verifier import verify
-    from memplan.solvers.formulation.equal_use import EqualPools
+    from memplan.solvers.formulation.equal_use import EqualPools, checked
 
     if options.profile is not None:
         raise OptionError(f"profile: must not be given where pools have equal use, got {shown(options.profile)}")
     pools = EqualPools(problem)
     one = solve(pools.as_one, options, start=pools.start(start), is_quick=is_quick, control=control)
-    plan = pools.plan(one).model_copy(update={"findings": lint(problem)})
-    if violations := verify(problem, plan):
-        raise InvalidPlanError(f"a plan of pools of equal use did not pass the verifier: {violations[0].message}")
-    return with_problem(plan, problem)
+    return with_problem(checked(problem, pools.plan(one)).model_copy(update={"findings": lint(problem)}), problem)

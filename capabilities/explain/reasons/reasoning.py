@@ -7,7 +7,7 @@ buffers, are left out of it one after the other, as long as the rest is proved n
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from memplan.capabilities.explain.questions.queries import Answer, Queries
 from memplan.capabilities.explain.reasons.live_sets import OverfullSet, enough, overfull_set, overfull_stretches
 from memplan.capabilities.explain.reasons.reduction import deleted, shortest_stretch
 from memplan.capabilities.explain.reasons.sentences import sentence
+from memplan.planner.errors import shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.legal_offsets import last_end
@@ -27,6 +28,7 @@ from memplan.planner.model.plan import Explanation, Plan, ReasonKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.proofs import claims_of_explanation
 from memplan.solvers.certificates.certify import infeasible_core
+from memplan.solvers.formulation.equal_use import EqualPools
 from memplan.solvers.search.control import Control, silent
 
 Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
@@ -49,7 +51,20 @@ def reason_of(problem: Problem, plan: Plan, control: Control) -> Explanation | N
         return None
     if plan.status == "unknown" or plan.explanation is None:
         return plan.explanation
+    if problem.equal_use:
+        return _reason_of_equal_pools(EqualPools(problem), plan.explanation, control)
     return Reasoning(problem, plan.explanation, control).explanation()
+
+
+def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
+    """Return the reason that the one pool of them gives; stages, in the time of that pool, are not reported."""
+    reasoning = Reasoning(pools.as_one, pools.witness(first), replace(control, report=silent))
+    reason = pools.named(reasoning.explanation())
+    turn = ""
+    if reason.time is not None:
+        turn = f", in {shown(pools.problem.pools[pools.pool[pools.problem.index[reason.buffers[0]]]].name)}"
+    more = "" if reason.would_do is None else f"; {reason.would_do.size:,} bytes of each would do"
+    return reason.model_copy(update={"message": f"{sentence(pools.problem, reason)}{turn}{more}"})
 
 
 @dataclass(eq=False)

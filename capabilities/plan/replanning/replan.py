@@ -24,6 +24,7 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import KeptPlaces, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.formulation.equal_use import EqualPools, checked
 from memplan.solvers.heuristics.ejection import ENDLESS, FEATURES, Ejector, Places, conflicting
 from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
@@ -70,6 +71,10 @@ def replan(
     if chosen.profile not in (None, "size"):
         raise OptionError(f"profile: must be size where an old plan is kept, got {shown(chosen.profile)}")
     findings = {"findings": lint(problem)}
+    if problem.equal_use:
+        pools = EqualPools(problem)
+        one = replan(pools.as_one, pools.start(old_plan), eps=eps, least=least, options=chosen, control=control)
+        return checked(problem, pools.plan(one)).model_copy(update=findings)
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
     deadline = control.deadline if control.has_deadline else Deadline.after(limit_s)

@@ -10,7 +10,20 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from memplan import Buffer, OptionError, Plan, Problem, ProblemError, certify, solve, verify
+from memplan import (
+    Buffer,
+    ExplainOptions,
+    OptionError,
+    Plan,
+    PlanOptions,
+    Problem,
+    ProblemError,
+    certify,
+    explain,
+    plan,
+    solve,
+    verify,
+)
 from memplan.api.http.app import create_app
 from memplan.api.settings import Settings
 from memplan.planner.model.placement_table import PlacementTable
@@ -177,9 +190,53 @@ def test_plans_are_as_good_as_the_best_of_all_orders(seed: int) -> None:
     problem = drawn(seed)
     least = least_use(problem)
     for solver in ("auto", "exact"):
-        plan = solve(problem, solver=solver, time_limit_s=60)
-        assert verify(problem, plan).valid
+        best = solve(problem, solver=solver, time_limit_s=60)
+        assert verify(problem, best).valid
         if least is None:
-            assert plan.status == "infeasible"
+            assert best.status == "infeasible"
         else:
-            assert (plan.status, plan.peak) == ("optimal", least * len(problem.pools))
+            assert (best.status, best.peak) == ("optimal", least * len(problem.pools))
+    if least is None:
+        answer = explain(problem, options=ExplainOptions(time_limit_s=20))
+        assert answer.explanation is not None
+        assert answer.explanation.buffers
+        assert verify(problem, Plan(status="infeasible", explanation=answer.explanation)).valid
+    else:
+        again = plan(problem, keep=best, options=PlanOptions(time_limit_s=20))
+        assert again.kept is not None
+        assert (again.peak, again.kept.moved, again.placements) == (best.peak, 0, best.placements)
+
+
+def test_a_plan_is_kept_while_new_buffers_find_a_place() -> None:
+    old = solve(PROBLEM, time_limit_s=10)
+    rows = [*ROWS, {"id": "z", "size": 32, "start": 0, "end": 4, "pools": ["core1"]}]
+    grown = Problem.model_validate(FIELDS | {"buffers": rows})
+    kept = plan(grown, keep=old, options=PlanOptions(time_limit_s=10))
+    assert (kept.peak, verify(grown, kept).valid) == (384, True)
+    assert kept.kept is not None
+    assert (kept.kept.moved, kept.kept.peak_without_keeping) == (0, 384)
+    assert [kept.placement(name).offset for name in ("a0", "a1")] == [old.placement("a0").offset] * 2
+    # A buffer that lay in another pool is new in its own.
+    moved = Problem.model_validate(FIELDS | {"buffers": [*ROWS[:2], {**ROWS[2], "pools": ["core1"]}, ROWS[3]]})
+    again = plan(moved, keep=old, options=PlanOptions(time_limit_s=10)).kept
+    assert again is not None
+    assert again.stayed == 2
+
+
+def test_the_reason_names_pool_time_and_the_size_that_would_do_of_each() -> None:
+    small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
+    why = explain(small, options=ExplainOptions(time_limit_s=10)).explanation
+    assert why is not None
+    assert why.irreducible
+    assert (why.pool, why.time, set(why.buffers)) == ("core0", 2, {"a1", "y"})
+    assert why.would_do is not None
+    assert why.would_do.size == 160
+    assert 'in "core1"; 160 bytes of each would do' in why.message
+    assert verify(small, Plan(status="infeasible", explanation=why)).valid
+    both = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1", "size": 120}]})
+    why = explain(both, options=ExplainOptions(time_limit_s=10)).explanation
+    assert why is not None
+    assert why.would_do is None
+    for option in ({"repairs": 1}, {"what_if": True}):
+        with pytest.raises(OptionError, match="must not be given where pools have equal use"):
+            explain(small, options=ExplainOptions.model_validate(option))
