@@ -2,7 +2,7 @@
 
 The score's entries are settled one after another. For three tenths of the time an engine looks for any plan at the
 bound, which leaves offsets least room, and higher where that is refused. Where it neither finds nor refuses one, it
-rearranges parts of its best plan; then it minimises.
+rearranges parts of its best plan; then it minimises. Small programs are minimised at once.
 """
 
 from __future__ import annotations
@@ -87,6 +87,9 @@ _DECIDED, _REARRANGED = 0.3, 0.6
 """The shares of the time that is left for decisions, and then for rearranging."""
 _PART_S, _IDLE, _BUFFERS_A_SHAKE = 0.5, 15, 20
 """The seconds for a part, the parts without a gain before a restart, and the buffers for each restart in vain."""
+_FEWEST_DECIDED = 200
+"""Of fewer pairs than this a program is minimised at once: what is proved above the bound is so two to twelve times
+sooner (docs/integer-program.md), and plans at the bound no later."""
 _MOST_DECIDED = 1_500
 """Of more pairs than this no order of all of them was seen to be found at once: parts have all of the time."""
 _GAP = 0.9
@@ -179,7 +182,7 @@ class _Pursuit:
         # Where work is counted, each program's root takes most of it: there is enough for one.
         if goal == COST or self.search.deterministic:
             return floor
-        if len(Boxes(self.instance, self._limits(goal, floor)).pairs) > _MOST_DECIDED:
+        if not _FEWEST_DECIDED <= len(Boxes(self.instance, self._limits(goal, floor)).pairs) <= _MOST_DECIDED:
             return floor
         limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + _DECIDED * self._left_s)
         while not self.search.is_over and self.search.clock() < run.ends:
@@ -200,6 +203,8 @@ class _Pursuit:
             return
         highest = self._limits(goal, min(2 * most - floor, self.instance.pools[goal].capacity))
         boxes = Boxes(self.instance, highest)
+        if len(boxes.pairs) < _FEWEST_DECIDED:
+            return
         share = _REARRANGED if len(boxes.pairs) <= _MOST_DECIDED else 1.0
         until = self.search.clock() + share * self._left_s
         program = self._program(boxes, goal, floor, highest[goal], ("over", goal))
