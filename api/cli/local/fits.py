@@ -1,4 +1,4 @@
-"""`memplan fits`: a step of torch, which a script describes or a snapshot records, and the memory of a device.
+"""`memplan fits`: a step of torch, which a script describes or a snapshot records, or a graph of ggml, and a memory.
 
 No capability: it runs code of the caller's, which no service may.
 """
@@ -24,13 +24,20 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.api.torch.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_snapshot
+from memplan.api.torch.device import FitsOptions
+from memplan.capabilities.plan import graph_fits
+from memplan.capabilities.plan.graph_fits import GraphFits
+from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import require
 
 
-def lines(answer: FitsAnswer | SnapshotAnswer) -> Iterator[str]:
+def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
     """Yield an answer for people."""
+    if isinstance(answer, GraphFits):
+        yield from graph_fits.lines(answer)
+        return
     if isinstance(answer, SnapshotAnswer):
         for device in answer.devices:
             yield from lines(device)
@@ -84,7 +91,7 @@ def _lines_of_ways(found: Ways) -> Iterator[str]:
 def fits(
     step: Annotated[
         str,
-        typer.Argument(metavar="STEP", help="SCRIPT.py:FUNCTION, which returns the arguments of fits; or a snapshot."),
+        typer.Argument(metavar="STEP", help="SCRIPT.py:FUNCTION, which returns arguments; a snapshot; or a graph."),
     ],
     capacity: Annotated[str | None, typer.Option(metavar="SIZE", help="The device's memory, such as 24GiB.")] = None,
     allocator: Annotated[
@@ -98,6 +105,9 @@ def fits(
     cublas_workspace: Annotated[str | None, typer.Option(metavar="SIZE", help="That of cuBLAS, 8320KiB.")] = None,
     context: Annotated[str | None, typer.Option(metavar="SIZE", help="The context of the device.")] = None,
     nccl: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffers of NCCL.")] = None,
+    dim: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=SIZE", help="The size at which a graph of ggml runs.")
+    ] = None,
     output: Annotated[
         list[str] | None, typer.Option("--output", "-o", metavar="FILE", help=".svg, .html: its plan; else the answer.")
     ] = None,
@@ -108,7 +118,9 @@ def fits(
     The script's FUNCTION is called with fake tensors and returns a dictionary of the arguments of
     `memplan.torch.fits`: model, inputs, and loss, targets, optimizer for training. No weights are loaded and nothing is
     computed. A snapshot, as torch.cuda.memory writes it, is a step that ran: its devices, streams and CUDA graphs, and
-    what is left for the whole time. Exit status: 0 fits, or no capacity is given, 1 does not fit, 2 wrong input.
+    what is left for the whole time. A graph of ggml, as graph_json.h writes it, needs its weights and a plan of the
+    rest, and takes --capacity and --dim alone. Exit status: 0 fits, or no capacity is given, 1 does not fit,
+    2 wrong input.
     """
     sizes = {
         "capacity": capacity,
@@ -121,18 +133,8 @@ def fits(
         refuse_unwritable(path)
     options: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     options["allocator"] = allocator
-    if ".py:" in step or step.endswith(".py"):
-        require("fits:", ["torch"])
-        # Imported here: it imports torch.
-        from memplan.api.torch.fits import fits_of_script
-
-        options |= {"suggest": suggest, "computed": computed, "compiled": compiled}
-        options["snapshot"] = None if snapshot is None else read_bytes(snapshot)
-        answer: Any = fits_of_script(step, **options)
-    elif suggest or computed or compiled or snapshot is not None:
-        raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
-    else:
-        answer = read_as(step, lambda data: fits_of_snapshot(data, **options))
+    of_script = {"suggest": suggest, "computed": computed, "compiled": compiled, "snapshot": snapshot}
+    answer = _answer(step, options, of_script, dim or [])
     text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
     drawn = [path for path in output or () if suffix_of(path) in (PICTURE, PAGE)]
     for path in drawn:
@@ -142,8 +144,37 @@ def fits(
     return 1 if answer.fits is False else 0
 
 
-def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer) -> bytes:
+def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims: list[str]) -> Any:
+    """Return the answer for a script, a snapshot or a graph; raises InputError."""
+    if ".py:" in step or step.endswith(".py"):
+        if dims:
+            raise OptionError("dim: must be given for graphs of ggml alone, not for steps of torch")
+        require("fits:", ["torch"])
+        # Imported here: it imports torch.
+        from memplan.api.torch.fits import fits_of_script
+
+        snapshot = of_script["snapshot"]
+        return fits_of_script(
+            step, **options, **of_script | {"snapshot": None if snapshot is None else read_bytes(snapshot)}
+        )
+    if any(of_script.values()):
+        raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
+    return read_as(step, lambda data: _of_file(data, options, dims))
+
+
+def _of_file(data: bytes, options: dict[str, Any], dims: list[str]) -> SnapshotAnswer | GraphFits:
+    """Return the answer for a snapshot, or for a graph of ggml, of which most options are not; raises InputError."""
+    if not dims and not graph_fits.is_graph(data):
+        return fits_of_snapshot(data, **options)
+    if unused := [name for name in options if name != "capacity" and (name, options[name]) != ("allocator", "cuda")]:
+        raise OptionError(f"{unused[0]}: must be given for steps of torch alone, not for a graph of ggml")
+    return graph_fits.fits_of_graph(data, validated(FitsOptions, options).capacity, dims)
+
+
+def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
     """Return the picture or the page of a step's plan, by the suffix of a file."""
+    if isinstance(answer, GraphFits):
+        raise OptionError(f"-o {path}: must be an answer, as JSON, for a graph; `memplan plan` draws its plan")
     row, *others = answer.devices if isinstance(answer, SnapshotAnswer) else (answer,)
     if others:
         raise OptionError(f"-o {path}: must be the answer as JSON, as the snapshot has {1 + len(others)} devices")
