@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from itertools import permutations
 from pathlib import Path
@@ -28,6 +29,7 @@ from memplan.api.http.app import create_app
 from memplan.api.settings import Settings
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
+from tests.support.checkers import answers, compiled
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a0", "size": 64, "start": 0, "end": 2, "pools": ["core0"]},
@@ -118,6 +120,17 @@ def test_what_does_not_know_of_it_refuses_it_by_name() -> None:
     with pytest.raises(OptionError, match="profile: must not be given where pools have equal use"):
         solve(PROBLEM, profile="size")
     assert "equal-use, same-offset" in str(certify(PROBLEM, solve(PROBLEM, time_limit_s=10)).reason)
+
+
+@pytest.mark.slow
+def test_checkers_refuse_rules_that_they_do_not_know_whatever_a_certificate_claims(tmp_path: Path) -> None:
+    program, problem, proof = compiled(tmp_path), tmp_path / "problem.json", tmp_path / "plan.proof"
+    proof.write_text("memplan-lemmas/1\nsizes - -\nused 160 160\n")
+    plain = {"buffers": ROWS, "pools": FIELDS["pools"]}
+    for rule in ({"equal_use": True}, {"same_offset": [["a0", "a1"]]}, {"distance": [{"buffers": ["a0", "x"]}]}):
+        problem.write_text(json.dumps(plain | rule))
+        status, sentence = answers(program, [problem, proof])
+        assert (status, "not known" in sentence) == (2, True), sentence
 
 
 def test_the_program_is_that_of_one_pool() -> None:
