@@ -13,8 +13,10 @@ _HEAD = "| model | buffers | its planner | memplan | bound | saved | outputs | u
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads((FOLDER / name / "table.json").read_text())
-    return rows
+    """Return the rows that an integration recorded; of ggml's own networks, those with one buffer type."""
+    own = FOLDER / name / "table.json"
+    file = own if own.exists() else FOLDER / "ggml" / f"{name}.json"
+    return [row for row in json.loads(file.read_text()) if name != "ggml" or row["part"] == "plain"]
 
 
 def saved(row: dict[str, Any]) -> str:
@@ -26,7 +28,7 @@ def line(row: dict[str, Any]) -> str:
     outputs = {True: "equal", False: "not run"}[row["equal"]]
     after = f"{row['after']:,}{' =' if row['after'] == row['bound'] else ''}"
     cells = (
-        row["model"],
+        row["model"] + (f": {row['part']}" if row.get("part", "plain") != "plain" else ""),
         row["buffers"],
         f"{row['before']:,}",
         after,
@@ -94,7 +96,7 @@ def summary(names: list[str]) -> str:
 
 def page(text: str) -> str:
     """Return the page with its tables as they are recorded."""
-    names = re.findall(r"<!-- table: (\w+) -->", text)
+    names = re.findall(r"<!-- table: (\S+) -->", text)
     for name in names:
         made = (
             summary([each for each in names if each != "all" and "after" in rows_of(each)[0]])

@@ -49,10 +49,31 @@ static size_t memplan_total(const size_t * chunks) {
     return total;
 }
 
-/* Plan one buffer type, and write the addresses of its rows where they need fewer bytes than ggml's own. */
+/* The bytes of a buffer type that are alive at one time, below which no plan can be. */
+static size_t memplan_live(const struct ggml_dyn_tallocr * alloc) {
+    int64_t alive = 0, most = 0;
+    int64_t * change = calloc((size_t) memplan_walk.clock + 1, sizeof(int64_t));
+    GGML_ASSERT(change != NULL);
+    for (size_t k = 0; k < memplan_walk.count; k++) {
+        const memplan_row * row = &memplan_walk.rows[k];
+        if (row->of != alloc) continue;
+        change[row->begin] += row->size;
+        if (row->end != INT64_MAX) change[row->end] -= row->size;
+    }
+    for (int64_t t = 0; t < memplan_walk.clock; t++) {
+        alive += change[t];
+        most = MAX(most, alive);
+    }
+    free(change);
+    return (size_t) most;
+}
+
+/* Plan one buffer type where ggml is above its bound, and write the addresses of its rows where they need fewer bytes. */
 static void memplan_plan_type(struct ggml_dyn_tallocr * alloc, bool log) {
     size_t own[GGML_VBUFFER_MAX_CHUNKS] = {0}, ours[GGML_VBUFFER_MAX_CHUNKS] = {0};
     for (int c = 0; c < alloc->n_chunks; c++) own[c] = alloc->chunks[c]->max_size;
+    const size_t live = memplan_live(alloc);
+    if (memplan_total(own) <= live && !log) return;
     memplan_buffer * buffers = malloc((memplan_walk.count + 1) * sizeof(memplan_buffer));
     int64_t * offsets = malloc((memplan_walk.count + 1) * sizeof(int64_t));
     GGML_ASSERT(buffers != NULL && offsets != NULL);
@@ -94,30 +115,10 @@ static void memplan_plan_type(struct ggml_dyn_tallocr * alloc, bool log) {
         free(alloc->chunks[c]);
         alloc->chunks[alloc->n_chunks = c] = NULL;
     }
-    if (log) fprintf(stderr, "memplan: %zu tensors, ggml %zu, memplan %zu, bound %lld\n", problem.count,
-                     memplan_total(own), memplan_total(better ? ours : own), (long long) result.bound);
+    if (log) fprintf(stderr, "memplan: %zu tensors, ggml %zu, memplan %zu, bound %zu\n", problem.count,
+                     memplan_total(own), memplan_total(better ? ours : own), live);
     free(buffers);
     free(offsets);
-}
-
-/* True where ggml's own plan of a buffer type needs as many bytes as are alive at one time. */
-static bool memplan_is_tight(const struct ggml_dyn_tallocr * alloc) {
-    int64_t alive = 0, most = 0, own = 0;
-    int64_t * change = calloc((size_t) memplan_walk.clock + 1, sizeof(int64_t));
-    GGML_ASSERT(change != NULL);
-    for (size_t k = 0; k < memplan_walk.count; k++) {
-        const memplan_row * row = &memplan_walk.rows[k];
-        if (row->of != alloc) continue;
-        change[row->begin] += row->size;
-        if (row->end != INT64_MAX) change[row->end] -= row->size;
-    }
-    for (int64_t t = 0; t < memplan_walk.clock; t++) {
-        alive += change[t];
-        most = MAX(most, alive);
-    }
-    for (int c = 0; c < alloc->n_chunks; c++) own += (int64_t) alloc->chunks[c]->max_size;
-    free(change);
-    return own <= most;
 }
 
 static void memplan_finish(ggml_gallocr_t galloc) {
@@ -126,7 +127,7 @@ static void memplan_finish(ggml_gallocr_t galloc) {
     for (int i = 0; i < galloc->n_buffers && !(mode != NULL && strcmp(mode, "0") == 0); i++) {
         bool first = true;
         for (int j = 0; j < i; j++) first = first && galloc->buf_tallocs[j] != galloc->buf_tallocs[i];
-        if (first && (log || !memplan_is_tight(galloc->buf_tallocs[i]))) memplan_plan_type(galloc->buf_tallocs[i], log);
+        if (first) memplan_plan_type(galloc->buf_tallocs[i], log);
     }
     for (size_t i = 0; i < galloc->hash_set.size; i++) {
         struct buffer_address * addr = &galloc->hash_values[i].addr;

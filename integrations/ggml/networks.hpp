@@ -1,4 +1,4 @@
-// 44 networks with random weights, as graphs of ggml: what its users run, in sizes that run in a second on one core.
+// 43 networks with random weights, as graphs of ggml: what its users run, in sizes that run in a second on one core.
 #pragma once
 #include <ggml-backend.h>
 #include <ggml.h>
@@ -242,7 +242,6 @@ inline Tensor trained(Network &n, Tensor x, int64_t to, std::vector<Tensor> &par
   return n.add(ggml_mul_mat(n.ctx, parameters[parameters.size() - 2], x), parameters.back());
 }
 
-// A name with + is planned, and not run.
 inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
     {"mlp", [](Network &n) {
        Tensor x = n.input(784, 64);
@@ -478,7 +477,4 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
        for (int k = 0; k < 4; ++k) x = n.add(first, n.silu(trained(n, x, 512, parameters)));
        train(n, trained(n, x, 10, parameters), parameters);
      }},
-    {"gpt2+", [](Network &n) { gpt(n, 1024, 0, 24, 1024); }},
-    {"llama+", [](Network &n) { llama(n, 512, 3584, 8, 2048, false, true); }},
-    {"diffusion+", [](Network &n) { diffusion(n, 64, 320, 3); }},
 };

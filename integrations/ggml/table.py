@@ -1,9 +1,9 @@
-"""Compare ggml's plans with memplan's on the networks of graphs.cpp: `python table.py GRAPHS OWN OURS`.
+"""Run a program of ggml on ggml's plans and on memplan's, and record its compute buffers.
 
-GRAPHS is the program built from graphs.cpp; OWN and OURS are folders with ggml's libraries, as they are and after
-edit.py. Every network runs on both. Outputs must be equal in all four ways, no way may need more bytes, and no tensors
-that are alive together may share bytes; else it ends with an error. table.json has the rows; bytes of three ways are
-there alone.
+`python table.py TABLE WATCH OWN OURS MODEL [PART,...] -- PROGRAM ARGUMENT...`: WATCH is watch.c, built as it says; OWN and
+OURS are folders with the program's shared libraries, as they are and after edit.py. The program runs with both, and
+once more with the plans printed. All that it read from tensors must be equal, and no buffer larger, or it ends with an
+error. The row of MODEL, or one of each PART where there are several different compute buffers, goes to TABLE.json here.
 """
 
 from __future__ import annotations
@@ -13,49 +13,68 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
-WAYS = ("plain", "chunks", "types", "devices")
-
-
-def run(graphs: str, libraries: str, *arguments: str, mode: str = "") -> tuple[str, str]:
-    environment = {**os.environ, "LD_LIBRARY_PATH": libraries} | ({"GGML_MEMPLAN": mode} if mode else {})
-    done = subprocess.run([graphs, *arguments], capture_output=True, text=True, env=environment)
-    if done.returncode:
-        raise SystemExit(f"{graphs} {' '.join(arguments)}: {done.stdout[-200:]}{done.stderr[-400:]}")
-    return done.stdout, done.stderr
+_LINE = re.compile(r"watch: allocator (\d+)|memplan: (\d+) tensors, ggml (\d+), memplan (\d+), bound (\d+)")
 
 
-def row(graphs: str, own: str, ours: str, name: str) -> dict[str, object]:
-    theirs, here = (json.loads(run(graphs, libraries, name)[0]) for libraries in (own, ours))
-    first = re.search(r"memplan: (\d+) tensors.* bound (\d+)", run(graphs, ours, name, mode="log")[1])
-    assert first is not None
-    ways = [way for way in WAYS if way in theirs]
-    for way in ways:
-        a, b = theirs[way], here[way]
-        if a["hash"] != b["hash"] or a["overlaps"] or b["overlaps"] or b["bytes"] > a["bytes"]:
-            raise SystemExit(f"{name}, {way}: ggml {a}, memplan {b}")
-    return {
-        "model": name,
-        "buffers": int(first[1]),
-        "before": theirs["bytes"],
-        "after": here["bytes"],
-        "bound": int(first[2]),
-        "equal": bool(ways),
-        "own_us": [theirs["p50_us"], theirs["p99_us"]],
-        "us": [here["p50_us"], here["p99_us"]],
-        "ways": {way: [theirs[way]["bytes"], here[way]["bytes"]] for way in ways},
-    }
+def watched(watch: str, libraries: str, command: list[str], mode: str = "") -> tuple[dict[str, Any], str]:
+    """Return what watch.c writes, and the program's standard error."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "watch.json")
+        names = {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": str(Path(watch).resolve()), "MEMPLAN_WATCH": str(file)}
+        environment = {**os.environ, **names} | ({"GGML_MEMPLAN": mode} if mode else {})
+        done = subprocess.run(command, capture_output=True, env=environment, check=False)
+        error = done.stderr.decode(errors="replace")
+        if done.returncode or not file.exists():
+            raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}: {done.stdout[-200:]!r} {error[-600:]}")
+        return json.loads(file.read_text()), error
+
+
+def plans(log: str) -> list[list[int]]:
+    """Return of each allocator the most buffers, bytes of ggml, bytes of memplan and bound of a graph, all devices."""
+    most: dict[int, list[int]] = {}
+    allocator, graph = 0, [0, 0, 0, 0]
+    for match in _LINE.finditer(log):
+        if match[1] is not None:
+            allocator, graph = int(match[1]), [0, 0, 0, 0]
+        else:
+            graph = [a + int(b) for a, b in zip(graph, match.groups()[1:], strict=True)]
+            most[allocator] = [max(pair) for pair in zip(most.get(allocator, graph), graph, strict=True)]
+    return [most[k] for k in sorted(most)]
+
+
+def rows(model: str, parts: list[str], watch: str, own: str, ours: str, command: list[str]) -> list[dict[str, Any]]:
+    theirs, here = (watched(watch, libraries, command)[0] for libraries in (own, ours))
+    if theirs["hash"] != here["hash"] or not theirs["read"]:
+        raise SystemExit(f"{model}: {theirs['read']} bytes were read, with the hashes {theirs['hash']} and {here['hash']}")
+    table: dict[tuple[int, ...], dict[str, Any]] = {}
+    planned = plans(watched(watch, ours, command, "log")[1])
+    for k, (plan, a, b) in enumerate(zip(planned, theirs["allocators"], here["allocators"], strict=True)):
+        buffers, before, after, bound = plan
+        if (before, after) != (a["bytes"], b["bytes"]) or not bound <= after <= before:
+            raise SystemExit(f"{model}: {plan}, but ggml has {a['bytes']} bytes, and with memplan {b['bytes']}")
+        row = {"model": model, "buffers": buffers, "before": before, "after": after, "bound": bound, "equal": True}
+        if before:  # one that is made anew for every graph has one row
+            table.setdefault((k,) if len(parts) == len(planned) else (buffers, before), row | {"own_us": a["us"], "us": b["us"]})
+    if len(table) != max(len(parts), 1):
+        raise SystemExit(f"{model}: must have a name for each of {len(table)} compute buffers, has {parts}")
+    return [row | ({"part": part} if part else {}) for row, part in zip(table.values(), parts or [""], strict=True)]
 
 
 def main() -> None:
-    graphs, own, ours = sys.argv[1:]
-    rows = []
-    for name in run(graphs, own)[0].split():
-        rows.append(row(graphs, own, ours, name))
-        print(json.dumps(rows[-1]), flush=True)
-    text = "[\n" + ",\n".join(json.dumps(each) for each in rows) + "\n]\n"
-    Path(__file__).with_name("table.json").write_text(text)
+    at = sys.argv.index("--")
+    table, watch, own, ours, model, *parts = sys.argv[1:at]
+    made = rows(model, parts[0].split(",") if parts else [], watch, own, ours, sys.argv[at + 1 :])
+    file = Path(__file__).with_name(f"{table}.json")
+    others = json.loads(file.read_text()) if file.exists() else []
+    models: dict[str, list[str]] = {}
+    for row in (*(row for row in others if row["model"] != model), *made):
+        models.setdefault(row["model"], []).append(json.dumps(row))
+    file.write_text("[\n" + ",\n".join(map(", ".join, models.values())) + "\n]\n")
+    print(*models[model], sep="\n")
 
 
 if __name__ == "__main__":
