@@ -82,7 +82,7 @@ def summary(names: list[str]) -> str:
         slower = sorted(row["us"][0] / row["own_us"][0] for row in rows)
         at = sum(row["after"] == row["bound"] for row in rows)
         cells = (
-            f"[{name}](#{name})",
+            f"[{name}](#{name.replace('.', '')})",
             len(rows),
             sum(row["equal"] for row in rows),
             sum(row["after"] < row["before"] for row in rows),

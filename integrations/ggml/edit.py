@@ -2,7 +2,7 @@
 
 Two lines of `src/ggml-alloc.c` and one of `src/CMakeLists.txt` are added; `ggml_memplan.h`, `memplan.h` and
 `memplan.cpp` are written beside them. A file in which a line's place is not there exactly once is refused, and nothing
-is changed. Places as in ggml at d99724f2, and in whisper.cpp at 4834a232.
+is changed. Places as in ggml at d99724f2, in whisper.cpp at 233fe1fc, and in llama.cpp of llama-cpp-python 0.3.36.
 """
 
 from __future__ import annotations

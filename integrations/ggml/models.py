@@ -1,7 +1,7 @@
 """`python models.py NAME PATH`: a model of a published architecture with random weights, as its program reads it.
 
-`whisper-tiny` and `whisper-base` are files of whisper.cpp; `smollm`, `mixtral` (a small one) and `gpt2` are of llama.cpp,
-and take gguf; `stable-diffusion` is a file of stable-diffusion.cpp, and takes torch, transformers and diffusers.
+`whisper-tiny` and `whisper-base` are files of whisper.cpp; `smollm`, `mixtral` (a small one) and `gpt2` are files of
+llama.cpp, and take gguf; `stable-diffusion` is one of stable-diffusion.cpp, and takes torch, transformers and diffusers.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +87,7 @@ def write_whisper(path: Path, width: int, layers: int) -> None:
             file.write(struct.pack(f"<{len(shape)}i", *shape[::-1]) + name.encode() + data.tobytes())
 
 
-def write_language(path: Path, *sizes: int) -> None:
+def write_language(path: Path, sizes: tuple[int, ...]) -> None:
     from gguf import GGUFWriter, TokenType
 
     width, layers, queries, keys, hidden, *experts = sizes
@@ -136,14 +137,13 @@ def write_stable_diffusion(path: Path) -> None:
 
 
 MODELS = {
-    "whisper-tiny": (write_whisper, 384, 4),
-    "whisper-base": (write_whisper, 512, 6),
-    "smollm": (write_language, 576, 30, 9, 3, 1536),
-    "mixtral": (write_language, 512, 4, 8, 4, 1024, 8),
-    "gpt2": (write_language, 768, 12, 12, 0, 3072),
-    "stable-diffusion": (write_stable_diffusion,),
+    "whisper-tiny": partial(write_whisper, width=384, layers=4),
+    "whisper-base": partial(write_whisper, width=512, layers=6),
+    "smollm": partial(write_language, sizes=(576, 30, 9, 3, 1536)),
+    "mixtral": partial(write_language, sizes=(512, 4, 8, 4, 1024, 8)),
+    "gpt2": partial(write_language, sizes=(768, 12, 12, 0, 3072)),
+    "stable-diffusion": write_stable_diffusion,
 }
 
 if __name__ == "__main__":
-    write, *numbers = MODELS[sys.argv[1]]
-    write(Path(sys.argv[2]), *numbers)
+    MODELS[sys.argv[1]](Path(sys.argv[2]))

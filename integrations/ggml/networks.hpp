@@ -1,4 +1,4 @@
-// 43 networks with random weights, as graphs of ggml: what its users run, in sizes that run in a second on one core.
+// 21 networks with random weights, as graphs of ggml: what its users run, in sizes that run in a second on one core.
 #pragma once
 #include <ggml-backend.h>
 #include <ggml.h>
@@ -51,9 +51,6 @@ struct Network {
     x = ggml_conv_2d_dw_direct(ctx, weight(k, k, 1, x->ne[2]), x, stride, stride, k / 2, k / 2, 1, 1);
     return add(x, weight(1, 1, x->ne[2]));
   }
-  Tensor conv_1d(Tensor x, int64_t to, int stride) {
-    return add(ggml_conv_1d(ctx, weight(3, x->ne[1], to, 1, GGML_TYPE_F16), x, stride, 1, 1), weight(1, to));
-  }
   Tensor group(Tensor x, int groups) { return mul(ggml_group_norm(ctx, x, groups, 1e-5f), weight(1, 1, x->ne[2])); }
   Tensor pool(Tensor x, int k, int stride, int pad = 0, ggml_op_pool kind = GGML_OP_POOL_MAX) {
     return ggml_pool_2d(ctx, x, kind, k, k, stride, stride, pad, pad);
@@ -67,7 +64,6 @@ struct Network {
     int heads, kv_heads = 0;
     Tensor positions = nullptr, mask = nullptr, from = nullptr; // rope; added to scores; keys of another sequence
     int past = 0;                                               // tokens in a cache of keys and values
-    bool flash = false;
   };
   // Of `x`, which is (width, tokens).
   Tensor attention(Tensor x, Attention a) {
@@ -91,37 +87,15 @@ struct Network {
     v = ggml_reshape_3d(ctx, v, head, kv_heads, all);
     q = ggml_permute(ctx, q, 0, 2, 1, 3), k = ggml_permute(ctx, k, 0, 2, 1, 3);
     const float scale = 1 / std::sqrt(float(head));
-    if (a.flash) {
-      v = cont(ggml_permute(ctx, v, 0, 2, 1, 3));
-      x = ggml_flash_attn_ext(ctx, q, cont(k), v, nullptr, scale, 0, 0);
-      x = ggml_reshape_2d(ctx, x, head * a.heads, n);
-    } else {
-      v = cont(ggml_permute(ctx, v, 1, 2, 0, 3));
-      Tensor scores = ggml_soft_max_ext(ctx, ggml_mul_mat(ctx, k, q), a.mask, scale, 0);
-      x = cont(ggml_permute(ctx, ggml_mul_mat(ctx, v, scores), 0, 2, 1, 3));
-      x = ggml_reshape_2d(ctx, x, head * a.heads, n);
-    }
+    v = cont(ggml_permute(ctx, v, 1, 2, 0, 3));
+    Tensor scores = ggml_soft_max_ext(ctx, ggml_mul_mat(ctx, k, q), a.mask, scale, 0);
+    x = cont(ggml_permute(ctx, ggml_mul_mat(ctx, v, scores), 0, 2, 1, 3));
+    x = ggml_reshape_2d(ctx, x, head * a.heads, n);
     return a.positions ? matmul(x, x->ne[0]) : linear(x, x->ne[0]);
   }
   Tensor gelu_mlp(Tensor x, int64_t hidden) { return linear(ggml_gelu(ctx, linear(x, hidden)), x->ne[0]); }
-  Tensor gated(Tensor x, int64_t hidden, bool gelu = false) {
-    Tensor gate = matmul(x, hidden);
-    gate = gelu ? ggml_gelu(ctx, gate) : silu(gate);
-    return matmul(mul(gate, matmul(x, hidden)), x->ne[0]);
-  }
-  Tensor experts(Tensor x, int64_t hidden, int count, int used) {
-    Tensor chosen = ggml_soft_max(ctx, matmul(x, count)), ids = ggml_argsort_top_k(ctx, chosen, used);
-    Tensor share = ggml_get_rows(ctx, ggml_reshape_3d(ctx, chosen, 1, count, x->ne[1]), ids);
-    Tensor in = ggml_reshape_3d(ctx, x, x->ne[0], 1, x->ne[1]);
-    const auto each = [&](Tensor from, int64_t to) {
-      return ggml_mul_mat_id(ctx, weight(from->ne[0], to, count), from, ids);
-    };
-    Tensor down = mul(each(mul(silu(each(in, hidden)), each(in, hidden)), x->ne[0]), share), sum = nullptr;
-    for (int k = 0; k < used; ++k) {
-      Tensor one = ggml_view_2d(ctx, down, x->ne[0], x->ne[1], down->nb[2], k * down->nb[1]);
-      sum = sum ? add(sum, one) : one;
-    }
-    return sum;
+  Tensor gated(Tensor x, int64_t hidden) {
+    return matmul(mul(silu(matmul(x, hidden)), matmul(x, hidden)), x->ne[0]);
   }
   // A layer of a transformer, with norms before its two parts.
   Tensor layer(Tensor x, Attention a) {
@@ -134,10 +108,6 @@ struct Network {
   }
   Tensor residual(Tensor x, int64_t to, int stride) {
     Tensor y = conv(relu(conv(x, to, 3, stride)), to, 3);
-    return relu(add(stride > 1 || x->ne[2] != to ? conv(x, to, 1, stride) : x, y));
-  }
-  Tensor bottleneck(Tensor x, int64_t to, int stride) {
-    Tensor y = conv(relu(conv(relu(conv(x, to / 4, 1)), to / 4, 3, stride)), to, 1);
     return relu(add(stride > 1 || x->ne[2] != to ? conv(x, to, 1, stride) : x, y));
   }
   Tensor inverted(Tensor x, int64_t to, int stride, bool excite) { // of MobileNet and EfficientNet
@@ -155,10 +125,9 @@ struct Network {
   Tensor tokens(Tensor x) { // pixels of an image, as (channels, pixels)
     return cont(ggml_transpose(ctx, ggml_reshape_2d(ctx, x, x->ne[0] * x->ne[1], x->ne[2])));
   }
-  Tensor spatial(Tensor x, int heads, Tensor text) { // attention over the pixels of an image, and to a text
+  Tensor spatial(Tensor x, int heads) { // attention over the pixels of an image
     Tensor y = tokens(group(x, 8));
     y = add(y, attention(norm(y), {heads}));
-    if (text) y = add(y, attention(norm(y), {.heads = heads, .from = text}));
     y = add(y, gelu_mlp(norm(y), 4 * x->ne[2]));
     y = cont(ggml_transpose(ctx, y));
     return add(x, ggml_reshape_3d(ctx, y, x->ne[0], x->ne[1], x->ne[2]));
@@ -176,55 +145,14 @@ inline void gpt(Network &n, int tokens, int past, int layers, int width) {
   n.output(n.matmul(n.norm(x), 1000));
 }
 
-inline void llama(Network &n, int tokens, int past, int layers, int width, bool moe = false, bool flash = false,
-                  bool gemma = false) {
+inline void llama(Network &n, int tokens, int past, int layers, int width) {
   Tensor x = n.embedded(tokens, width), at = n.input(tokens, 1, 1, 1, GGML_TYPE_I32);
-  Tensor mask = tokens > 1 && !flash ? n.input(past + tokens, tokens) : nullptr;
+  Tensor mask = tokens > 1 ? n.input(past + tokens, tokens) : nullptr;
   for (int k = 0; k < layers; ++k) {
-    Tensor y = n.attention(n.rms(x), {8, 4, at, mask, nullptr, past, flash});
-    x = n.add(x, gemma ? n.rms(y) : y);
-    y = moe ? n.experts(n.rms(x), width, 8, 2) : n.gated(n.rms(x), width * 11 / 4, gemma);
-    x = n.add(x, gemma ? n.rms(y) : y);
+    x = n.add(x, n.attention(n.rms(x), {8, 4, at, mask, nullptr, past}));
+    x = n.add(x, n.gated(n.rms(x), width * 11 / 4));
   }
   n.output(n.matmul(n.rms(x), 1000));
-}
-
-inline void diffusion(Network &n, int side, int width, int levels, Tensor text = nullptr) {
-  Tensor x = n.conv(n.input(side, side, 4), width, 3), time = n.linear(n.input(width), 2 * width);
-  std::vector<Tensor> skips = {x};
-  for (int level = 0; level < levels; ++level) {
-    for (int k = 0; k < 2; ++k) {
-      x = n.time_block(x, time, width << level);
-      if (level) x = n.spatial(x, 4, text);
-      skips.push_back(x);
-    }
-    if (level < levels - 1) skips.push_back(x = n.conv(x, width << level, 3, 2));
-  }
-  x = n.time_block(n.spatial(n.time_block(x, time, x->ne[2]), 4, text), time, x->ne[2]);
-  for (int level = levels - 1; level >= 0; --level) {
-    for (int k = 0; k < 3; ++k) {
-      x = n.time_block(n.channels(x, skips.back()), time, width << level), skips.pop_back();
-      if (level) x = n.spatial(x, 4, text);
-    }
-    if (level) x = n.conv(n.upscale(x), width << level, 3);
-  }
-  n.output(n.conv(n.silu(n.group(x, 8)), 4, 3));
-}
-
-inline void unet(Network &n, int side, int width, bool twice) {
-  Tensor x = n.input(side, side, 3);
-  std::vector<Tensor> skips;
-  for (int level = 0; level < 4; ++level) {
-    x = n.relu(n.conv(x, width << level, 3));
-    if (twice) x = n.relu(n.conv(x, width << level, 3));
-    skips.push_back(x), x = n.pool(x, 2, 2);
-  }
-  for (int level = 3; level >= 0; --level) {
-    x = n.channels(n.upscale(n.conv(x, width << level, 1)), skips[level]);
-    x = n.relu(n.conv(x, width << level, 3));
-    if (twice) x = n.relu(n.conv(x, width << level, 3));
-  }
-  n.output(n.conv(x, 2, 1));
 }
 
 // A loss and a step of SGD for the parameters.
@@ -248,68 +176,15 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
        for (int width : {512, 256, 256, 128}) x = n.relu(n.linear(x, width));
        n.output(ggml_soft_max(n.ctx, n.linear(x, 10)));
      }},
-    {"mlp_mixer", [](Network &n) {
-       Tensor x = n.patches(112, 16, 128);
-       for (int k = 0; k < 4; ++k) {
-         Tensor y = n.gelu_mlp(n.cont(ggml_transpose(n.ctx, n.norm(x))), 64);
-         x = n.add(x, n.cont(ggml_transpose(n.ctx, y))), x = n.add(x, n.gelu_mlp(n.norm(x), 512));
-       }
-       n.output(n.linear(x, 100));
-     }},
-    {"autoencoder", [](Network &n) {
-       Tensor x = n.input(640, 32);
-       for (int width : {128, 128, 8, 128, 128}) x = n.relu(n.linear(x, width));
-       n.output(n.linear(x, 640));
-     }},
-    {"lstm", [](Network &n) {
-       Tensor h = n.input(128), c = n.input(128), x = n.input(64, 12);
-       Tensor w = n.weight(64, 512), u = n.weight(128, 512), all = ggml_mul_mat(n.ctx, w, x);
-       for (int t = 0; t < 12; ++t) {
-         Tensor g = n.add(ggml_mul_mat(n.ctx, u, h), ggml_view_1d(n.ctx, all, 512, t * all->nb[1]));
-         const auto part = [&](int k) { return ggml_view_1d(n.ctx, g, 128, k * 512); };
-         c = n.add(n.mul(ggml_sigmoid(n.ctx, part(0)), c), n.mul(ggml_sigmoid(n.ctx, part(1)), ggml_tanh(n.ctx, part(2))));
-         h = n.mul(ggml_sigmoid(n.ctx, part(3)), ggml_tanh(n.ctx, c));
-       }
-       n.output(n.linear(h, 10));
-     }},
     {"lenet", [](Network &n) {
        Tensor x = n.pool(n.relu(n.conv(n.input(28, 28, 1, 16), 8, 3)), 2, 2);
        x = n.pool(n.relu(n.conv(x, 16, 3)), 2, 2);
        n.output(n.linear(ggml_reshape_2d(n.ctx, n.cont(x), 784, 16), 10));
      }},
-    {"vgg11", [](Network &n) {
-       Tensor x = n.input(64, 64, 3);
-       for (int width : {64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0})
-         x = width ? n.relu(n.conv(x, width, 3)) : n.pool(x, 2, 2);
-       n.output(n.linear(n.relu(n.linear(n.flat(x), 512)), 100));
-     }},
-    {"squeezenet", [](Network &n) {
-       Tensor x = n.pool(n.relu(n.conv(n.input(96, 96, 3), 64, 3, 2)), 3, 2);
-       for (int squeeze : {16, 16, 32, 32}) {
-         Tensor s = n.relu(n.conv(x, squeeze, 1));
-         x = n.channels(n.relu(n.conv(s, 4 * squeeze, 1)), n.relu(n.conv(s, 4 * squeeze, 3)));
-       }
-       n.output(n.average(n.conv(x, 100, 1)));
-     }},
-    {"inception", [](Network &n) {
-       Tensor x = n.pool(n.relu(n.conv(n.input(64, 64, 3), 64, 3)), 3, 2);
-       for (int k = 0; k < 3; ++k) {
-         Tensor a = n.relu(n.conv(x, 32, 1)), b = n.relu(n.conv(n.relu(n.conv(x, 32, 1)), 64, 3));
-         Tensor c = n.relu(n.conv(n.relu(n.conv(x, 16, 1)), 32, 5)), d = n.relu(n.conv(n.pool(x, 3, 1, 1), 32, 1));
-         x = n.channels(n.channels(n.channels(a, b), c), d);
-       }
-       n.output(n.linear(n.flat(n.average(x)), 100));
-     }},
     {"resnet18", [](Network &n) {
        Tensor x = n.pool(n.relu(n.conv(n.input(112, 112, 3), 64, 7, 2)), 3, 2, 1);
        for (int width : {64, 128, 256, 512}) x = n.residual(n.residual(x, width, width > 64 ? 2 : 1), width, 1);
        n.output(n.linear(n.flat(n.average(x)), 1000));
-     }},
-    {"resnet50", [](Network &n) {
-       Tensor x = n.pool(n.relu(n.conv(n.input(64, 64, 3), 64, 7, 2)), 3, 2, 1);
-       for (auto [width, count] : {std::pair{256, 3}, {512, 4}, {1024, 6}})
-         for (int k = 0; k < count; ++k) x = n.bottleneck(x, width, k == 0 && width > 256 ? 2 : 1);
-       n.output(n.linear(n.flat(n.average(x)), 100));
      }},
     {"densenet", [](Network &n) {
        Tensor x = n.conv(n.input(64, 64, 3), 16, 3);
@@ -319,12 +194,6 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
        }
        n.output(n.linear(n.flat(x), 10));
      }},
-    {"mobilenet_v1", [](Network &n) {
-       Tensor x = n.relu(n.conv(n.input(96, 96, 3), 16, 3, 2));
-       for (int width : {32, 64, 64, 128, 128, 256})
-         x = n.relu(n.conv(n.relu(n.depthwise(x, 3, x->ne[2] < width && width > 32 ? 2 : 1)), width, 1));
-       n.output(n.linear(n.flat(n.average(x)), 10));
-     }},
     {"mobilenet_v2", [](Network &n) {
        Tensor x = n.conv(n.input(96, 96, 3), 16, 3, 2);
        for (int width : {16, 24, 24, 32, 32, 64, 64, 96}) x = n.inverted(x, width, x->ne[2] < width ? 2 : 1, false);
@@ -333,16 +202,6 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
     {"efficientnet", [](Network &n) {
        Tensor x = n.silu(n.conv(n.input(96, 96, 3), 16, 3, 2));
        for (int width : {16, 24, 24, 40, 40, 80}) x = n.inverted(x, width, x->ne[2] < width ? 2 : 1, true);
-       n.output(n.linear(n.flat(n.average(x)), 100));
-     }},
-    {"convnext", [](Network &n) {
-       Tensor x = n.conv(n.input(96, 96, 3), 32, 4, 4);
-       for (int width : {32, 32, 64, 64, 128}) {
-         if (x->ne[2] < width) x = n.conv(x, width, 2, 2);
-         Tensor y = n.gelu_mlp(n.norm(n.tokens(n.depthwise(x, 7))), 4 * width);
-         y = n.cont(ggml_transpose(n.ctx, y));
-         x = n.add(x, ggml_reshape_3d(n.ctx, y, x->ne[0], x->ne[1], width));
-       }
        n.output(n.linear(n.flat(n.average(x)), 100));
      }},
     {"yolo", [](Network &n) {
@@ -356,15 +215,6 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
        n.output(n.conv(x, 75, 1));
        n.output(n.conv(n.channels(n.upscale(n.conv(x, 128, 1)), scales[4]), 75, 3));
      }},
-    {"hourglass", [](Network &n) {
-       Tensor x = n.relu(n.conv(n.input(96, 96, 3), 32, 7, 2));
-       for (int stack = 0; stack < 2; ++stack) {
-         std::vector<Tensor> skips;
-         for (int k = 0; k < 3; ++k) skips.push_back(n.residual(x, 32, 1)), x = n.residual(n.pool(x, 2, 2), 32, 1);
-         for (int k = 2; k >= 0; --k) x = n.add(n.upscale(n.residual(x, 32, 1)), skips[k]);
-         n.output(n.conv(x, 16, 1)), x = n.conv(x, 32, 1);
-       }
-     }},
     {"feature_pyramid", [](Network &n) {
        Tensor x = n.relu(n.conv(n.input(128, 128, 3), 16, 3, 2));
        std::vector<Tensor> levels;
@@ -376,25 +226,23 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
          n.output(n.conv(n.relu(n.conv(x, 32, 3)), 18, 1));
        }
      }},
-    {"unet", [](Network &n) { unet(n, 128, 8, true); }},
-    {"unet_small", [](Network &n) { unet(n, 64, 4, false); }},
+    {"unet", [](Network &n) {
+       Tensor x = n.input(128, 128, 3);
+       std::vector<Tensor> skips;
+       const auto twice = [&](int width) { x = n.relu(n.conv(n.relu(n.conv(x, width, 3)), width, 3)); };
+       for (int level = 0; level < 4; ++level) twice(8 << level), skips.push_back(x), x = n.pool(x, 2, 2);
+       for (int level = 3; level >= 0; --level)
+         x = n.channels(n.upscale(n.conv(x, 8 << level, 1)), skips[level]), twice(8 << level);
+       n.output(n.conv(x, 2, 1));
+     }},
     {"super_resolution", [](Network &n) {
        Tensor x = n.conv(n.input(48, 48, 3), 32, 3), first = x;
        for (int k = 0; k < 6; ++k) x = n.add(x, n.conv(n.relu(n.conv(x, 32, 3)), 32, 3));
        n.output(n.conv(n.relu(n.conv(n.upscale(n.add(x, first)), 32, 3)), 3, 3));
      }},
-    {"style", [](Network &n) {
-       Tensor x = n.relu(n.group(n.conv(n.input(96, 96, 3), 16, 9), 16));
-       for (int width : {32, 64}) x = n.relu(n.group(n.conv(x, width, 3, 2), width));
-       for (int k = 0; k < 3; ++k) x = n.residual(x, 64, 1);
-       for (int width : {32, 16}) x = n.relu(n.group(n.conv(n.upscale(x), width, 3), width));
-       n.output(ggml_tanh(n.ctx, n.conv(x, 3, 9)));
-     }},
-    {"diffusion", [](Network &n) { diffusion(n, 32, 64, 3); }},
-    {"diffusion_text", [](Network &n) { diffusion(n, 16, 32, 3, n.input(96, 20)); }},
     {"vae_decoder", [](Network &n) {
        Tensor x = n.conv(n.input(sized(16), sized(16), 4), 64, 3), time = n.input(64);
-       x = n.spatial(n.time_block(x, time, 64), 1, nullptr);
+       x = n.spatial(n.time_block(x, time, 64), 1);
        for (int width : {64, 32, 16}) {
          x = n.time_block(n.time_block(x, time, width), time, width);
          if (width > 16) x = n.conv(n.upscale(x), width, 3);
@@ -411,30 +259,12 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
     {"llama", [](Network &n) { llama(n, 128, 128, 6, 256); }},
     {"llama_block", [](Network &n) { llama(n, 1, sized(64) - 1, 1, 64); }},
     {"llama_step", [](Network &n) { llama(n, 1, sized(256) - 1, 6, 256); }},
-    {"llama_flash", [](Network &n) { llama(n, 128, 128, 6, 256, false, true); }},
-    {"mixtral", [](Network &n) { llama(n, 64, 64, 4, 256, true); }},
-    {"gemma", [](Network &n) { llama(n, 64, 64, 6, 256, false, false, true); }},
     {"bert", [](Network &n) {
        Tensor x = n.norm(n.add(n.embedded(96, 192), n.weight(192, 96)));
        for (int k = 0; k < 6; ++k) {
          x = n.norm(n.add(x, n.attention(x, {6}))), x = n.norm(n.add(x, n.gelu_mlp(x, 768)));
        }
        n.output(n.linear(x, 192));
-     }},
-    {"clip_text", [](Network &n) {
-       n.output(n.matmul(n.layers(n.add(n.embedded(77, 128), n.weight(128, 77)), 6, 4), 128));
-     }},
-    {"t5", [](Network &n) {
-       Tensor x = n.embedded(48, 128), y = n.embedded(16, 128), bias = n.input(48, 48), mask = n.input(16, 16);
-       for (int k = 0; k < 4; ++k) {
-         x = n.add(x, n.attention(n.rms(x), {.heads = 4, .mask = bias})), x = n.add(x, n.gated(n.rms(x), 320, true));
-       }
-       x = n.rms(x);
-       for (int k = 0; k < 4; ++k) {
-         y = n.add(y, n.attention(n.rms(y), {.heads = 4, .mask = mask}));
-         y = n.add(y, n.attention(n.rms(y), {.heads = 4, .from = x})), y = n.add(y, n.gated(n.rms(y), 320, true));
-       }
-       n.output(n.matmul(n.rms(y), 1000));
      }},
     {"vit", [](Network &n) {
        Tensor x = ggml_concat(n.ctx, n.weight(192), n.patches(112, 16, 192), 1);
@@ -452,29 +282,10 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
        }
        n.output(n.linear(y, 92)), n.output(ggml_sigmoid(n.ctx, n.linear(n.relu(n.linear(y, 128)), 4)));
      }},
-    {"whisper", [](Network &n) {
-       Tensor x = ggml_gelu(n.ctx, n.conv_1d(n.input(400, 80), 192, 1));
-       x = n.cont(ggml_transpose(n.ctx, ggml_gelu(n.ctx, n.conv_1d(x, 192, 2))));
-       n.output(n.layers(n.add(x, n.weight(192, x->ne[1])), 4, 6));
-     }},
-    {"whisper_decoder", [](Network &n) {
-       Tensor x = n.embedded(16, 192), audio = n.input(192, 200), mask = n.input(16, 16);
-       for (int k = 0; k < 4; ++k) {
-         x = n.add(x, n.attention(n.norm(x), {.heads = 6, .mask = mask}));
-         x = n.add(x, n.attention(n.norm(x), {.heads = 6, .from = audio})), x = n.add(x, n.gelu_mlp(n.norm(x), 768));
-       }
-       n.output(n.matmul(n.norm(x), 1000));
-     }},
     {"mlp_train", [](Network &n) {
        std::vector<Tensor> parameters;
        Tensor x = n.input(256, 64);
        for (int width : {512, 256, 256, 128}) x = n.relu(trained(n, x, width, parameters));
-       train(n, trained(n, x, 10, parameters), parameters);
-     }},
-    {"mlp_train_wide", [](Network &n) {
-       std::vector<Tensor> parameters;
-       Tensor x = n.input(64, 256), first = x = n.relu(trained(n, x, 512, parameters));
-       for (int k = 0; k < 4; ++k) x = n.add(first, n.silu(trained(n, x, 512, parameters)));
        train(n, trained(n, x, 10, parameters), parameters);
      }},
 };

@@ -1,9 +1,9 @@
 """Run a program of ggml on ggml's plans and on memplan's, and record its compute buffers.
 
-`python table.py TABLE WATCH OWN OURS MODEL [PART,...] -- PROGRAM ARGUMENT...`: WATCH is watch.c, built as it says; OWN and
-OURS are folders with the program's shared libraries, as they are and after edit.py. The program runs with both, and
-once more with the plans printed. All that it read from tensors must be equal, and no buffer larger, or it ends with an
-error. The row of MODEL, or one of each PART where there are several different compute buffers, goes to TABLE.json here.
+`python table.py TABLE WATCH OWN OURS MODEL [PART,...] -- PROGRAM ARGUMENT...`: WATCH is watch.c, built as it says;
+OWN and OURS are folders with the program's shared libraries, as they are and after edit.py. The program runs with both,
+and once more with the plans printed. All that it read from tensors must be equal, and no buffer larger, or it ends with
+an error. The row of MODEL, or one of each PART where there are several different compute buffers, goes to TABLE.json.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def watched(watch: str, libraries: str, command: list[str], mode: str = "") -> t
         done = subprocess.run(command, capture_output=True, env=environment, check=False)
         error = done.stderr.decode(errors="replace")
         if done.returncode or not file.exists():
-            raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}: {done.stdout[-200:]!r} {error[-600:]}")
+            raise SystemExit(
+                f"{' '.join(command)}: exit status {done.returncode}: {done.stdout[-200:]!r} {error[-600:]}"
+            )
         return json.loads(file.read_text()), error
 
 
@@ -49,7 +51,9 @@ def plans(log: str) -> list[list[int]]:
 def rows(model: str, parts: list[str], watch: str, own: str, ours: str, command: list[str]) -> list[dict[str, Any]]:
     theirs, here = (watched(watch, libraries, command)[0] for libraries in (own, ours))
     if theirs["hash"] != here["hash"] or not theirs["read"]:
-        raise SystemExit(f"{model}: {theirs['read']} bytes were read, with the hashes {theirs['hash']} and {here['hash']}")
+        raise SystemExit(
+            f"{model}: {theirs['read']} bytes were read, with the hashes {theirs['hash']} and {here['hash']}"
+        )
     table: dict[tuple[int, ...], dict[str, Any]] = {}
     planned = plans(watched(watch, ours, command, "log")[1])
     for k, (plan, a, b) in enumerate(zip(planned, theirs["allocators"], here["allocators"], strict=True)):
@@ -58,7 +62,9 @@ def rows(model: str, parts: list[str], watch: str, own: str, ours: str, command:
             raise SystemExit(f"{model}: {plan}, but ggml has {a['bytes']} bytes, and with memplan {b['bytes']}")
         row = {"model": model, "buffers": buffers, "before": before, "after": after, "bound": bound, "equal": True}
         if before:  # one that is made anew for every graph has one row
-            table.setdefault((k,) if len(parts) == len(planned) else (buffers, before), row | {"own_us": a["us"], "us": b["us"]})
+            table.setdefault(
+                (k,) if len(parts) == len(planned) else (buffers, before), row | {"own_us": a["us"], "us": b["us"]}
+            )
     if len(table) != max(len(parts), 1):
         raise SystemExit(f"{model}: must have a name for each of {len(table)} compute buffers, has {parts}")
     return [row | ({"part": part} if part else {}) for row, part in zip(table.values(), parts or [""], strict=True)]
