@@ -1,14 +1,14 @@
 """`python models.py NAME PATH`: a model of a published architecture with random weights, as its program reads it.
 
 `whisper-tiny` and `whisper-base` are files of whisper.cpp; `smollm`, `mixtral` (a small one) and `gpt2` are files of
-llama.cpp, and take gguf; `stable-diffusion` is one of stable-diffusion.cpp, and takes torch, transformers and diffusers.
+llama.cpp, and take gguf; `stable-diffusion` is one of stable-diffusion.cpp, and takes torch and diffusers.
 """
 
 from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -136,7 +136,7 @@ def write_stable_diffusion(path: Path) -> None:
     save_file({name.replace("text_model.text_model", "text_model"): x for name, x in tensors.items()}, path)
 
 
-MODELS = {
+MODELS: dict[str, Callable[[Path], None]] = {
     "whisper-tiny": partial(write_whisper, width=384, layers=4),
     "whisper-base": partial(write_whisper, width=512, layers=6),
     "smollm": partial(write_language, sizes=(576, 30, 9, 3, 1536)),

@@ -1,4 +1,4 @@
-// 21 networks with random weights, as graphs of ggml: what its users run, in sizes that run in a second on one core.
+// 20 networks with random weights, as graphs of ggml: what its users run, in sizes that run in a second on one core.
 #pragma once
 #include <ggml-backend.h>
 #include <ggml.h>
@@ -110,9 +110,8 @@ struct Network {
     Tensor y = conv(relu(conv(x, to, 3, stride)), to, 3);
     return relu(add(stride > 1 || x->ne[2] != to ? conv(x, to, 1, stride) : x, y));
   }
-  Tensor inverted(Tensor x, int64_t to, int stride, bool excite) { // of MobileNet and EfficientNet
+  Tensor inverted(Tensor x, int64_t to, int stride) { // of MobileNet
     Tensor y = silu(depthwise(silu(conv(x, 4 * x->ne[2], 1)), 3, stride));
-    if (excite) y = mul(y, ggml_sigmoid(ctx, conv(silu(conv(average(y), 8, 1)), y->ne[2], 1)));
     y = conv(y, to, 1);
     return stride == 1 && x->ne[2] == to ? add(x, y) : y;
   }
@@ -196,12 +195,7 @@ inline const std::map<std::string, std::function<void(Network &)>> kNetworks = {
      }},
     {"mobilenet_v2", [](Network &n) {
        Tensor x = n.conv(n.input(96, 96, 3), 16, 3, 2);
-       for (int width : {16, 24, 24, 32, 32, 64, 64, 96}) x = n.inverted(x, width, x->ne[2] < width ? 2 : 1, false);
-       n.output(n.linear(n.flat(n.average(x)), 100));
-     }},
-    {"efficientnet", [](Network &n) {
-       Tensor x = n.silu(n.conv(n.input(96, 96, 3), 16, 3, 2));
-       for (int width : {16, 24, 24, 40, 40, 80}) x = n.inverted(x, width, x->ne[2] < width ? 2 : 1, true);
+       for (int width : {16, 24, 24, 32, 32, 64, 64, 96}) x = n.inverted(x, width, x->ne[2] < width ? 2 : 1);
        n.output(n.linear(n.flat(n.average(x)), 100));
      }},
     {"yolo", [](Network &n) {
