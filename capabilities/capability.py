@@ -54,6 +54,22 @@ class SearchOptions(CapabilityOptions):
     deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
 
 
+@dataclass(frozen=True)
+class ChartView:
+    """The chart of an answer that has `points`: the fields of a point on each axis, and what the axes are called.
+
+    A unit is `bytes` or `number`. `drawn` are the fields of the answer that the tables leave out for it.
+    The plan of a point that `is_planned` is made by the page, of the point's `sizes`, `alignment` and `changes`.
+    """
+
+    x: str
+    y: str
+    name: tuple[str, str]
+    unit: tuple[str, str] = ("bytes", "bytes")
+    drawn: tuple[str, ...] = ("points",)
+    is_planned: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Capability(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, and what entrances need of it.
@@ -64,7 +80,7 @@ class Capability(Generic[A]):
     `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
     What `is_brief` needs no worker. `refutes` verifies an answer by the question and its `options`, as it leaves every
     entrance, and as it comes from elsewhere: it returns what is wrong. `example` is a body of JSON, `exits` say what
-    exit statuses mean.
+    exit statuses mean, `view` how the page draws an answer with points.
     """
 
     function: Callable[..., A]
@@ -80,6 +96,7 @@ class Capability(Generic[A]):
     is_brief: Callable[[Extent, Any], bool] = lambda _extent, _options: False
     refutes: Callable[[Question, A], str | None] = plan_refuted
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
+    view: ChartView | None = None
 
     @property
     def name(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any, Literal
 
 from fastapi import FastAPI
@@ -89,7 +90,8 @@ def question_request(capability: Capability[Any]) -> dict[str, Any]:
     if capability.name == PLAN:
         content |= {media: {"schema": {"type": "string"}} for media in TABLES}
         content[CSV]["example"] = _CSV_EXAMPLE
-    return selectable({"parameters": parameters, **_body(content)})
+    view = {} if capability.view is None else {"x-view": asdict(capability.view)}
+    return selectable({"parameters": parameters, **_body(content), **view})
 
 
 def question_answer(capability: Capability[Any]) -> dict[str, Any]:

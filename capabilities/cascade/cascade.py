@@ -8,7 +8,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from memplan.capabilities.capability import Capability, Control
+from memplan.capabilities.capability import Capability, ChartView, Control
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import Barrier, CascadeAnswer, CascadePoint, SweptPoint, SweptRow
 from memplan.capabilities.cascade.regions.regions import Cascade, whole_name
@@ -202,4 +202,5 @@ CAPABILITY = Capability(
     exits={0: "there are points", 1: "none is within the bounds"},
     status=lambda found: "feasible" if found.points else None,
     example=_example(),
+    view=ChartView("peak", "macs", ("peak", "multiplications"), ("bytes", "number")),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.capabilities.capability import Capability, Control
+from memplan.capabilities.capability import Capability, ChartView, Control
 from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
@@ -120,4 +120,5 @@ CAPABILITY = Capability(
     exits={0: "there is an order", 1: "no program that runs operations again is within the limit"},
     refutes=_refuted,
     example={"graph": {"size": [8, 4, 2], "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]}},
+    view=ChartView("peak", "extra_cost", ("peak", "extra cost"), ("bytes", "number"), ("points", "recomputed")),
 )

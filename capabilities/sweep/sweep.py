@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, Va
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.adapting import aligned
-from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds, silent
+from memplan.capabilities.capability import Answer, Capability, ChartView, Control, SearchOptions, Seconds, silent
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
 from memplan.capabilities.plan.plan import PlanOptions, plan
@@ -392,4 +392,5 @@ CAPABILITY = Capability(
         "changes": [[{"buffer": "conv1", "fields": {"size": 32}}, {"buffer": "conv1"}]],
         "options": {"alignments": [1, 16]},
     },
+    view=ChartView("size", "peak", ("size", "peak"), is_planned=True),
 )

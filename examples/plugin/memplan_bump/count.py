@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, ChartView, Control
 from memplan.capabilities.inputs import PROBLEM
 from memplan.planner.model.problem import Problem
 
@@ -14,19 +14,22 @@ class CountOptions(CapabilityOptions):
 
 
 class Count(Answer):
-    """The number of buffers."""
+    """The number of buffers, and of those of each size."""
 
     buffers: int
+    points: list[dict[str, int]]
 
 
 def count(problem: Problem, options: CountOptions = CountOptions(), control: Control = Control()) -> Count:
     """Count buffers."""
-    return Count(buffers=int((problem.buffers.size >= options.least).sum()))
+    sizes = [size for size in problem.buffers.size.tolist() if size >= options.least]
+    return Count(buffers=len(sizes), points=[{"size": each, "buffers": sizes.count(each)} for each in sorted({*sizes})])
 
 
 CAPABILITY = Capability(
     count,
     inputs=(PROBLEM,),
     lines=lambda answer: [f"{answer.buffers} buffers"],
+    view=ChartView("size", "buffers", ("size", "buffers"), ("bytes", "number")),
     example={"problem": {"buffers": [{"id": 0, "size": 8, "start": 0, "end": 2}]}},
 )

@@ -12,20 +12,13 @@ import { openSchedule } from "../schedule_view.js";
 import { nameText, sizeText } from "../text.js";
 
 /** @typedef {import("./state.js").Entry} Entry */
-/** @typedef {{x: string, y: string, name: [string, string], unit?: [string, string], label: (point: any, k: number) => string}} Chart */
 
-const BYTES = "bytes";
-/** The sizes of a point of a sweep. @param {any} point */
-const sizesText = ({ sizes }) => Object.entries(sizes).map(([name, size]) => `${name} ${sizeText(Number(size))}`).join(", ");
-/** The charts of answers with points, by the question. @type {Record<string, Chart>} */
-const CHARTS = {
-  cascade: { x: "peak", y: "macs", name: ["peak", "multiplications"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
-  order: { x: "peak", y: "extra_cost", name: ["peak", "extra cost"], unit: [BYTES, "number"], label: (_, k) => `point ${k}` },
-  sweep: { x: "size", y: "peak", name: ["size", "peak"], label: sizesText },
-};
+/** What a point of a chart is called. @param {any} point @param {number} k */
+const pointText = ({ sizes }, k) => sizes
+  ? Object.entries(sizes).map(([name, size]) => `${name} ${sizeText(Number(size))}`).join(", ") : `point ${k}`;
 
 /** The parts of answers that a picture shows, or that stand in words above it. @type {Record<string, string[]>} */
-const DRAWN = { cascade: ["points"], sweep: ["points"], orders: ["points", "recomputed"], shapes: ["bound"],
+const DRAWN = { shapes: ["bound"],
   repairs: ["status", "stop_reason", "explanation"],
   order: ["points", "recomputed", "status", "peak", "lower_bound", "gap", "given_peak", "saved_bytes", "moves", "placed_peak", "placed_status"] };
 
@@ -61,8 +54,8 @@ export function openAnswer(element, entry, style, session) {
   const open = (/** @type {any} */ problem, /** @type {any} */ plan, /** @type {string} */ title) => {
     shown = openPlan(stage, { title, problem, plan, isPending: true }, style, session.actions(problem));
   };
-  const inWords = DRAWN[kind === "order" && !answer.value.planned ? "orders" : kind === "explain" && answer.value.repairs && plannedIn(entry).plan ? "repairs"
-    : kind ?? ""] ?? [];
+  const special = kind === "explain" && answer.value.repairs && plannedIn(entry).plan ? "repairs" : kind === "order" && !answer.value.planned ? "" : kind ?? "";
+  const inWords = DRAWN[special] ?? entry.view?.drawn ?? [];
   fill(element,
     h("div", { class: "bar" }, h("strong", {}, nameText(name, 60)), keep(".json", written(answer.value)),
       ...filesIn(answer.value, entry.request?.options?.to).map(({ suffix, data }) => keep(suffix, data))),
@@ -90,12 +83,12 @@ function drawn(stage, entry, style, session) {
       openComparison(stage, { kind: "comparison", title: "", before, after, facts: value.difference }, style));
     return null;
   }
-  const points = pointsOf(kind, value, entry);
+  const points = pointsOf(value, entry);
   if (points) {
     openChart(stage, points, style, {
       verdict: (problem, plan) => session.verdict(problem, plan),
-      // A sweep answers without plans: the one of a point is made when the point is opened.
-      fetched: kind === "sweep" ? async (k) =>
+      // Where an answer has no plans, the one of a point is made when the point is opened.
+      fetched: points.isPlanned ? async (k) =>
         ({ title: points.points[k].label, isPending: true, ...await session.plannedAt(request.problem, value.points[k]) }) : undefined,
     });
     return null;
@@ -129,18 +122,18 @@ function drawn(stage, entry, style, session) {
   return openPlan(stage, { title: name, problem, plan, names, isPending: true }, style, session.actions(problem, names));
 }
 
-/** The chart of an answer with points; null for others. @param {string | null} kind @param {any} value @param {Entry} entry */
-function pointsOf(kind, value, { request, name }) {
-  const chart = CHARTS[kind ?? ""];
-  const all = (value?.points ?? value?.recomputed?.points ?? []).filter((/** @type {any} */ point) => typeof point?.[chart?.x] === "number");
-  if (!chart || !all.length) return null;
+/** The chart of an answer with points; null for others. @param {any} value @param {Entry} entry */
+function pointsOf(value, { request, name, view: chart }) {
+  if (!chart) return null;
+  const all = (value?.points ?? value?.recomputed?.points ?? []).filter((/** @type {any} */ point) => typeof point?.[chart.x] === "number");
+  if (!all.length) return null;
   const base = value.layers_peak ? { x: value.layers_peak, y: value.layers_macs, name: "layer by layer" } : value.given_peak
     ? { x: value.given_peak, y: 0, name: "the given order" } : null;
-  const [x, y] = chart.name.map((text, k) => ({ name: text, unit: chart.unit?.[k] ?? BYTES }));
+  const [x, y] = chart.name.map((text, k) => ({ name: text, unit: chart.unit[k] }));
   const points = all.map((/** @type {any} */ point, /** @type {number} */ k) =>
-    ({ ...point, x: point[chart.x], y: point[chart.y] ?? null, bound: null, label: chart.label(point, k), status: point.status ?? "",
-      view: point.planned ? { ...point.planned, title: chart.label(point, k), names: stepsOf(request?.graph, point), isPending: true } : null }));
-  return { title: name, x, y, points, base, opens: base ? "free" : null, isPlanned: kind === "sweep", operations: value.operations, tensors: value.tensors };
+    ({ ...point, x: point[chart.x], y: point[chart.y] ?? null, bound: null, label: pointText(point, k), status: point.status ?? "",
+      view: point.planned ? { ...point.planned, title: pointText(point, k), names: stepsOf(request?.graph, point), isPending: true } : null }));
+  return { title: name, x, y, points, base, opens: base ? "free" : null, isPlanned: chart.is_planned, operations: value.operations, tensors: value.tensors };
 }
 
 /** The view of an order, as `order_page` packs it. @param {any} graph @param {any} value @param {string} title */

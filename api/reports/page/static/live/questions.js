@@ -9,8 +9,10 @@ import { readSize } from "../sizes.js";
 /** @typedef {{name: string, schema: any, says: string, value: any}} Option  `value` is the default */
 /**
  * @typedef {{name: string, summary: string, help: string, inputs: Input[], options: Option[],
- *   named?: string}} Question  `named` is the name of the example's file
+ *   named?: string, view?: View}} Question  `named` is the name of the example's file
  */
+
+/** @typedef {{x: string, y: string, name: [string, string], unit: [string, string], drawn: string[], is_planned: boolean}} View  a chart of points */
 
 /** A number of bytes with a unit, as the command takes it. */
 const SIZE = /^[0-9.]+ ?[kKMGTPE]i?B?$/;
@@ -38,7 +40,7 @@ export class Questions {
     }));
     const options = Object.entries(this.schemas[nameOf(request.properties.options)].properties).map(([name, schema]) =>
       ({ name, schema: plain(schema), says: /** @type {any} */ (schema).description ?? "", value: /** @type {any} */ (schema).default }));
-    return [{ name: path.slice(4), summary: post.summary, help: post.description ?? "", inputs, named: example.options?.name,
+    return [{ name: path.slice(4), summary: post.summary, help: post.description ?? "", inputs, named: example.options?.name, view: post["x-view"],
       options: options.filter(({ name }) => name !== "format" || path !== "/v1/plan") }];
   }
 

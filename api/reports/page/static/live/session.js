@@ -312,7 +312,8 @@ export class Session {
     }
     if (entry && answer) {
       const { problem, plan } = plannedIn({ ...entry, answer });
-      this.happened({ kind: "answered", part: { answer, problem, given: problem, plan } });
+      const { view } = (await this.questions()).all.find(({ name }) => name === job.kind) ?? {};
+      this.happened({ kind: "answered", part: { answer, problem, given: problem, plan, view } });
     }
     this.happened({ kind: "ended", note: endText(job), errors: [job.error].filter(Boolean) });
     if (signal && LACKS.test(job.error ?? "")) this.ask({ kind: job.kind, options: entry?.request?.options, wrong: job.error });

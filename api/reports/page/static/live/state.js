@@ -9,7 +9,8 @@
  * the `request` and the `answer`. `read` is the job that read the file, which knows the `names` of operations; `frames`
  * are how peak and bound closed in; `than` is the position of the entry that it is compared with, where not the last one.
  * @typedef {{name: string, about?: string, given: any, problem: any, plan: any, names: any, job: string | null, read: string | null,
- *   kind: string | null, request: any, answer: Answer | null, frames: Frame[], graph?: any, than?: number}} Entry
+ *   kind: string | null, request: any, answer: Answer | null, frames: Frame[], graph?: any, than?: number,
+ *   view?: import("./questions.js").View}} Entry
  */
 /** @typedef {"idle" | "sending" | "waiting" | "searching" | "lost" | "stopping"} Phase */
 /**
