@@ -1,6 +1,6 @@
 /* Check a plan without memplan, in C99: cc -O2 -o plan plan.c, then ./plan [--inclusive|--half-open] PROBLEM PLAN [SIZE|- ...]
    Exit status: 0 valid, 3 a rule is broken, 2 wrong input. PLAN is a table with the columns id and offset, maybe pool, or
-   JSON: [[id, pool, offset], ...]. Problems with relative, may_share, bank, together or reuse, aliases
+   JSON: memplan's answer, or [[id, pool, offset], ...]. Problems with relative, may_share, bank, together or reuse, aliases
    that the plan names, and buffers of no bytes are left to plan.py. */
 #include "problem.h"
 static int *pool_of;
@@ -15,13 +15,22 @@ static void lay(const Node *id, const Node *pool, W low) {
   pool_of[i] = q, offset_of[i] = low;
 }
 static void read_plan(char *text) {
-  if (*text == '[') {
-    static Node data; const char *after;
+  if (*text == '[' || *text == '{') {
+    static Node data; const char *after; const Node *rows = &data, *low;
     data = (at = text, parse(0));
-    for (int k = 0; k < data.count; k++) {
-      const Node *row = data.item[k].item;
-      if (data.item[k].count != 3) stop(2, "[id, pool, offset] was expected");
-      lay(&row[0], &row[1], integer(row[2].text, &after));
+    if (*text == '{') rows = NULL;
+    for (int k = 0; *text == '{' && k < data.count; k += 2) {
+      if (!is_text(&data.item[k], "\"placements")) continue;
+      if (rows) stop(2, "placements twice");
+      rows = &data.item[k + 1];
+    }
+    if (!rows || *rows->text != '[') stop(2, "placements were expected");
+    for (int k = 0; k < rows->count; k++) {
+      const Node *row = &rows->item[k], *id = row->item, *pool = id + 1;
+      if (*text == '{') fields(row, "id=i pool=s? offset=b", "id", "offset"), id = get(row, "id"), pool = get(row, "pool"), low = get(row, "offset");
+      else if (row->count != 3) stop(2, "[id, pool, offset] was expected");
+      else low = id + 2;
+      lay(id, pool, integer(low->text, &after));
     }
     return;
   }

@@ -71,17 +71,17 @@ def reserved_mb(name: str, side: int, batch: int) -> float:
 
 
 def lines(rows: list[Run]) -> str:
-    """Return the table of the runs, with the device's context as one constant that fits the other networks best."""
-    head = ("run", "measured", "memplan", "GPUMemNet", "FakeTensor", "Horus")
+    """Return the table of the runs: `reserved` with the least and the most that the other networks had beside it."""
+    head = ("run", "measured", "memplan", "memplan, most", "GPUMemNet", "FakeTensor", "Horus")
     table = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     errors: dict[str, list[float]] = {name: [] for name in head[2:]}
     for row in rows:
-        context = median(each.measured - each.reserved for each in rows if each.model != row.model)
-        said = (row.reserved + context, row.gpumemnet, row.faketensor, row.horus)
-        parts = [value / row.measured - 1 for value in said]
+        beside = [each.measured - each.reserved for each in rows if each.model != row.model]
+        estimates = (row.reserved + min(beside), row.reserved + max(beside), row.gpumemnet, row.faketensor, row.horus)
+        parts = [value / row.measured - 1 for value in estimates]
         for name, part in zip(head[2:], parts, strict=True):
             errors[name].append(part)
-        cells = [f"{value:,.0f} ({part:+.0%})" for value, part in zip(said, parts, strict=True)]
+        cells = [f"{value:,.0f} ({part:+.0%})" for value, part in zip(estimates, parts, strict=True)]
         table.append(f"| {row.model}, {row.batch} | {row.measured:,.0f} | {' | '.join(cells)} |")
     middle = [f"{median(map(abs, each)):.1%}, {max(map(abs, each)):.1%}" for each in errors.values()]
     table.append(f"| error: median, most | | {' | '.join(middle)} |")

@@ -1,9 +1,10 @@
-"""The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL FOLDER`, `page`.
+"""The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `hardest N TO`, `page`.
 
 `run` tries all models that have no row in the table, each in a process of its own, and adds their rows; a model that
 fails, dies or takes more than its seconds of the processor has a row with the reason. `again` makes so many rows anew,
-drawn at random, and compares; `write` leaves the files of a model's certificates for the checkers; `page` writes the
-page of the table, and the README's two sentences. All but `page` need torch, timm, torchvision and transformers.
+drawn at random, and compares; `write` leaves the files of a model's certificates for the checkers; `hardest` writes the
+problems, at multiples of 64 bytes, that join the library; `page` writes the page of the table, and the README's two
+sentences. All but `page` need torch, timm, torchvision and transformers.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.zoo import table
+from memplan.planner.formats.minimalloc_csv import write_problem
+from memplan.planner.liveness.ordered import problem_of_order
 
 _TIMED = ("cpu_s",)
 """Columns in which a row that is made anew may differ."""
@@ -110,6 +113,22 @@ def _write(name: str, folder: Path, limit_s: int) -> int:
     return 0
 
 
+def _hardest(path: Path, count: int, folder: Path) -> int:
+    from lab.zoo.measuring import graph_of_step
+    from lab.zoo.models import models
+    from lab.zoo.planners import PLANNERS
+
+    folder.mkdir(parents=True, exist_ok=True)
+    known = {model.key: model for model in models()}
+    for row in table.hardest(table.read(path), PLANNERS, count):
+        name, mode = table.key(row)
+        graph = graph_of_step(known[name], mode)
+        problem = problem_of_order(graph, range(len(graph.ops)), alignment=64)
+        (folder / f"{name.replace('/', '-')}-{mode}.csv").write_bytes(write_problem(problem))
+        print(name, mode, len(problem.buffers), flush=True)
+    return 0
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the words say; return 1 where a row differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -126,6 +145,9 @@ def main(words: Sequence[str] | None = None) -> int:
     write = verbs.add_parser("write")
     write.add_argument("model")
     write.add_argument("folder", type=Path)
+    hardest = verbs.add_parser("hardest")
+    hardest.add_argument("count", type=int)
+    hardest.add_argument("folder", type=Path)
     verbs.add_parser("page")
     given = parser.parse_args(words)
     if given.verb == "run":
@@ -134,6 +156,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return _again(given.table, given.count, given.seed, given.seconds)
     if given.verb == "write":
         return _write(given.model, given.folder, given.seconds)
+    if given.verb == "hardest":
+        return _hardest(given.table, given.count, given.folder)
     from lab.zoo.page import publish
 
     publish(given.table)

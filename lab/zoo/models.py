@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 import torch
@@ -25,6 +25,8 @@ _LAYERS = (
     *("n_layer", "depth"),
 )
 """The names of numbers of layers in configurations."""
+_CONTRASTIVE = ("logit_scale_init_value", "temperature_init_value")
+"""What configurations of two towers name, one for texts and one for images."""
 _IMAGE, _FRAMES = 224, 8
 """The side of an image where a model names none, and the images of a video."""
 
@@ -128,14 +130,15 @@ def _asked(model: Any, batch: int) -> Any:
         "pixel_values": lambda: torch.empty(batch, *_image_of(config), device="meta"),
         "pixel_values_videos": lambda: torch.empty(batch, _FRAMES, *_image_of(config), device="meta"),
         "input_features": lambda: torch.empty(batch, *_spectrum_of(config), device="meta"),
-        "input_values": lambda: torch.empty(batch, _SECOND, device="meta"),
+        "input_values": lambda: torch.empty(batch, *_sound_of(config), device="meta"),
         "input_ids": lambda: torch.zeros(*tokens, dtype=torch.long, device="meta"),
         "inputs": lambda: torch.zeros(*tokens, dtype=torch.long, device="meta"),
     }
     if main not in makers:
         raise ValueError(f"an input {main}, which the zoo does not make")
-    has_two_towers = hasattr(config, "logit_scale_init_value") and {"input_ids", "pixel_values"} <= {*named}
-    wanted = ("input_ids", "pixel_values") if has_two_towers else (main,)
+    has_two_towers = any(hasattr(config, name) for name in _CONTRASTIVE) and {"input_ids", "pixel_values"} <= {*named}
+    needed = [name for name, each in named.items() if name in makers and each.default is Parameter.empty]
+    wanted = dict.fromkeys((*(("input_ids", "pixel_values") if has_two_towers else (main,)), *needed))
     given = {name: makers[name]() for name in wanted}
     if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in named:
         given["decoder_input_ids"] = makers["input_ids"]()
@@ -149,9 +152,21 @@ def _image_of(config: Any) -> tuple[int, int, int]:
     return getattr(vision, "num_channels", None) or 3, height, wide
 
 
+def _sound_of(config: Any) -> tuple[int, ...]:
+    """Return the shape of a sound: a spectrogram, one channel of samples where a codec asks for it, or samples."""
+    if hasattr(config, "num_mel_bins") and hasattr(config, "frequency_stride"):
+        return config.max_length, config.num_mel_bins
+    return (1, _SECOND) if hasattr(config, "codebook_size") else (_SECOND,)
+
+
 def _spectrum_of(config: Any) -> tuple[int, int]:
-    bins = getattr(config, "num_mel_bins", None) or getattr(config, "input_dim", None) or 80
-    return bins, 2 * getattr(config, "max_source_positions", 1500)
+    """Return the shape of features of sound: bins by frames, frames first where a model divides their number."""
+    config = getattr(config, "encoder_config", config)
+    names = "feature_projection_input_dim", "input_feat_per_channel", "num_mel_bins", "input_dim"
+    bins = next((int(getattr(config, name)) for name in names if getattr(config, name, None)), 80)
+    frames = 2 * getattr(config, "max_source_positions", 1500)
+    is_frames_first = hasattr(config, "subsampling_factor") or not hasattr(config, "num_mel_bins")
+    return (frames, bins) if is_frames_first else (bins, frames)
 
 
 def loss_of(result: Any) -> Any:

@@ -42,6 +42,19 @@ def waste(row: Cells, planner: str, end: str = "") -> float | None:
     return int(needed) / int(best) - 1 if needed and best and int(best) else None
 
 
+def hardest(rows: Sequence[Cells], planners: Sequence[str], count: int) -> list[Cells]:
+    """Return so many rows, one of a family and mode: first what is not proved, then what every planner misses most."""
+    best: dict[tuple[str, str, str], tuple[bool, float, Cells]] = {}
+    for row in rows:
+        wastes = [part for planner in planners if (part := waste(row, planner, "_64")) is not None]
+        if wastes:
+            mark = row["peak_64"] != row["bound_64"], min(wastes), row
+            family = row["source"], row["family"], row["mode"]
+            best[family] = max(mark, best.get(family, mark), key=lambda each: each[:2])
+    ranked = sorted(best.values(), key=lambda mark: (not mark[0], -mark[1], key(mark[2])))
+    return [row for *_, row in ranked[:count]]
+
+
 @dataclass(frozen=True)
 class Summary:
     """Counts over the rows of a table."""

@@ -80,5 +80,26 @@ def test_plans_are_valid_where_the_verifier_says_so(program: str, tmp_path: Path
             files = [str(tmp_path / "problem"), str(tmp_path / "plan")]
             status = subprocess.run([program, *files], capture_output=True, check=False).returncode
             assert status in (2, 3 if found is None else 0)
+            (tmp_path / "plan").write_text(json.dumps({"status": "optimal", "placements": placements}))
+            assert subprocess.run([program, *files], capture_output=True, check=False).returncode == status
             answers.append(status)
     assert min(map(answers.count, (0, 2, 3))) >= 6
+
+
+@pytest.mark.parametrize(
+    ("plan", "fault"),
+    [
+        ('{"status":"optimal"}', "placements were expected"),
+        ('{"placements":[],"placements":[{"id":0,"offset":0}]}', "placements twice"),
+        ('{"placements":[["id"]]}', "an object was expected"),
+        ('{"placements":[{"id":0,"offset":0,"offset":8}]}', "a field that is not known, or is there twice"),
+        ('{"placements":[{"id":0,"offset":-1}]}', "a wrong value"),
+        ('{"placements":[{"id":0}]}', "a field is missing"),
+    ],
+)
+def test_a_plan_of_another_form_is_wrong_input(program: str, tmp_path: Path, plan: str, fault: str) -> None:
+    files = tmp_path / "problem.csv", tmp_path / "plan.json"
+    files[0].write_text("id,lower,upper,size\n0,0,1,8\n")
+    files[1].write_text(plan)
+    done = subprocess.run([program, *files], capture_output=True, check=False, text=True)
+    assert (done.returncode, (done.stdout + done.stderr).strip()) == (2, f"wrong input: {fault}")
