@@ -4,7 +4,8 @@ Each file becomes a problem of the library, named after source and file, with it
 certificate that memplan finds are submitted as anybody's are. A problem that is there already, by its fingerprint, is
 left as it is, unless it is to be tried `--again`. `--choose 120` writes the benchmark: of each kind a share, each next
 problem the one farthest by its features from those chosen. `--tables` writes the tables of the library's page anew,
-and the list of easy problems, of which the ledger has a proof; `--version 1.1` the version and the hash of the set.
+and the list of easy problems, of which the ledger has a proof; `--version 1.1` the version and the hash of the set;
+`--par2 RESULTS` what `memplan bench` measured of its solvers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pathlib import Path
 
 from lab.ledger.rows import read_rows
 from lab.support.library_answers import WAYS, answer
+from memplan.api.bench.results import read_results
+from memplan.api.bench.summary import Summary
 from memplan.api.library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary, write_file
 from memplan.api.library.fingerprints import features, fingerprint
 from memplan.api.library.judging import KINDS
@@ -155,6 +158,17 @@ def with_tables(library: ProblemLibrary, text: str) -> str:
     return text
 
 
+def with_par2(text: str, results: Path) -> str:
+    """Return the text of the page with what a benchmark says of its solvers, the least PAR2 first."""
+    summary = Summary(read_results(results))
+    rows = ["| solver | problems | solved | peak/bound | PAR2 s |", "|" + "---|" * 5]
+    for line in summary.lines():
+        ratio = "" if line.mean_ratio is None else f"{line.mean_ratio:.4f}"
+        rows.append(f"| `{line.solver}` | {line.runs} | {line.solved} | {ratio} | {line.par2_s:.3f} |")
+    begin, rest = text.split("<!-- par2 -->")[0], text.split("<!-- end par2 -->")[1]
+    return f"{begin}<!-- par2 -->\n" + "\n".join(rows) + f"\n<!-- end par2 -->{rest}"
+
+
 def main() -> None:
     """Run the program."""
     parser = argparse.ArgumentParser(description="Problems for the library.")
@@ -168,6 +182,7 @@ def main() -> None:
     parser.add_argument("--choose", type=int)
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--version")
+    parser.add_argument("--par2", type=Path)
     given = parser.parse_args()
     library = ProblemLibrary(given.library)
     if given.choose:
@@ -178,6 +193,9 @@ def main() -> None:
         (given.library / f"{EASY}.txt").write_text("\n".join(easy(library)) + "\n")
         page = given.library / "README.md"
         page.write_text(with_tables(library, page.read_text()))
+    if given.par2:
+        page = given.library / "README.md"
+        page.write_text(with_par2(page.read_text(), given.par2))
     for path in given.files:
         path, limit = limited(path)
         entry = new_entry(given.kind, given.source, path, limit, given.origin)
