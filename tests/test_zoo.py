@@ -25,7 +25,7 @@ def test_the_readme_and_the_page_say_what_the_table_says() -> None:
     readme = page.README.read_text(encoding="utf-8")
     assert page.in_readme(readme, ROWS) == readme
     assert table.TABLE.with_suffix(".html").read_text(encoding="utf-8") == page.page(table.TABLE.read_text("utf-8"))
-    assert str(table.Summary.of(ROWS, PLANNERS).traced) in page.sentences(ROWS)
+    assert f"{table.Summary.of(ROWS, PLANNERS).traced:,}" in page.sentences(ROWS)
 
 
 def test_the_page_of_torch_says_what_was_measured() -> None:
