@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.errors import InvalidPlanError
-from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
@@ -23,7 +21,7 @@ from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.control import Control, silent
 from memplan.solvers.search.incumbent import Accept, Search
-from memplan.solvers.search.result import Assignment, SolveResult
+from memplan.solvers.search.result import SolveResult
 
 _LOG = logging.getLogger("memplan")
 
@@ -169,7 +167,7 @@ class OneSearch:
             _LOG.warning("%s", failure)
         rejected, order = list[str](), None if self._plain is None else self._plain.order
         for assignment in sorted(self._search.offers.values(), key=lambda offer: offer.score):
-            plan = planned(self._problem, self._instance, assignment, self._search.proof, order)
+            plan = to_plan.of_assignment(self._problem, self._instance, assignment, self._search.proof, order)
             violations = violations_of(self._problem, plan) if self.verifies else ()
             if not violations:
                 # Behind a rejected one, the reason why the search stopped may be that which was wrong.
@@ -189,16 +187,7 @@ class OneSearch:
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:
             return None
-        plan = planned(self._problem, self._instance, assignment, bound)
+        plan = to_plan.of_assignment(self._problem, self._instance, assignment, bound)
         if violations_of(self._problem, plan):
             return None
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
-
-
-def planned(
-    problem: Problem, instance: Instance, assignment: Assignment, bound: Bound, order: I64 | None = None
-) -> Plan:
-    """Make the plan of an assignment, which is not verified; `order` is the canonical one, where that is known."""
-    placements = lift(problem, instance, assignment.pool, assignment.offset)
-    cost = assignment.score[0] if problem.objective == "cost" else None
-    return to_plan.found(problem, instance, bound, placements, assignment.by, cost, order)

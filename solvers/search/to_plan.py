@@ -10,6 +10,7 @@ from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import Bound, Witness
 from memplan.planner.errors import shown
 from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.instance.compile import lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.instance.objective import reaches
@@ -20,6 +21,7 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
 from memplan.planner.model.problem import Problem
 from memplan.solvers.search.incumbent import least_sum
+from memplan.solvers.search.result import Assignment
 
 _NAMED = 5
 """The number of pools that a sentence names."""
@@ -93,6 +95,15 @@ def _ids(problem: Problem, instance: Instance, witness: Witness) -> tuple[int | 
 
 
 _UNTOLD = Plan.model_construct(version=__version__)
+
+
+def of_assignment(
+    problem: Problem, instance: Instance, assignment: Assignment, bound: Bound, order: I64 | None = None
+) -> Plan:
+    """Make the plan of an assignment, which is not verified; `order` is the canonical one, where that is known."""
+    placements = lift(problem, instance, assignment.pool, assignment.offset)
+    cost = assignment.score[0] if problem.objective == "cost" else None
+    return found(problem, instance, bound, placements, assignment.by, cost, order)
 
 
 def found(

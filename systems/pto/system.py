@@ -13,6 +13,6 @@ def is_pto(data: bytes) -> bool:
 SYSTEM = System(
     name="pto",
     title="PTO",
-    files="kernels as PTOAS prints them with addresses",
+    files=".pto kernels as PTOAS prints them, with addresses",
     readers=(FileReader("pto", is_pto, "memplan.systems.pto.reader", suffixes=(".pto",)),),
 )

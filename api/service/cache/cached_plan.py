@@ -24,10 +24,10 @@ from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Plan, ProofKind, Status, StopReason
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.one_search import planned
 from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.result import Assignment, SolveResult
+from memplan.solvers.search.to_plan import of_assignment
 
 _LOG = logging.getLogger("memplan")
 _SMALL = 1_000
@@ -187,7 +187,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         bound = replace(bound, score=least, witness=witness, total=known.total)
     elif known.total > bound.total:
         bound = replace(bound, total=known.total)
-    plan = planned(compiled.problem, compiled.instance, assignment, bound)
+    plan = of_assignment(compiled.problem, compiled.instance, assignment, bound)
     if violations := verify(compiled.problem, plan):
         _LOG.error("a cached plan did not pass the verifier: %s", violations[0].rule)
         return None

@@ -474,7 +474,7 @@ def test_a_search_is_stopped_and_keeps_its_plan(opened: Tab) -> None:
     peaks = (
         "[...document.querySelectorAll('[data-fact=peak], main .facts b')].slice(0, 2).map((one) => one.textContent)"
     )
-    opened.page.wait_for_function(f"() => {peaks}[1]?.includes('MiB')")
+    opened.page.wait_for_function(f"() => {peaks}[1]?.includes('iB)')")
     assert len(set(opened.page.evaluate(peaks))) == 1  # the strip and the picture tell of one plan
     opened.page.click("text=Stop")
     opened.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")

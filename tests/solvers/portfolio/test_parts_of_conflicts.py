@@ -12,8 +12,8 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.together import Application
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import parts
-from memplan.solvers.portfolio.one_search import planned
 from memplan.solvers.search.incumbent import Search
+from memplan.solvers.search.to_plan import of_assignment
 from tests.support.applications import conflicts_of, drawn_application, least_peak
 
 RING = [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1)]
@@ -71,4 +71,4 @@ def test_parts_lie_where_their_remainders_and_addresses_let_them(fields: dict[st
     )
     search = searched(problem)
     assert search.best is not None
-    assert verify(problem, planned(problem, search.instance, search.best, search.proof)) == ()
+    assert verify(problem, of_assignment(problem, search.instance, search.best, search.proof)) == ()

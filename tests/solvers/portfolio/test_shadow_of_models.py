@@ -19,8 +19,10 @@ from memplan.systems.imported import Imported
 from memplan.systems.model_options import ModelOptions, Views
 from memplan.systems.reading import read_as
 
-TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "stablehlo", "torch-export", "ggml")
+TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "stablehlo", "torch-export", "ggml", "pto")
 """The importers that give operations, and not lifetimes only."""
+BEHIND_A_MODEL = ("onnxruntime-plan",)
+"""What is read behind its model alone, which has the sizes."""
 
 
 def models(name: str, views: Views) -> list[tuple[Imported, Operations]]:
@@ -31,7 +33,7 @@ def models(name: str, views: Views) -> list[tuple[Imported, Operations]]:
     return [(found, found.operations) for found in read if found.operations is not None]
 
 
-@pytest.mark.parametrize("name", sorted(SEEDS.keys() - TELL_OPERATIONS))
+@pytest.mark.parametrize("name", sorted(SEEDS.keys() - {*TELL_OPERATIONS, *BEHIND_A_MODEL}))
 def test_other_formats_tell_lifetimes_only(name: str) -> None:
     assert models(name, "alias") == []
 
