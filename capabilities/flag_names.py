@@ -23,13 +23,18 @@ SPELLED = {
 _FLAG = re.compile(r"`[^`]*`|(--[a-z]+(?:-[a-z]+)*)[ =](?=[^\s-])")
 
 
+def dashed(name: str) -> str:
+    """Write a name as flags and calls have it."""
+    return name.replace("_", "-")
+
+
 def spelled(name: str) -> tuple[str, ...]:
     """Return the flags of a field: seconds are limits, underscores are dashes."""
     if name in SPELLED:
         return SPELLED[name]
     if name.endswith("_s"):
         name = name.removesuffix("_s").removesuffix("_limit") + "_limit"
-    return (f"--{name.replace('_', '-')}",)
+    return (f"--{dashed(name)}",)
 
 
 def in_fields(sentence: str) -> str:

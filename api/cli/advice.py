@@ -12,6 +12,7 @@ from typing import Any
 
 from memplan.api.cli.flags import flag_of
 from memplan.capabilities.capability import Capability
+from memplan.capabilities.flag_names import dashed
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 
@@ -96,4 +97,4 @@ def _declared(parameter: inspect.Parameter) -> Sequence[str]:
     described = getattr(parameter.annotation, "__metadata__", (None,))[0]
     # Where it is a part of an annotation, typer's option has the first of its flags as what is else the default.
     flags = (getattr(described, "default", None), *(getattr(described, "param_decls", None) or ()))
-    return [each for each in flags if isinstance(each, str)] or [f"--{parameter.name.replace('_', '-')}"]
+    return [each for each in flags if isinstance(each, str)] or [f"--{dashed(parameter.name)}"]

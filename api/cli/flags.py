@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from memplan.capabilities.flag_names import SPELLED, spelled
+from memplan.capabilities.flag_names import SPELLED, dashed, spelled
 from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
@@ -151,7 +151,7 @@ def flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
     elif kind not in (int, float, bool):
         kind = str
     is_switch = kind is bool and name not in SPELLED
-    flags = (f"{spelled(name)[0]}/--no-{name.replace('_', '-')}",) if is_switch else spelled(name)
+    flags = (f"{spelled(name)[0]}/--no-{dashed(name)}",) if is_switch else spelled(name)
     annotated = kind if default is not None and kind is not list[str] else kind | None
     return flag(name, annotated, default, *flags, **described)
 

@@ -13,7 +13,7 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import argument, flag, in_texts
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.flag_names import spelled
+from memplan.capabilities.flag_names import dashed, spelled
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
 from memplan.planner.errors import FileError, InputError, OptionError, ProblemError
@@ -34,7 +34,7 @@ def parameters_of_inputs(capability: Capability[Any]) -> list[inspect.Parameter]
                 flag(each.name, kind | None, None, spelled(each.name)[0], metavar=metavar, help=each.help)
             )
             continue
-        metavar = each.metavar or each.name.replace("_", "-").upper()
+        metavar = each.metavar or dashed(each.name).upper()
         if is_first or (each.required and each.absent is None):
             parameters.append(argument(each.name, str, inspect.Parameter.empty, metavar=metavar, help=each.help))
         else:

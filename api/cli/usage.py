@@ -12,7 +12,7 @@ from typing import Any
 
 from memplan.api.cli.advice import flags_for
 from memplan.capabilities import FORMER_NAMES
-from memplan.capabilities.flag_names import spelled
+from memplan.capabilities.flag_names import dashed, spelled
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant
@@ -94,7 +94,7 @@ def _options(command: str) -> Iterator[tuple[str, Any]]:
     for row in inspect.signature(made(command)).parameters.values():
         for about in getattr(row.annotation, "__metadata__", ()):
             named = [word for word in (about.default, *(about.param_decls or ())) if isinstance(word, str)]
-            words = named or [f"--{row.name.replace('_', '-')}"]
+            words = named or [f"--{dashed(row.name)}"]
             yield from ((part, about) for word in words for part in word.split("/"))
 
 
