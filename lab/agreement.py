@@ -2,7 +2,7 @@
 
 The exact search and CP-SAT, or the solvers that `--solver` names, are asked for tight problems, each in a process of
 its own; all solvers, with `--constraints`, for what mixes all constraints, and with `--prices` costs of shared bytes as
-well. `--pairs` has any two features together, at all sizes, by all solvers and engines. `test_agreement.py` and
+well. `--pairs` has any two features together, at all sizes, by all solvers and engines. `test_whole_answers.py` and
 `test_feature_pairs.py` run a few.
 """
 

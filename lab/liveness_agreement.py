@@ -1,6 +1,6 @@
 """The analysis and brute force on many random programs: `python -m lab.liveness_agreement 10000 [SEED]`.
 
-`test_liveness_agreement.py` runs a few hundred.
+`test_liveness_analysis.py` runs a few hundred.
 """
 
 from __future__ import annotations

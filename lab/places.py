@@ -3,7 +3,7 @@
 Draws problems with every constraint kind and loose plans of them. For each buffer the least offset that the verifier
 accepts, with all others where they are, must be the lowest that `verify` reports; for each pool the largest end, the
 live bytes and what they would be without a buffer are counted again, time step by time step.
-`tests/planner/verify/test_places.py` goes through some of the cases.
+`tests/planner/verify/test_tie_rules.py` goes through some of the cases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules for the tests themselves: folders mirror the packages, and nothing is imported from a test module."""
+"""The rules for the tests themselves, and the check of words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.words import docstrings, forbidden, without_messages, without_words, words_of
 
 TESTS = Path(__file__).parent
 ROOMS = sorted(
@@ -70,3 +72,29 @@ def test_names_of_tests_are_about_things() -> None:
 def test_no_test_looks_outside_the_repository() -> None:
     outside = "/".join(("shared", "instances"))
     assert [path.name for path in TESTS.rglob("*.py") if outside in path.read_text().replace('" / "', "/")] == []
+
+
+def test_marked_words_of_the_right_column_are_forbidden() -> None:
+    glossary = (
+        "| word | meaning | not |\n|---|---|---|\n| pool | A memory! | place, sea bed!, bowl! |\n| plan | It. | |\n"
+    )
+    assert forbidden(glossary) == ["bowl", "sea bed"]
+
+
+def test_identifiers_are_taken_apart() -> None:
+    assert words_of("HTTPServer.run_all(SeaBed)") == "http server.run all(sea bed)"
+
+
+def test_docstrings_of_attributes_count() -> None:
+    tree = ast.parse('"""One."""\nX = 1\n"""Two."""\ndef f():\n    """Three."""\n    "four"\n')
+    assert [found.text for found in docstrings(tree)] == ["One.", "Two.", "Three."]
+
+
+def test_the_words_of_a_page_are_no_use_of_them() -> None:
+    page = "# Pools\n\nA bowl.\n\n## Words\n\n| pool | It. | bowl! |\n\n## Limits\n\nNone.\n"
+    assert without_words(page) == "# Pools\n\nA bowl.\n\n## Words\n\n\n\n## Limits\n\nNone.\n"
+
+
+def test_verbs_of_messages_are_free_and_those_of_docstrings_are_not() -> None:
+    module = 'def tell() -> str:\n    """Ask."""\n    return "told"  # asked\n'
+    assert without_messages(module) == 'def tell() -> str:\n    """Ask."""\n    return   # asked\n'

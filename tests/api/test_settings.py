@@ -1,4 +1,4 @@
-"""What an operator sets: where it comes from, what is wrong with it, and that the documentation knows all of it."""
+"""What an operator sets, and the options of a call: where they come from, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memplan.api.options import Options
 from memplan.api.settings import PREFIX, Settings, read_settings, unknown_names
 from memplan.planner.errors import OptionError
 
@@ -88,3 +89,11 @@ def test_settings_that_are_printed_keep_their_secrets() -> None:
     settings = Settings(admin_key=SECRET, database_url=f"postgresql://me:{SECRET}@here/x")
     assert SECRET not in repr(settings)
     assert SECRET not in str(settings)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [("fit", "fit"), ("5%", "5%"), ("2.5", "2.5"), (5, 5.0), ("1e1", 10.0), ("1.5e1%", 15.0), (None, None)],
+)
+def test_what_is_good_enough_is_told_back_as_the_schema_spells_it(said: object, kept: object) -> None:
+    assert Options.model_validate({"accept": said}).accept == kept

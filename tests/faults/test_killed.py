@@ -1,16 +1,21 @@
-"""Servers, workers and databases that are killed in the middle of their work."""
+"""Servers, workers and databases that are killed, and several processes on one port."""
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import time
 from collections import Counter
 from pathlib import Path
 
+import psutil
 import pytest
 
 from lab.soak import soak
+from memplan.solvers.processes.child import ChildProcess
 from tests.support.fault_clients import ENDED, Client, easy, hard
-from tests.support.machines import machines, server, soon
+from tests.support.machines import Machine, answers, machines, request, server, soon
 from tests.support.postgresql import postgresql, why_not
 
 
@@ -64,3 +69,69 @@ def test_of_two_servers_on_one_postgresql_the_one_that_is_left_ends_all_jobs(tmp
             left.kill()
             found = client.check_all()
             assert found == {"succeeded": 5}
+
+
+_PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "size": 4, "start": 1, "end": 3}]}
+
+
+def processes(of: Machine) -> list[psutil.Process]:
+    """Return the server processes below a parent."""
+    assert of.process is not None
+    found = [child for child in psutil.Process(of.process.pid).children() if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in found if "from multiprocessing.spawn" in " ".join(child.cmdline())]
+
+
+def planned(of: Machine) -> float:
+    """Return how many plans all processes together have counted."""
+    lines = request("GET", f"{of.url}/metrics").text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith('memplan_requests_total{method="POST"'))
+
+
+def sessions(of: Machine) -> set[int]:
+    """Return the sessions of all processes of a server."""
+    assert of.process is not None
+    return {os.getsid(child.pid) for child in psutil.Process(of.process.pid).children(recursive=True)}
+
+
+def ask(of: Machine) -> int:
+    """Ask for a plan on a connection of its own."""
+    return request("POST", f"{of.url}/v1/plan", json=_PROBLEM).status_code
+
+
+@pytest.mark.slow
+def test_two_processes_answer_count_together_and_are_replaced_when_killed(tmp_path: Path) -> None:
+    both = server("server", tmp_path, processes="2", workers="1")
+    with machines(both):
+        soon(lambda: len(processes(both)) == 2, "two are up")
+        first = processes(both)
+        assert sessions(both) == {os.getsid(first[0].ppid())}, "or the niceness of workers would not count"
+        assert [ask(both) for _ in range(10)] == [200] * 10
+        soon(lambda: planned(both) == 10, "a request is counted after its answer is sent")
+        job = request("POST", f"{both.url}/v1/jobs", json=_PROBLEM).json()["id"]
+        soon(lambda: planned(both) == 11, "the job is counted, too")
+        first[0].suspend()
+        time.sleep(1.0)  # meanwhile its parent asks it for a sign of life
+        first[0].kill()
+        soon(lambda: len(processes(both)) == 2 and first[0] not in processes(both), "it is replaced")
+        soon(lambda: answers(f"{both.url}/readyz"), "the others answer")
+        assert [ask(both) for _ in range(4)] == [200] * 4
+        soon(lambda: planned(both) == 15, "what the killed one counted stays counted")
+        url = f"{both.url}/v1/jobs/{job}"
+        soon(lambda: request("GET", url).json()["state"] == "succeeded", "its job ends")
+        left = [*processes(both)]
+        both.kill(signal.SIGTERM)
+        assert not any(process.is_running() and process.status() != "zombie" for process in left)
+
+
+@pytest.mark.slow
+def test_server_processes_end_with_their_parent(tmp_path: Path) -> None:
+    both = server("server", tmp_path, processes="2", workers="0")
+    with machines(both):
+        left = processes(both)
+        both.kill(signal.SIGKILL)
+        soon(lambda: not any(process.is_running() for process in left), "they end", 10.0)
+
+
+def test_a_child_process_has_a_group_of_its_own_in_the_session_of_its_parent() -> None:
+    with ChildProcess("memplan.solvers.reference.own") as child:
+        assert (os.getsid(child.pid), os.getpgid(child.pid)) == (os.getsid(0), child.pid)

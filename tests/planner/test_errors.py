@@ -1,12 +1,15 @@
-"""How places and values are spelled."""
+"""How places and values are spelled, and fields and documents by the words of others."""
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from typing import Any
 
 import pytest
 
-from memplan.planner.errors import path_of, shown
+import memplan
+from memplan.planner.errors import InputError, path_of, shown
+from memplan.planner.model.problem import Problem
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,23 @@ def test_a_place_is_a_path(location: tuple[str | int, ...], path: str) -> None:
 )
 def test_a_value_is_shown_as_json_on_one_short_line(value: object, text: str) -> None:
     assert shown(value) == text
+
+
+PLAIN: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 1}
+
+
+def test_a_field_that_all_rows_have_is_told_once() -> None:
+    with pytest.raises(InputError) as caught:
+        Problem.model_validate({"buffers": [PLAIN | {"id": k, "lower": 0} for k in range(19)]})
+    assert caught.value.sentences == ("buffers[0].lower: is not a known field (did you mean start?)",)
+
+
+@pytest.mark.parametrize("data", [b'{"placements": []}', b"\x00\x01"])
+def test_what_is_no_graph_is_told_for_what_it_is(data: bytes) -> None:
+    with pytest.raises(InputError, match=r"got a plan, which `memplan verify|must be of a known format, got "):
+        memplan.read_graph(data)
+
+
+def test_operations_are_a_problem_too() -> None:
+    problem = memplan.read_problem(Path(__file__).parents[2] / "examples" / "operations.json")
+    assert memplan.solve(problem, time_limit_s=1).status == "optimal"

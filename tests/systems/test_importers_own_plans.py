@@ -1,19 +1,25 @@
-"""The plans inside of files: offsets that the verifier accepts, and peaks that are the files' own."""
+"""Plans that other systems made: read, sound, and with the names of their models."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pickle
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lab import sound_plans
+from memplan import read_problem
 from memplan.planner.errors import InputError
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.imported import Imported
+from memplan.systems.program_names import names_in, names_read
 from memplan.systems.reading import detect, read_model
+from tests.support import tflite_networks
 
 TESTS = Path(__file__).parents[1]
 
@@ -125,3 +131,73 @@ def test_snapshots_that_are_none_are_refused_and_run_nothing(data: bytes, capfd:
     with pytest.raises(InputError):
         read_model(data)
     assert capfd.readouterr().out == ""
+
+
+GRAPHS = Path(__file__).parents[1] / "models" / "ggml"
+
+
+def alarms(data: bytes) -> int:
+    model = read_model(data)
+    assert model.own_plan is not None
+    return len(verify(model.problem, model.own_plan))
+
+
+def test_plans_of_ggml_at_several_sizes_are_sound() -> None:
+    files = sorted(map(str, GRAPHS.glob("*.json")))
+    assert [alarms(data) for data in sound_plans.graphs(*files)] == [0] * 9
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("drawn", [sound_plans.pto, sound_plans.onnxruntime])
+def test_drawn_plans_are_sound(drawn: Callable[[int], Iterator[sound_plans.Printed]]) -> None:
+    for data in drawn(15):
+        model = sound_plans.imported(data)
+        assert model.own_plan is not None
+        assert verify(model.problem, model.own_plan) == ()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ai_edge_litert") is None, reason="needs LiteRT")
+def test_arenas_of_litert_are_sound_until_a_tensor_is_moved_over_its_neighbour() -> None:
+    state = sound_plans.interpreter_state(tflite_networks.mobilenet_v2(32, 8))
+    assert alarms(state) == 0
+    moved = [line for line in state.splitlines() if line.startswith(b"Tensor") and not line.endswith(b"Offset")]
+    last = moved[-1]
+    assert alarms(state.replace(last, last[: last.rindex(b"[")] + moved[-2][moved[-2].rindex(b"[") :])) > 0
+
+
+MODELS = Path(__file__).parents[1] / "models"
+
+
+def test_operations_are_names_of_time_and_loops_are_ranges_of_it() -> None:
+    path = MODELS / "loop.tflite"
+    names = names_in(path.read_bytes(), path.name, read_problem(path))
+    assert [step.name for step in names.steps][:4] == ["copy", "copy", "SUM", "LESS"]
+    assert [(span.kind, span.start < span.end) for span in names.spans] == [("loop", True)]
+
+
+def test_buffers_have_types_roles_and_the_operations_that_make_them() -> None:
+    path = MODELS / "recorded" / "kws_dscnn_int8.tflite"
+    problem = read_problem(path)
+    names = names_in(path.read_bytes(), path.name, problem)
+    assert names.types[0] == "int8 1x49x10x1"
+    assert names.roles[0] == "input"
+    assert names.operations[1] == "CONV_2D"
+    assert len(names.roles) == len(names.operations) == len(problem.buffers)
+
+
+def test_a_problem_gives_no_names() -> None:
+    data = b'{"buffers": [{"id": 1, "size": 1, "start": 0, "end": 1}]}'
+    assert names_in(data, "problem.json", read_problem(data)).steps == ()
+
+
+def test_models_of_an_application_are_ranges_of_time_and_own_their_buffers() -> None:
+    path = Path(__file__).parents[2] / "examples" / "application.json"
+    problem = read_problem(path)
+    names = names_in(path.read_bytes(), path.name, problem)
+    assert [(span.kind, span.name, span.start, span.end) for span in names.spans] == [
+        ("model", "capture", 0, 2),
+        ("model", "detect", 2, 4),
+        ("model", "network", 4, 5),
+    ]
+    assert list(names.models) == [str(each).partition("/")[0] for each in problem.buffers.ids]
+    assert names_read(path.read_bytes(), None) == names

@@ -1,9 +1,17 @@
+"""Peers in the benchmark: planners of others, and orders."""
+
 from __future__ import annotations
+
+import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lab.families import mirrored, tight
+from memplan import OperationGraph
+from memplan.api.bench.measuring import measure
+from memplan.api.bench.orders import ORDERERS, judged
 from memplan.api.bench.peers import PEERS, find, granule
 from memplan.api.bench.running import jobs
 from memplan.api.bench.worker import find_planner
@@ -14,6 +22,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support import public_problems
+from tests.support.operation_graphs import least_peak, random_graph
 
 SMALL = public_problems.FOLDER / "minimalloc_small"
 PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
@@ -76,3 +85,28 @@ def test_a_peer_gives_valid_plans_whichever_way_time_runs(name: str, alignment: 
         pool = column(np.zeros(len(offset)))
         assert verify(problem, Plan(placements=PlacementTable(problem.buffers.ids, ("default",), pool, offset))) == ()
     assert peer.version.startswith(f"{peer.distribution} ")
+
+
+GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
+
+
+@pytest.mark.parametrize("name", ORDERERS)
+def test_every_row_of_the_table_gives_legal_orders(name: str) -> None:
+    for seed in range(6):
+        graph = random_graph(random.Random(seed), 7)
+        facts = ORDERERS[name](graph, 5.0)
+        assert facts["outcome"] == "plan"
+        assert facts["peak"] >= least_peak(graph)
+
+
+def test_orders_that_are_none_are_told_as_invalid() -> None:
+    graph = OperationGraph.model_validate({"size": [1, 1], "ops": [{"out": [0]}, {"in": [0], "out": [1]}]})
+    assert judged(graph, (1, 0))["outcome"] == "invalid"
+
+
+@pytest.mark.slow
+def test_a_graph_is_measured_in_a_process_of_its_own() -> None:
+    (job,) = jobs([str(GRAPHS / "torch_resnet18_b1_sgd.json")], ["order"], [1], 20.0, 2**33)
+    result = measure(job)
+    assert (result.outcome, result.status, result.peak) == ("plan", "optimal", 40309764)
+    assert result.lower_bound == 40309764

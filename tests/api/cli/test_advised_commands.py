@@ -71,7 +71,7 @@ ELSEWHERE = {
     ("auth", "keys"): "help of the page of the service",
     ("server", "keys"): "a refusal of memplan serve: tests/api/http/test_serving.py",
     ("remote", "serve"): "a service that is away: it is to be started",
-    ("fits", "plan"): "a picture of what fits of a graph of ggml: tests/api/cli/test_cli_fits_graphs.py",
+    ("fits", "plan"): "a picture of what fits of a graph of ggml: tests/api/cli/test_cli_liveness.py",
     ("any_plan", "plan"): "tests/support/mistakes.py",
     ("compare", "plan"): "tests/support/mistakes.py",
     ("from_capability", "convert"): "a plan that is asked for as C: tests/support/mistakes.py",

@@ -1,4 +1,4 @@
-"""`memplan verify --again` and `--format page`: what they write and open, and their exit status."""
+"""`memplan verify --again` and `--better`, and `--format page`: what they write, and their exit status."""
 
 from __future__ import annotations
 
@@ -68,3 +68,83 @@ def test_the_page_of_a_plan_is_written_and_opened(
     (path,) = opened
     assert Path(path.removeprefix("file://")).parent == tmp_path
     assert capfd.readouterr().err.splitlines()[-1] == f"memplan: wrote {path.removeprefix('file://')}"
+
+
+TESTS = Path(__file__).parents[2]
+PROBLEM = "id,lower,upper,size\n1,0,4,8\n2,0,2,8\n3,2,4,4\n"
+BETTER = ["--better", "--format", "json"]
+PLACES = {"1": 0, "2": 8, "3": 18}
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    (tmp_path / "p.csv").write_text(PROBLEM)
+    return tmp_path / "p.csv"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        json.dumps({"placements": [{"id": k, "pool": "default", "offset": at} for k, at in PLACES.items()]}),
+        json.dumps(PLACES),
+        json.dumps([[int(k), at] for k, at in PLACES.items()]),
+        json.dumps([{"id": k, "offset": at} for k, at in PLACES.items()]),
+        "id,offset\n1,0\n2,8\n3,18\n",
+    ],
+)
+def test_plans_and_lists_of_offsets_are_audited_alike(problem: Path, plan: str, capfd: Captured) -> None:
+    target = problem.with_name("plan.csv" if plan.startswith("id") else "plan.json")
+    target.write_text(plan)
+    assert main(["verify", str(problem), str(target), *BETTER, "--save-plan", str(problem.with_name("o.json"))]) == 0
+    told = json.loads(capfd.readouterr().out)
+    told = told["better"] | {"valid": told["valid"]}
+    assert (told["valid"], told["peak"], told["best"], told["too_much_bytes"]) == (True, 22, 16, 6)
+    assert told["fewest_moves"] == {"count": 1, "moved": ["3"], "at_least": 1, "proved": True}
+    assert json.loads(problem.with_name("o.json").read_text())["peak"] == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "peak", "best"), [("models/loop.pte", 416, 384), ("dumps/network_planned.relax", 46_528, 43_264)]
+)
+def test_models_and_dumps_have_their_plans_inside(name: str, peak: int, best: int, capfd: Captured) -> None:
+    assert main(["verify", str(TESTS / name), *BETTER, "-q"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["valid"], told["better"]["peak"], told["better"]["best"]) == (True, peak, best)
+
+
+def test_what_is_not_valid_has_an_exit_status_of_its_own(problem: Path, capfd: Captured) -> None:
+    target = problem.with_name("plan.json")
+    target.write_text(json.dumps({"1": 0, "2": 4, "3": 8}))
+    assert main(["verify", str(problem), str(target), "--better", "--format", "table"]) == 3
+    assert capfd.readouterr().out.startswith("overlap: ")
+
+
+@pytest.mark.parametrize(
+    ("plan", "sentence"),
+    [
+        ('{"1": -1}', "offsets[0]: must be an offset of at least 0"),
+        ("[[1, 2, 3]]", "offsets[0]: must be an id and an offset"),
+        ('[{"offset": 3}]', "offsets[0]: must be an id and an offset"),
+        ("3", "must be"),
+    ],
+)
+def test_lists_that_are_none_are_wrong_input(problem: Path, plan: str, sentence: str, capfd: Captured) -> None:
+    target = problem.with_name("plan.json")
+    target.write_text(plan)
+    assert main(["verify", str(problem), str(target)]) == 2
+    assert sentence in capfd.readouterr().err
+
+
+def test_files_without_offsets_say_what_they_do_tell(problem: Path, capfd: Captured) -> None:
+    assert main(["verify", str(problem)]) == 2
+    assert "this file tells of no offsets" in capfd.readouterr().err
+    assert main(["verify", str(TESTS / "dumps" / "resnet50.iree.txt")]) == 2
+    assert "only that its own plan takes" in capfd.readouterr().err
+
+
+def test_a_table_whose_offsets_are_a_plan_is_audited_with_a_warning(problem: Path, capfd: Captured) -> None:
+    problem.write_text("id,lower,upper,size,offset\n1,0,4,8,0\n2,0,2,8,8\n3,2,4,4,18\n4,5,6,1,0\n")
+    assert main(["verify", str(problem), "--better", "--format", "table"]) == 0
+    told = capfd.readouterr()
+    assert "peak 22 bytes; best 16, lower bound 16, gap 37.50%" in told.out.splitlines()
+    assert "all buffers are pinned: the offsets are taken as the plan" in told.err

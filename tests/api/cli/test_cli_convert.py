@@ -1,4 +1,4 @@
-"""`memplan convert`: which files it writes, and what it refuses."""
+"""`memplan convert`, and models that commands write for a runtime."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 from memplan.api.cli.main import main
 from memplan.capabilities.convert.options import Target
 from memplan.systems.reading import read_model
+from memplan.systems.tflite.tflm_tail import arena_of
 from memplan.systems.writing import EXPORTERS
+from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
 VIEW = str(Path(__file__).parents[2] / "models" / "view.tflite")
@@ -70,3 +72,72 @@ def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
     assert main(["convert", VIEW, plan, "-o", written, "--views", views]) == 0
     data = Path(written).read_bytes()
     assert read_model(data).own_peak == json.loads(Path(plan).read_text())["peak"]
+
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def _two_halves() -> bytes:
+    """Return a model with two wide tensors that need not be alive together."""
+    names = {"x": 64, "a": 4096, "b": 4096, "c": 16, "d": 16, "y": 16}
+    rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
+    tensors = [tensor(name, (size,), INT8) for name, size in names.items()]
+    return model(subgraph(tensors, [0], [5], [operator(*row) for row in rows]))
+
+
+def test_a_cascade_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "parts.tflite"
+    given = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["cascade", given, "--macs", "+25%", "-o", str(target), "--time-limit", "5"]) == 1
+    said = capfd.readouterr().err
+    assert "not written, as nothing is gained: TFLite Micro's whole arena takes 24,208 bytes (head 16,000" in said
+    assert not target.exists()
+
+
+def test_a_cascade_of_a_model_with_variables_is_written_or_not_for_a_reason(tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "parts.tflite"
+    assert main(["cascade", str(MODELS / "variable.tflite"), "-o", str(target), "--time-limit", "5"]) == 1
+    assert "not written, as nothing is gained" in capfd.readouterr().err
+
+
+def test_the_whole_arena_of_a_new_order_is_said(tmp_path: Path, capfd: Captured) -> None:
+    given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
+    given.write_bytes(_two_halves())
+    assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
+    before, after = arena_of(given.read_bytes()), arena_of(target.read_bytes())
+    assert after.used < before.used
+    assert f"TFLite Micro's whole arena takes {after}, {before.used:,} as given" in capfd.readouterr().err
+
+
+def test_an_order_that_gains_nothing_is_written_as_given(tmp_path: Path, capfd: Captured) -> None:
+    given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
+    given.write_bytes((MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes())
+    assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
+    assert "written as given, as nothing is gained: the given order has the least peak" in capfd.readouterr().err
+    assert target.read_bytes() == given.read_bytes()
+
+
+def test_the_whole_arena_of_a_plan_is_said(tmp_path: Path, capfd: Captured) -> None:
+    given, plan, target = tmp_path / "model.tflite", str(tmp_path / "plan.json"), tmp_path / "planned.tflite"
+    given.write_bytes(_two_halves())
+    assert main(["plan", str(given), "-o", plan, "--quiet"]) == 0
+    assert main(["convert", str(given), plan, "-o", str(target)]) == 0
+    arena = arena_of(target.read_bytes())
+    assert f"TFLite Micro's whole arena takes {arena}, as large as {arena.used:,} without" in capfd.readouterr().err
+
+
+def test_a_check_holds_the_whole_arena_of_a_model_to_the_budget_of_its_tensors(tmp_path: Path, capfd: Captured) -> None:
+    given, plan = tmp_path / "model.tflite", tmp_path / "plan.json"
+    given.write_bytes(_two_halves())
+    arena = arena_of(given.read_bytes())
+    assert arena.head < arena.used == arena.least
+    for budget, status in ((arena.head, 1), (arena.least - 1, 1), (arena.least, 0)):
+        assert main(["check", str(given), "--budget", str(budget)]) == status
+        found = json.loads(capfd.readouterr().out)
+        assert (found["arena"]["least"], found["passed"]) == (arena.least, status == 0)
+        said = [failure["message"] for failure in found["failures"] if "TFLite Micro's arena" in failure["message"]]
+        assert len(said) == status
+        assert all(f"{arena.least - budget:,} above its budget" in message for message in said)
+    assert main(["plan", str(given), "-o", str(plan), "--quiet"]) == 0
+    assert main(["check", str(given), "--plan", str(plan), "--budget", str(arena.head)]) == 0
+    assert "arena" not in json.loads(capfd.readouterr().out)

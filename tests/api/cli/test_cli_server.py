@@ -1,7 +1,8 @@
-"""`memplan plan --server URL`: the same command, and a service that does the work."""
+"""Services and assistants: `--server URL`, `memplan mcp` and `memplan schema`."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+import memplan
 from memplan.api.cli.main import main
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.formats import read_plan, read_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import hard_request, soon
 from tests.support.server import Running
@@ -100,3 +105,63 @@ def test_an_interrupt_ends_the_search_there_and_writes_what_it_found(server: Run
         running.kill()
     found = json.loads(plan.read_text())
     assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "cancelled", 3000)
+
+
+mcp = pytest.importorskip("mcp")
+stdio = pytest.importorskip("mcp.client.stdio")
+_MOBILENET = str(Path(__file__).resolve().parents[3] / "examples" / "mobilenet_v2.csv")
+
+
+@pytest.mark.slow
+def test_every_question_is_a_tool_whose_example_has_an_answer_and_what_is_wrong_is_said() -> None:
+    async def run() -> None:
+        command = mcp.StdioServerParameters(command=str(Path(sys.executable).with_name("memplan")), args=["mcp"])
+        async with (
+            asyncio.timeout(120.0),
+            stdio.stdio_client(command) as (reads, writes),
+            mcp.ClientSession(reads, writes) as session,
+        ):
+            await session.initialize()
+            tools = (await session.list_tools()).tools
+            assert [tool.name for tool in tools] == list(CAPABILITIES)
+            examples = {tool.name: (tool.description or "").partition("Example: ")[2] for tool in tools}
+            assert [name for name, text in examples.items() if not text] == ["compare", "convert"]  # of files
+            for name, text in examples.items():
+                if text:
+                    answer = await session.call_tool(name, json.loads(text))
+                    assert not answer.is_error, (name, answer.content)
+                    assert answer.structured_content["exit_status"] in CAPABILITIES[name].exits
+            planned = await session.call_tool("plan", {"problem": _MOBILENET, "options": {"time_limit_s": 5}})
+            assert planned.structured_content["peak"] == 1505280
+            assert planned.content[0].text.startswith("optimal: peak 1,505,280 bytes")
+            for name, given, sentence in (
+                ("plna", {}, 'tool: there is no "plna" (did you mean plan?)'),
+                ("plan", {"problem": "no.csv"}, "no.csv: no such file"),
+                ("plan", {"problm": {}}, "problm: is not a known field (did you mean problem?)"),
+                ("plan", {}, "problem: is required"),
+                ("plan", {"problem": {"buffers": []}, "options": {"solver": 1}}, "solver: must be a string"),
+            ):
+                refused = await session.call_tool(name, given)
+                assert refused.is_error
+                assert refused.content[0].text.startswith(sentence), (refused.content, sentence)
+
+    asyncio.run(run())
+
+
+def test_the_schema_describes_problems_plans_operations_and_graphs(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found["version"] == memplan.__version__
+    assert {"Problem", "Plan", "Operations", "OperationGraph"} <= found["$defs"].keys()
+    assert found["$defs"]["Problem"]["required"] == ["buffers"]
+
+
+@pytest.mark.slow
+def test_the_corpus_has_a_body_and_its_answer_of_each_capability(tmp_path: Path) -> None:
+    assert main(["schema", "-o", str(tmp_path / "schema.json"), "--corpus", str(tmp_path / "corpus")]) == 0
+    cases = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "corpus").iterdir()}
+    assert cases.keys() == CAPABILITIES.keys()
+    planned = cases["plan"]
+    problem, plan = Problem.model_validate(planned["body"]["problem"]), Plan.model_validate(planned["answer"])
+    assert memplan.verify(problem, plan).valid
+    assert cases["verify"]["answer"]["valid"] is True

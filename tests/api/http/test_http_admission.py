@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
+from memplan.api.http.serving import connections
+from memplan.api.http.serving.server import listening
 from memplan.api.settings import Settings
 from tests.support.hard_requests import AS_HARD, HARD_TOO, asking, hard_request, soon
 from tests.support.server import Running, running
@@ -98,3 +103,71 @@ def test_many_callers_at_once_each_get_their_own_plan() -> None:
 
     with running(Settings(solves=2, waiting=64)) as server, ThreadPoolExecutor(16) as callers:
         assert list(callers.map(ask, range(1, 65))) == list(range(1, 65))
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\nGET /healthz"])
+def test_a_head_that_does_not_come_closes_its_connection_and_no_other(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_S", 0.2)
+    with running(Settings()) as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as slow:
+            slow.sendall(sent)
+            slow.settimeout(20)
+            assert server.client.get("/healthz").status_code == 200
+            while slow.recv(65536):
+                pass
+        time.sleep(0.5)
+        assert server.client.get("/healthz").status_code == 200
+
+
+def test_of_too_many_connections_the_newest_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(Settings()) as server:
+        monkeypatch.setattr(connections, "most_connections", lambda: 2)
+        first, second, third = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(3))
+        with first, second, third:
+            third.settimeout(20)
+            assert third.recv(1) == b""
+            first.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+            assert first.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_a_server_that_is_not_ready_takes_no_connection() -> None:
+    with listening("127.0.0.1", 0) as listener, pytest.raises(ConnectionRefusedError):
+        socket.create_connection(listener.getsockname())
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 14\r\nTransfer-Encoding: chunked\r\n\r\n",  # a proxy may believe the other one
+        b"Content-Length: 14\r\nContent-Length: 15\r\n\r\n",
+        b"Content-Length: +5\r\n\r\n",
+        b"X-Long: " + b"x" * 400_000,
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + 20_000 * b"X-Trailer: of many\r\n",
+    ],
+)
+def test_a_head_that_says_two_lengths_or_comes_to_no_end_is_refused_and_hung_up_on(head: bytes) -> None:
+    with running(Settings()) as server, socket.create_connection(("127.0.0.1", server.port)) as odd:
+        odd.settimeout(20)
+        answer = b""
+        with suppress(ConnectionError):
+            odd.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\n" + head)
+            while part := odd.recv(65536):
+                answer += part
+        assert answer[:13] in (b"HTTP/1.1 400 ", b"")
+        assert server.client.get("/healthz").status_code == 200
+
+
+def test_what_takes_too_long_to_compile_is_answered_as_unknown_with_the_reason() -> None:
+    rows = [{"id": i, "size": 1, "lifetimes": [[0, 1]]} for i in range(60_000)]
+    body = json.dumps({"problem": {"buffers": rows}, "options": {"time_limit_s": 0.01}})
+    with running() as server:
+        answer = server.client.post("/v1/plan", content=body).json()
+        assert answer["status"] == "unknown"
+        assert answer["stop_reason"] == "time_limit"
+        assert "60000 buffers could not be read, compiled and planned within 0.01 s" in answer["explanation"]["message"]
+        assert answer["placements"] == []
+        for limit in (0.07, 0.09, 0.1):
+            small = {"problem": {"buffers": rows[:300]}, "options": {"time_limit_s": limit}}
+            assert server.client.post("/v1/plan", json=small).status_code == 200

@@ -1,13 +1,16 @@
-"""`GET /v1/plans/{problem_hash}`, and what `POST /v1/plan` answers from what is known."""
+"""Known plans, kept places and reasons over HTTP."""
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any
 
 import pytest
 
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.capabilities.plan.plan import CAPABILITY, PlanOptions, plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -107,3 +110,127 @@ def test_a_hit_is_written_as_each_caller_wants_it(server: Running) -> None:
     answer = server.client.post("/v1/plan", json=problem(3), headers={"accept": "text/csv"})
     assert answer.text.startswith("id,lower,upper,size,offset\n")
     assert isinstance(asked(server, problem(3), format="triples"), list)
+
+
+OLD: dict[str, Any] = {
+    "buffers": [
+        {"id": "a", "size": 8, "start": 0, "end": 4},
+        {"id": "b", "size": 4, "start": 1, "end": 3},
+        {"id": "c", "size": 4, "start": 2, "end": 5},
+    ]
+}
+NEW: dict[str, Any] = {"buffers": [*OLD["buffers"], {"id": "d", "size": 4, "start": 0, "end": 2}]}
+
+
+@pytest.fixture(scope="module")
+def job(server: Running) -> dict[str, Any]:
+    links = server.client.post("/v1/jobs", json=OLD).json()["links"]
+    give_up = time.monotonic() + 30
+    while (found := server.client.get(links["self"]).json())["finished_at"] is None:
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    answer: dict[str, Any] = found
+    return answer
+
+
+def offsets(content: dict[str, Any]) -> dict[str, int]:
+    return {row["id"]: row["offset"] for row in content["placements"]}
+
+
+def test_the_plan_of_a_job_is_kept_by_its_hash(server: Running, job: dict[str, Any]) -> None:
+    before = server.client.get(job["links"]["plan"]).json()
+    keep = {"plan_hash": job["plan_hash"]}
+    options = {"time_limit_s": 5, "accept": "5%"}
+    answer = server.client.post("/v1/plan", json={"problem": NEW, "keep": keep, "options": options})
+    assert answer.status_code == 200, answer.text
+    plan = answer.json()
+    assert verify(Problem.model_validate(NEW), Plan.model_validate(plan)) == ()
+    kept = offsets(plan)
+    assert {name: kept[name] for name in "abc"} == offsets(before)
+    csv = server.client.post("/v1/plan", json={"problem": NEW, "keep": keep}, headers={"accept": "text/csv"})
+    assert csv.text.startswith("id,lower,upper,size,offset\n")
+
+
+def test_a_plan_that_comes_along_is_kept(server: Running) -> None:
+    old = {"placements": [{"id": "c", "pool": "default", "offset": 8}, {"id": "a", "pool": "default", "offset": 0}]}
+    plan = server.client.post("/v1/plan", json={"problem": NEW, "keep": old}).json()
+    assert {name: offsets(plan)[name] for name in "ac"} == {"a": 0, "c": 8}
+    options = {"solver": "exact", "deterministic": True}
+    again = server.client.post("/v1/plan", json={"problem": NEW, "keep": old, "options": options}).json()
+    assert (offsets(again)["c"], again["reproducible"]) == (8, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"keep": {"plan_hash": "x"}}, 'keep.plan_hash: must be sha256: and 64 hexadecimal digits, got "x"'),
+        ({"keep": {"placements": 1}}, "keep.placements"),
+    ],
+)
+def test_what_cannot_be_kept_is_said(server: Running, more: dict[str, Any], sentence: str) -> None:
+    answer = server.client.post("/v1/plan", json={"problem": NEW, **more})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith(sentence)
+
+
+def test_a_hash_of_nothing_that_is_kept_is_told(server: Running) -> None:
+    answer = server.client.post("/v1/plan", json={"problem": NEW, "keep": {"plan_hash": f"sha256:{64 * '0'}"}})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("keep.plan_hash: must be that of a plan of a job that is kept, got")
+
+
+def test_a_buffer_may_be_called_keep(server: Running) -> None:
+    problem = {"buffers": [{"id": "keep", "size": 4, "start": 0, "end": 1}]}
+    assert server.client.post("/v1/plan", json=problem).json()["peak"] == 4
+
+
+TIGHT: dict[str, Any] = {
+    "name": "tight",
+    "buffers": [
+        {"id": "a", "size": 64, "start": 0, "end": 3},
+        {"id": "b", "size": 48, "start": 2, "end": 5},
+        {"id": "c", "size": 8, "start": 6, "end": 8},
+    ],
+    "pools": [{"name": "sram", "size": 100}],
+}
+
+
+def test_an_answer_that_nothing_fits_links_to_its_explanation(server: Running) -> None:
+    answer = server.client.post("/v1/plan", json=TIGHT)
+    certified = '</v1/certify>; rel="certificate"'
+    explained = f'</v1/explain>; rel="explanation", {certified}'
+    assert (answer.json()["status"], answer.headers["link"]) == ("infeasible", explained)
+    assert server.client.post("/v1/plan", json=TIGHT | {"pools": []}).headers["link"] == certified
+
+
+def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -> None:
+    links = server.client.post("/v1/jobs", json=TIGHT).json()["links"]
+    told = server.client.get(links["events"]).text
+    blocks = [
+        dict(line.split(": ", 1) for line in block.splitlines()) for block in told.split("\n\n") if "data" in block
+    ]
+    stages = [json.loads(block["data"])["stage"] for block in blocks if block["event"] == "progress"]
+    assert stages
+    assert set(stages) <= {"infeasible", "witness", "stretch", "core", "irreducible", "enough"}
+    give_up = time.monotonic() + 30
+    while (job := server.client.get(links["self"]).json())["finished_at"] is None:
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    assert (job["state"], job["plan_status"]) == ("succeeded", "infeasible")
+    answer = server.client.get(links["plan"])
+    plan = answer.json()
+    assert answer.headers["link"] == '</v1/explain>; rel="explanation", </v1/certify>; rel="certificate"'
+    assert server.client.get(links["result"]).headers["link"] == answer.headers["link"]
+    assert (sorted(plan["explanation"]["buffers"]), plan["explanation"]["irreducible"]) == (["a", "b"], True)
+
+
+def test_the_reason_of_a_deterministic_plan_is_the_same_everywhere(server: Running) -> None:
+    asked = {"problem": TIGHT, "options": {"deterministic": True}}
+    answers = [server.client.post("/v1/plan", json=asked).content for _ in range(2)]
+    links = server.client.post("/v1/jobs", json=asked).json()["links"]
+    give_up = time.monotonic() + 30
+    while server.client.get(links["self"]).json()["finished_at"] is None:
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    here = CAPABILITY.write(plan(Problem.model_validate(TIGHT), options=PlanOptions(deterministic=True)))
+    assert [*answers, server.client.get(links["result"]).content] == [here] * 3

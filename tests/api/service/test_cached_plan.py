@@ -1,18 +1,26 @@
-"""Cached plans answer every caller with the problem, with its own ids."""
+"""Known plans, told in the words of another asker, with their findings, or too late."""
 
 from __future__ import annotations
 
+import json
 import random
+import time
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import memplan
+from memplan.api.cli.main import main
 from memplan.api.service.cache.cached_plan import CachedPlan, better_of, result_of, units_of
 from memplan.api.service.cache.canonical_plan import canonical_plan, translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.formats import memplan_json
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -20,6 +28,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import SolveResult
 from tests.support.renaming import Data, respelled, spelled
+from tests.support.server import Running, running
 from tests.support.strategies import raw_problems, tied_problems
 
 TWO = {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
@@ -153,3 +162,67 @@ def test_a_plan_that_is_wrong_is_not_told(caplog: pytest.LogCaptureFixture) -> N
     wrong = replace(loose(asked, 0, 1), offset=column_of(asked, {"a": 0, "b": 1}))
     assert result_of(wrong, asked) is None
     assert "did not pass the verifier" in caplog.text
+
+
+CHAIN = [{"id": k, "size": 4 * k + 4, "start": 2 * k, "end": 2 * k + 1} for k in range(6)]
+CLOSED: dict[str, Any] = {"buffers": CHAIN}
+"""Nobody's ends touch the next start: surely the ends were meant to be inclusive."""
+SOUND: dict[str, Any] = {"buffers": [row | {"end": row["end"] + 2} for row in CHAIN]}
+
+
+def test_a_plan_tells_what_is_surely_not_meant() -> None:
+    problem = Problem.model_validate(CLOSED)
+    plan = memplan.solve(problem)
+    assert [finding.rule for finding in plan.findings] == ["inclusive-ends"]
+    assert "--inclusive" in plan.findings[0].message
+    assert [finding.rule for finding in memplan.plan(problem, keep=plan).findings] == ["inclusive-ends"]
+
+
+def test_findings_are_read_again_with_their_plan() -> None:
+    problem = Problem.model_validate(CLOSED)
+    plan = memplan.solve(problem)
+    assert memplan_json.read_plan(memplan_json.write_plan(plan, problem), problem).findings == plan.findings
+    for broken in ({"rule": 1, "message": ""}, {"rule": "x"}, {"rule": "x", "message": "y", "more": 1}, 7):
+        with pytest.raises(memplan.PlanError, match=r"findings\[0\]"):
+            Plan.model_validate({"findings": [broken]})
+
+
+def test_where_nothing_is_found_nothing_is_written() -> None:
+    problem = Problem.model_validate(SOUND)
+    assert b"findings" not in memplan_json.write_plan(memplan.solve(problem), problem)
+
+
+def test_checks_tell_findings_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "closed.json").write_text(json.dumps(CLOSED))
+    assert main(["check", str(tmp_path / "closed.json"), "--deterministic", "--budget", "1MiB"]) == 0
+    told, said = capsys.readouterr()
+    answer = json.loads(told)
+    assert [finding["rule"] for finding in answer["findings"]] == ["inclusive-ends"]
+    assert answer["reproducible"] is True
+    assert "warning: inclusive-ends" in said
+
+
+def test_the_service_tells_findings_each_time_it_is_asked(server: Running) -> None:
+    for _ in range(3):
+        answer = server.client.post("/v1/plan", json=CLOSED).json()
+        assert [finding["rule"] for finding in answer["findings"]] == ["inclusive-ends"]
+    kept = server.client.post("/v1/plan", json={"problem": CLOSED, "keep": answer}).json()
+    assert [finding["rule"] for finding in kept["findings"]] == ["inclusive-ends"]
+    assert "findings" not in server.client.post("/v1/plan", json=SOUND).json()
+
+
+@pytest.mark.parametrize(("call", "status"), [("plan", 200), ("explain", 504)])
+def test_what_comes_late_is_a_deadline_miss_and_a_refusal_too(call: str, status: int) -> None:
+    rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(9)]
+    problem = {"buffers": rows, "bank": [{"buffers": list(range(9))}], "pools": [{"name": "a", "bank_size": 8}]}
+    body = json.dumps({"problem": problem, "options": {"time_limit_s": 0.05}}).encode()
+
+    def slowly() -> Iterator[bytes]:
+        yield body[:100]
+        time.sleep(0.7)  # the time of a call begins with its first byte
+        yield body[100:]
+
+    with running() as server:
+        answer = server.client.post(f"/v1/{call}", content=slowly(), headers={"Content-Type": "application/json"})
+        assert answer.status_code == status
+        assert "memplan_deadline_misses_total 1.0" in server.client.get("/metrics").text

@@ -1,7 +1,8 @@
-"""The backend of torch.compile: the bits of eager mode, in any order and with operations that run again."""
+"""The backend for torch, and pools of inductor: the same outputs, in no more bytes."""
 
 from __future__ import annotations
 
+import random
 import tomllib
 import warnings
 from copy import deepcopy
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from memplan.api.torch.inductor import planned_pools
 from memplan.planner.errors import OptionError
 
 with warnings.catch_warnings():
@@ -18,6 +20,7 @@ with warnings.catch_warnings():
     pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
     import torch
     from torch._dynamo.backends.common import aot_autograd
+    from torch._inductor import config
     from torch._inductor.decomposition import select_decomp_table
     from torch.multiprocessing.reductions import StorageWeakRef
     from torch.utils._pytree import tree_leaves
@@ -151,3 +154,29 @@ def test_torch_finds_the_backend_by_its_name_among_entry_points(monkeypatch: pyt
 def test_options_that_are_not_known_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         memplan(None, (), options=options)
+
+
+def _layers(x: Any, weight: Any) -> Any:
+    """Return what layers compute whose sizes grow with the rows, beside some that do not; all are multiples of 64."""
+    for _ in range(1):
+        square = weight @ weight.t()
+        x = torch.relu(x @ square) @ weight + torch.relu(x @ weight)
+        x = x @ weight.t()
+    return x
+
+
+def test_pools_need_no_more_than_their_trees_and_outputs_are_equal() -> None:
+    torch.manual_seed(2)
+    draw, weight = random.Random(3), torch.randn(64, 128) / 16
+    # No loop is made for vectors: to find out which ones the machine has, torch compiles for each of them.
+    plainly = {"force_disable_caches": True, "cpp.vec_isa_ok": False}
+    with planned_pools(2.0) as pools, torch.no_grad(), config.patch(plainly):
+        compiled = torch.compile(_layers, dynamic=True)
+        for rows in (40, 17):
+            given = torch.randn(rows, 64)
+            assert torch.allclose(compiled(given, weight), _layers(given, weight), atol=1e-5)
+    assert any(pool.is_planned for pool in pools)
+    for pool in pools:
+        for _ in range(20):
+            values = {name: draw.randint(2, 500) for name in pool.tree.free_symbols | pool.bytes.free_symbols}
+            assert int(pool.bytes.subs(values)) <= int(pool.tree.subs(values))

@@ -1,16 +1,25 @@
-"""No bound is above what brute force finds, and each kind is reached where it should be."""
+"""Lower bounds and cliques: never above brute force, and on real problems the recorded ones."""
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from memplan.planner.bounds import cliques
+from memplan.planner.bounds.cliques import heavy_clique
+from memplan.planner.bounds.demand import Reserve
 from memplan.planner.bounds.lower_bound import Bound, live_bytes, lower_bound
 from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.lint.problems import lint
+from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
+from tests.support import public_problems
 from tests.support.bound_checks import check_that_it_is_never_above_the_optimum
 from tests.support.families import conflicts, families
 from tests.support.strategies import problems
@@ -125,3 +134,96 @@ def test_the_bound_of_many_kinds_of_pools_is_found() -> None:
     assert found.nothing_fits is None
     assert found.total == 70
     assert np.array_equal(found.score, np.ones(70))
+
+
+def weight(instance: Instance) -> int:
+    return int(instance.size[heavy_clique(instance)].sum())
+
+
+@given(problem=problems(7))
+def test_a_clique_conflicts_pairwise(problem: Problem) -> None:
+    instance = compile_problem(problem)
+    groups = {family.members[0][1].id: family for family in families(problem)}
+    members = [groups[problem.buffers.ids[int(instance.source[i])]] for i in heavy_clique(instance)]
+    assert all(conflicts(problem, first, second) for first, second in combinations(members, 2))
+    assert weight(instance) >= int(instance.size.max(initial=0))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_where_conflicts_spell_out_lifetimes_the_clique_is_the_largest_live_set(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    n = 60
+    size, start = random.integers(1, 100, n), random.integers(0, 40, n)
+    end = start + random.integers(1, 12, n)
+    pairs = [(i, j) for i, j in combinations(range(n), 2) if start[i] < end[j] and start[j] < end[i]]
+    by_time = compile_problem(Problem(buffers=BufferTable.from_columns(range(n), size, start, end)))
+    rows = [{"id": k, "size": int(size[k])} for k in range(n)]
+    by_pairs = compile_problem(Problem.model_validate({"buffers": rows, "conflicts": pairs}))
+    assert weight(by_pairs) * by_pairs.unit == int(by_time.load().max()) * by_time.unit
+
+
+def test_a_clique_may_mix_lifetimes_and_conflicts() -> None:
+    rows = [{"id": k, "size": 1, "start": k, "end": k + 2} for k in range(3)]
+    instance = compile_problem(Problem.model_validate({"buffers": rows, "conflicts": [[0, 2]]}))
+    assert heavy_clique(instance).tolist() == [0, 1, 2]
+
+
+def test_no_clique_is_looked_for_among_too_many_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cliques, "_EDGES_AT_MOST", 3)
+    rows = [{"id": k, "size": 1, "start": 0, "end": 2} for k in range(3)]
+    assert weight(compile_problem(Problem.model_validate({"buffers": rows, "conflicts": [[0, 2]]}))) == 2
+    assert weight(compile_problem(Problem.model_validate({"buffers": rows, "conflicts": [[0, 2], [1, 2]]}))) == 0
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> list[tuple[int, int]]:
+    """Ascending disjoint ranges, some of them empty or side by side."""
+    edges = sorted(draw(st.lists(st.integers(0, 30), max_size=8)))
+    return list(zip(edges[::2], edges[1::2], strict=False))
+
+
+def free_bytes(reserved: list[tuple[int, int]]) -> list[bool]:
+    return [not any(low <= byte < high for low, high in reserved) for byte in range(100)]
+
+
+@given(ranges(), st.integers(0, 60))
+def test_free_below_an_end_is_every_byte_that_no_range_holds(reserved: list[tuple[int, int]], end: int) -> None:
+    assert Reserve(reserved).free_below(end) == sum(free_bytes(reserved)[:end])
+
+
+@given(ranges(), st.integers(0, 60))
+def test_below_the_end_that_is_reached_so_much_is_free_and_below_no_lesser_one(
+    reserved: list[tuple[int, int]], amount: int
+) -> None:
+    free = free_bytes(reserved)
+    assert Reserve(reserved).reach(amount) == next(end for end in range(100) if sum(free[:end]) == amount)
+
+
+RECORDED = {
+    f"{folder.name}/{row['file']}": row
+    for folder in sorted(public_problems.FOLDER.iterdir())
+    if folder.is_dir()
+    for row in public_problems.recorded(folder.name)
+}
+
+
+def test_the_listings_name_every_file() -> None:
+    folder = public_problems.FOLDER
+    assert sorted(RECORDED) == sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*.csv"))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_largest_live_set_is_the_recorded_bound(name: str) -> None:
+    problem, recorded = public_problems.problem(name), RECORDED[name]
+    instance = compile_problem(problem)
+    assert (len(problem.buffers), sum(row.size for row in problem.buffers)) == (
+        recorded["n_buffers"],
+        recorded["total_bytes"],
+    )
+    assert max(size for _, size in live_bytes(instance)) == recorded["lower_bound"]
+    assert lower_bound(instance).total * instance.unit >= recorded["lower_bound"]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_lint_has_nothing_to_say_of_real_problems(name: str) -> None:
+    assert lint(public_problems.problem(name)) == ()

@@ -1,21 +1,30 @@
-"""An instance is its problem, no more and no less: a search over the one finds the optimum of the other."""
+"""Instances: live sets, legal offsets, scores, and what a plan tells of pairs."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from memplan.capabilities.sizes import gap_text
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import cost_of, rounded_down, score
+from memplan.planner.instance.pair_report import bank_clashes, shared_pairs
 from memplan.planner.model.buffer_table import column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Placement
+from memplan.planner.verify.verifier import verify
 from tests.support.families import conflicts, families
 from tests.support.oracle import best_score
-from tests.support.strategies import problems
+from tests.support.strategies import placements, problems, tied_problems
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}
 B = {"id": "b", "size": 3, "start": 1, "end": 3}
@@ -179,3 +188,77 @@ def test_buffers_of_no_bytes_go_where_they_raise_no_peak() -> None:
     instance = compile_problem(problem)
     placed = lift(problem, instance, column([0]), column([0]))
     assert [(row.id, row.pool, row.offset) for row in placed] == [("a", "x", 0), ("b", "y", 0)]
+
+
+POOLS = [{"name": "fast", "cost": 1}, {"name": "slow", "cost": 2.5}]
+ROWS = [
+    {"id": "a", "size": 40, "start": 0, "end": 2},
+    {"id": "b", "size": 20, "start": 1, "end": 3, "traffic": 7},
+]
+
+
+def instance(**fields: Any) -> Instance:
+    return compile_problem(Problem.model_validate({"buffers": ROWS, "pools": POOLS, **fields}))
+
+
+def test_a_cost_that_is_a_bound_is_not_rounded_up() -> None:
+    assert cost_of([(2, 0.1), (1, 0.1)]) == 0.3  # 0.30000000000000004 in floats, one after the other
+    for exact in (Fraction(1, 3), Fraction(2, 3), Fraction(10**17 + 1, 10**17), Fraction(2**60 + 1), Fraction(0)):
+        assert exact * (1 - Fraction(1, 2**52)) <= Fraction(repr(rounded_down(exact))) <= exact
+    assert gap_text(0.00001) == "0.01%"  # a gap that is there does not read as none
+    assert [gap_text(gap) for gap in (0.0, 0.07, 0.12345, None)] == ["0.00%", "7.00%", "12.35%", "unknown"]
+
+
+def test_spilling_less_is_better_than_wasting_less() -> None:
+    in_fast = score(instance(), column([0, 0]), column([50, 60]))
+    in_slow = score(instance(), column([0, 1]), column([0, 0]))
+    assert in_fast < in_slow
+
+
+PAIRS = [
+    {"id": "a", "size": 4, "start": 0, "end": 2},
+    {"id": "b", "size": 8, "start": 1, "end": 3},
+    {"id": "c", "size": 8, "start": 3, "end": 4},
+    {"id": "whole", "size": 8, "alias_of": "b"},
+]
+TWO_POOLS = [{"name": "x", "bank_size": 8, "base_address": 4}, {"name": "y"}]
+
+
+def placed(*places: tuple[str, str, int]) -> PlacementTable:
+    return PlacementTable.from_rows(Placement(id=name, pool=pool, offset=offset) for name, pool, offset in places)
+
+
+def test_those_at_one_offset_of_one_pool_while_both_are_alive_have_shared() -> None:
+    problem = Problem.model_validate(
+        {"buffers": PAIRS, "pools": TWO_POOLS, "may_share": [["c", "b"], ["whole", "a"], ["a", "c"]]}
+    )
+    instance = compile_problem(problem)
+    everywhere_0 = placed(("a", "x", 0), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
+    assert shared_pairs(problem, instance, everywhere_0) == (("whole", "a"),)
+    apart = placed(("a", "x", 8), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
+    elsewhere = placed(("a", "y", 0), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
+    assert shared_pairs(problem, instance, apart) == shared_pairs(problem, instance, elsewhere) == ()
+
+
+def test_those_that_touch_a_common_bank_clash_an_alias_with_all_that_it_lives_in() -> None:
+    uses = [{"buffers": ["a", "c"]}, {"buffers": ["c", "whole", "a"], "weight": 0}]
+    problem = Problem.model_validate({"buffers": PAIRS, "pools": TWO_POOLS, "bank": uses})
+    near = placed(("a", "x", 0), ("b", "x", 8), ("c", "x", 20), ("whole", "x", 8))
+    assert bank_clashes(problem, near) == ()
+    low = placed(("a", "x", 0), ("b", "x", 3), ("c", "x", 11), ("whole", "x", 3))
+    assert bank_clashes(problem, low) == (("c", "whole"), ("whole", "a"))
+    without_banks = placed(("a", "y", 0), ("b", "y", 0), ("c", "y", 0), ("whole", "y", 0))
+    assert bank_clashes(problem, without_banks) == ()
+
+
+@given(data=st.data())
+def test_the_verifier_finds_the_same(data: st.DataObject) -> None:
+    problem = data.draw(tied_problems(4))
+    rows = {row.id: row for row in data.draw(placements(problem))}
+    names = {pool.name for pool in problem.pools}
+    if len(rows) < len(problem.buffers) or not {row.pool for row in rows.values()} <= names:
+        return
+    table = PlacementTable.from_rows(rows[name] for name in problem.buffers.ids)
+    pairs = shared_pairs(problem, compile_problem(problem), table), bank_clashes(problem, table)
+    plan = Plan(placements=table, shared=pairs[0], bank_clashes=pairs[1])
+    assert [violation.message for violation in verify(problem, plan) if violation.rule == "false-claim"] == []

@@ -1,19 +1,27 @@
-"""Problems keep what they are given, as columns and as rows."""
+"""Problems keep what they are given, as columns and as rows, with the kinds that they ask for."""
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from memplan.planner.errors import ProblemError, sentences
+from memplan.planner.errors import InputError, ProblemError, sentences
 from memplan.planner.formats.memplan_json import read_problem, write_problem
 from memplan.planner.model.buffer_table import BufferTable
+from memplan.planner.model.columns import plain_columns
+from memplan.planner.model.constraints import alias, bank, conflicts, may_share, relative, together
+from memplan.planner.model.constraints.kept import OffsetRule
+from memplan.planner.model.constraints.kinds import kinds_of, offset_rules
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
+from memplan.planner.operations.operations import Operations
 from tests.support.sentences import rules
 from tests.support.strategies import problems
 
@@ -100,3 +108,130 @@ def test_a_capacity_is_given_to_the_only_pool_or_by_name() -> None:
     ):
         with pytest.raises(ProblemError, match=rule):
             problem.with_capacity(capacity)
+
+
+def asked_for(more: dict[str, Any], **fields: Any) -> list[object]:
+    """Return the first check of each kind that a problem of two buffers asks for, or what it says of b's offset."""
+    rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 0, "end": 2, **more}]
+    problem = Problem.model_validate({"buffers": rows, **fields})
+    of_offsets = [rule for _, rule in offset_rules(problem)[0]]
+    return [*(kind.checks[0] for kind in kinds_of(problem) if kind.offsets is None), *of_offsets]
+
+
+def test_plain_buffers_ask_for_no_kind() -> None:
+    assert asked_for({"alignment": 4, "offset": 8}, pools=[{"name": "p", "size": 64}]) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "fields", "kinds"),
+    [
+        ({"alias_of": "a"}, {}, [alias.unknown_names]),
+        ({"relative": {"to": "a", "offset": 8}}, {}, [relative.unknown_names, together.unknown_names]),
+        ({"no_cross": 16}, {}, [OffsetRule(page=16)]),
+        ({"offset_mod": {"modulus": 8, "remainder": 3}}, {}, [OffsetRule(step=8, remainder=3)]),
+        ({}, {"conflicts": [["a", "b"]]}, [conflicts.unknown_names]),
+        ({}, {"may_share": [["a", "b"]]}, [may_share.unknown_names]),
+        ({}, {"bank": [{"buffers": ["a", "b"]}]}, [bank.unknown_names]),
+        ({}, {"together": [["a", "b"]]}, [together.unknown_names]),
+    ],
+)
+def test_a_field_asks_for_its_kind(more: dict[str, Any], fields: dict[str, Any], kinds: list[object]) -> None:
+    assert asked_for(more, **fields) == kinds
+
+
+PLAIN_ROW: dict[str, Any] = {"id": "a", "size": 8, "start": 0, "end": 2}
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "id": st.integers(0, 9) | st.sampled_from("abc"),
+            "size": st.integers(0, 2**62),
+            "start": st.integers(-(2**63), 0),
+            "end": st.integers(1, 2**63 - 1),
+        },
+    ),
+    min_size=1,
+    max_size=5,
+    unique_by=lambda row: row["id"],
+)
+
+
+@given(rows=ROWS, alignment=st.none() | st.integers(1, 2**62))
+def test_plain_rows_come_to_the_same_table(rows: list[dict[str, Any]], alignment: int | None) -> None:
+    rows = rows if alignment is None else [row | {"alignment": alignment} for row in rows]
+    assert plain_columns(rows) is not None
+    assert list(Problem.model_validate({"buffers": rows}).buffers) == [Buffer.model_validate(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"hint": 8},
+        {"alignment": 4},
+        {"size": 8.0},
+        {"size": True},
+        {"size": "8"},
+        {"id": ""},
+        {"id": None},
+        {"id": False},
+        {"id": [1]},
+    ],
+)
+def test_rows_that_are_not_plain_are_checked_one_by_one(changed: dict[str, Any]) -> None:
+    assert plain_columns([PLAIN_ROW, PLAIN_ROW | {"id": "b"} | changed]) is None
+
+
+def test_a_row_without_a_field_is_not_plain() -> None:
+    assert plain_columns([PLAIN_ROW, {"id": "b", "size": 8, "start": 0, "begin": 1}]) is None
+    assert plain_columns([PLAIN_ROW, ["b", 8, 0, 2]]) is None
+    assert plain_columns([]) is None
+
+
+ROW = {"id": 1, "size": 1, "start": 0, "end": 1}
+MANY = 3000
+WIDE = {f"x{k}": 0 for k in range(MANY)}
+WRONG: dict[str, Any] = {
+    "an object": WIDE | {"buffers": []},
+    "a row": {"buffers": [ROW | WIDE]},
+    "a pool": {"buffers": [ROW], "pools": [{"name": "a"} | WIDE]},
+    "pools": {"buffers": [ROW], "pools": [1] * MANY},
+    "conflicts": {"buffers": [ROW], "conflicts": [[]] * MANY},
+    "entries of bank": {"buffers": [ROW], "bank": [{"buffers": [[]] * MANY}]},
+    "lifetimes": {"buffers": [{"id": 1, "size": 1, "lifetimes": ["a"] * MANY}]},
+    "names of pools": {"buffers": [ROW | {"pools": [1] * MANY}]},
+}
+
+
+@pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
+def test_what_is_wrong_a_thousand_times_takes_little_memory(content: dict[str, Any]) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError) as caught:
+            Problem.model_validate(content)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 600 * MANY
+    told = caught.value.sentences
+    assert told[-1] == "and more" or told == (f"pools[0]: must have at most 64 fields, got {MANY + 1}",)
+
+
+def test_places_in_later_parts_are_told_as_they_are() -> None:
+    pairs: list[Any] = [[1, 2]] * 700
+    pairs[400], pairs[650] = [1, 2.5], 7
+    rows = [ROW, ROW | {"id": 2}]
+    with pytest.raises(InputError) as caught:
+        Problem.model_validate({"buffers": rows, "conflicts": pairs})
+    assert rules(caught.value.sentences) == (
+        "conflicts[400][1]: must be a non-empty string or an integer, got 2.5",
+        "conflicts[650]: must be a list, got 7",
+    )
+
+
+def test_plans_and_programs_are_validated_in_parts_too() -> None:
+    with pytest.raises(InputError, match="and more"):
+        Plan.model_validate({"placements": [{}] * MANY})
+    functions: dict[str, Any] = {f"f{k}": {} for k in range(MANY)}
+    assert list(Operations.model_validate({"functions": functions, "entry": "f0"}).functions) == list(functions)
+    functions["f700"] = 1
+    with pytest.raises(ValueError, match="f700"):
+        Operations.model_validate({"functions": functions, "entry": "f0"})

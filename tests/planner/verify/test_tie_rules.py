@@ -1,4 +1,4 @@
-"""The verifier on what ties buffers: each rule by hand, and all of them against the oracle's own check."""
+"""The verifier's rules of what ties buffers, and how low buffers could lie by them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.places import differences, loose
+from memplan import Buffer, solve
+from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.places import places
 from memplan.planner.verify.verifier import Violation, verify
+from tests.support.depth import seeds
 from tests.support.oracle import check
 from tests.support.rule_names import KINDS
 from tests.support.strategies import placements, tied_problems
@@ -250,3 +256,26 @@ def _key(value: Problem, violation: Violation) -> tuple[str, ...]:
     if kind == "bank":
         names = [value.buffers.ids[value.root_of(name)] for name in names if name is not None]
     return kind, *sorted(repr(name) for name in names if name is not None)
+
+
+@pytest.mark.drawn
+def test_lowest_offsets_and_peaks_are_what_the_verifier_and_counting_say() -> None:
+    for seed in seeds(8):
+        problem, plan = loose(seed)
+        if plan is not None:
+            assert list(differences(problem, plan, verdict_on(problem, plan))) == [], seed
+
+
+def test_places_are_not_looked_for_among_too_many_pairs() -> None:
+    problem = Problem(buffers=[Buffer(id=k, size=8, start=0, end=1) for k in range(10)])
+    placed = PlacedBuffers.by(problem, solve(problem).placements)
+    assert places(problem, placed, most_pairs=44) is None
+    assert places(problem, placed, most_pairs=45) is not None
+
+
+def test_offsets_beyond_the_reach_of_sums_are_exact() -> None:
+    rows = [Buffer(id="big", size=2**61 + 2, start=0, end=1), Buffer(id="step", size=2**61, start=0, end=1)]
+    problem = Problem(buffers=[rows[0], rows[1].model_copy(update={"alignment": 2**61})])
+    found = verdict_on(problem, solve(problem)).places
+    assert found is not None
+    assert sorted(found.lowest) == [0, 2**61]

@@ -1,18 +1,30 @@
-"""The exact search on cores: what it proves, what it packs around, and in which turns."""
+"""The exact search on cores, of few buffers, and of ranges of single buffers."""
 
 from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.problem import Problem
-from memplan.solvers.exact import branch_and_bound, peak_cores
+from memplan.solvers.exact import branch_and_bound, few_buffers, peak_cores
+from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.packing.orders import Traits
 from memplan.solvers.packing.packer import Packer
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.incumbent import Search
 from tests.support import oracle
 from tests.support.depth import seeds
+from tests.support.oracle import best_score
 from tests.support.searches import exact_search
+from tests.support.several_pools import several_pools
+from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 HARD = full_load(3, 24)
@@ -106,3 +118,102 @@ def test_the_search_ends_when_it_is_cancelled() -> None:
     search.stop("cancelled")
     peak_cores.solve(search.instance, search)
     assert search.best is None
+
+
+CAN = registry.BY_NAME["few"].can
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("draw", [tied_problem, priced_tied_problem, several_pools])
+def test_all_that_it_suits_is_proved_as_brute_force_says(draw: object) -> None:
+    proved = 0
+    for seed in seeds(25):
+        problem: Problem = draw(seed)  # type: ignore[operator]  # a function of a seed
+        instance = compile_problem(problem)
+        search = Search(instance, deadline=time.monotonic() + 600, trusted=frozenset({"few"}))
+        if not instance.features <= CAN or problem.objective == "fit" or search.is_over:
+            continue
+        few_buffers.solve(instance, search)
+        least = best_score(problem)
+        assert search.stop_reason == "proved"
+        if least is None:
+            assert search.infeasible is not None
+        else:
+            cost = [least[0]] if problem.objective == "cost" else []
+            ends = [end / instance.unit for end in least[len(cost) :]]
+            assert search.best is not None
+            assert list(search.best.score) == pytest.approx([*cost, *ends])
+        proved += 1
+    assert proved > 5
+
+
+@pytest.mark.parametrize("objective", ["cost", ["peak", "cost"]])
+def test_what_is_small_is_proved_where_work_is_counted_too(objective: object) -> None:
+    rows = [{"id": k, "size": 2 + k, "start": k % 2, "end": k % 2 + 2, "alignment": 1 + k % 2} for k in range(5)]
+    pools = [{"name": "fast", "size": 9, "bank_size": 3}, {"name": "slow", "cost": 2, "bank_size": 4}]
+    banks = [{"buffers": [0, 1, 2], "weight": 2.5}, {"buffers": [3, 4]}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "bank": banks, "objective": objective})
+    plan = solve(problem, time_limit_s=0.3, deterministic=True)
+    assert (plan.status, plan.reproducible) == ("optimal", True)
+
+
+def ranged(seed: int) -> Instance:
+    """Return an instance of one pool in which some buffers have a lowest offset, and some a highest."""
+    rng, n = random.Random(seed), 5
+    start = [rng.randrange(3) for _ in range(n)]
+    rows = [
+        {"id": k, "size": rng.choice([1, 2, 3, 4]), "start": start[k], "end": start[k] + rng.randint(1, 3)}
+        for k in range(n)
+    ]
+    rows.append({"id": n, "size": 1, "start": 9, "end": 10})  # so that the unit is a byte
+    instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": [{"name": "p", "size": 14}]}))
+    lowest, highest = np.zeros((1, n + 1), dtype=np.int64), np.full((1, n + 1), I64_MAX)
+    for k in range(n):
+        lowest[0, k] = rng.choice([0, 0, rng.randint(1, 6)])
+        highest[0, k] = rng.choice([I64_MAX, lowest[0, k] + rng.randint(0, 5)])
+    return replace(instance, lowest=lowest, highest=highest)
+
+
+def least_peak(instance: Instance) -> int | None:
+    """Return the least peak of all offsets that are legal; None where there are none."""
+    best: int | None = None
+    size, start, end = (values.tolist() for values in (instance.size, instance.start, instance.end))
+
+    def place(offset: list[int], peak: int) -> None:
+        nonlocal best
+        i = len(offset)
+        if best is not None and peak >= best:
+            return
+        if i == len(size):
+            best = peak
+            return
+        for at in range(int(instance.lowest[0, i]), min(int(instance.highest[0, i]), 14 - size[i]) + 1):
+            is_free = all(
+                start[j] >= end[i] or start[i] >= end[j] or at >= offset[j] + size[j] or offset[j] >= at + size[i]
+                for j in range(i)
+            )
+            if is_free:
+                place([*offset, at], max(peak, at + size[i]))
+
+    place([], 0)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ranges_of_offsets_are_kept_and_the_least_peak_is_proved(seed: int) -> None:
+    instance = ranged(seed)
+    least = least_peak(instance)
+    for search_with in (greedy.solve, local_search.solve, branch_and_bound.solve):
+        search = Search(
+            instance, time.monotonic() + 60, deterministic=True, work_limit=400_000, trusted=frozenset({"exact"})
+        )
+        search_with(instance, search)
+        if search.best is not None:
+            offset = search.best.offset
+            assert (offset >= instance.lowest[0]).all()
+            assert (offset <= instance.highest[0]).all()
+            assert least is not None
+            assert search.best.score[-1] >= least
+    assert (None if search.best is None else search.best.score[-1]) == least
+    assert (search.infeasible is not None) == (least is None)
+    assert least is None or search.bound[-1] == least

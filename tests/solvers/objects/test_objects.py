@@ -1,4 +1,4 @@
-"""Shared objects: as little as all partitions need, never above other systems' ways, and what answers keep to."""
+"""Shared objects: the best partitions, textures of Relay, and rules that objects cannot promise."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from memplan import ObjectsAnswer, PlanOptions, Problem, plan, read_problem, sol
 from memplan.capabilities.plan.objects import objects_lines
 from memplan.planner.errors import ProblemError
 from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, violations
+from memplan.solvers.objects.relay_tokens import FreeTextures, Token
 from tests.support.partitions import drawn_objects, least_sum, rows_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -197,3 +198,42 @@ def test_rules_of_pairs_are_refused_not_forgotten(rules: dict[str, Any]) -> None
     assert objects(Problem(buffers=rows)).total == 8
     with pytest.raises(ProblemError, match="objects are shared by lifetimes alone"):
         objects(Problem.model_validate({"buffers": rows, **rules}))
+
+
+def free(*sides: tuple[int, int]) -> FreeTextures:
+    """Return free textures, numbered as they come."""
+    textures = FreeTextures()
+    for storage, (width, height) in enumerate(sides):
+        textures.put(Token(storage, width, height))
+    return textures
+
+
+@pytest.mark.parametrize(
+    ("sides", "is_reused"),
+    [
+        ((10, 10), True),
+        ((10, 5), True),
+        ((10, 2), True),
+        ((10, 1), False),
+        ((10, 59), True),  # 59 // 10 is 5, and 5 times is allowed
+        ((10, 60), False),
+        ((60, 10), False),
+    ],
+)
+def test_no_side_is_more_than_five_times_the_others(sides: tuple[int, int], is_reused: bool) -> None:
+    assert (free((10, 10)).take(*sides) is not None) == is_reused
+
+
+def test_a_texture_grows_where_none_is_large_enough_and_is_then_not_free_again() -> None:
+    textures = free((10, 10))
+    grown = textures.take(9, 12)
+    assert grown is not None
+    assert (grown.width, grown.height) == (10, 12)
+    textures.put(grown)
+    assert textures.take(10, 10) is None
+
+
+def test_a_texture_that_need_not_grow_is_preferred_and_of_those_the_closest() -> None:
+    taken = free((20, 10), (11, 11), (9, 9)).take(10, 10)
+    assert taken is not None
+    assert taken.storage == 1

@@ -1,3 +1,5 @@
+"""Packing in an order: first fit under every constraint, the orders, and rigid bodies."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,14 +10,18 @@ import pytest
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.pair_rules import Pair
+from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.packing.packer import Packer
+from memplan.solvers.packing.rigid_bodies import Bodies, Body, Page, first_multiple
 from memplan.solvers.packing.sharing_decisions import share_pairs
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_instance
+from tests.support.depth import seeds
 from tests.support.packers import PackerOfBlocks
 from tests.support.plain_packer import PlainPacker
+from tests.support.random_problems import random_problem
 
 RUNNING = column([0])
 HORIZON = 500
@@ -124,3 +130,122 @@ def test_pages_and_alignments_without_a_common_divisor_meet_far_up(packer: Make)
     above = {"size": page - 1, "alignment": 1_000_003, "no_cross": page}
     offsets = packed(packer, {"size": 1}, above, pools=[{"name": "only", "base_address": 1}])
     assert offsets == [0, 1_000_003 * 105_067 - 1]
+
+
+EVERYTHING = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost"})
+
+
+def naive_traits(instance: Instance) -> dict[str, list[float]]:
+    """Look at every pair and every live set."""
+    n, sets = len(instance), range(instance.n_live_sets)
+    alive = [[t in spans(instance, i) for t in sets] for i in range(n)]
+    load = [sum(int(instance.size[i]) for i in range(n) if alive[i][t]) for t in sets]
+    return {
+        "life": [sum(row) for row in alive],
+        "start": [row.index(True) if any(row) else 0 for row in alive],
+        "end": [len(row) - row[::-1].index(True) if any(row) else 0 for row in alive],
+        "area": [sum(row) * int(size) for row, size in zip(alive, instance.size, strict=True)],
+        "pressure": [max((load[t] for t in sets if row[t]), default=0) / max(load) for row in alive],
+        "is_at_peak": [row[load.index(max(load))] for row in alive],
+        "conflicts": [sum(meetings(instance, i, j) for j in range(n) if j != i) for i in range(n)],
+    }
+
+
+def lives(instance: Instance, i: int) -> list[range]:
+    rows = range(int(instance.first[i]), int(instance.first[i + 1]))
+    return [range(int(instance.start[k]), int(instance.end[k])) for k in rows]
+
+
+def spans(instance: Instance, i: int) -> set[int]:
+    return {t for life in lives(instance, i) for t in life}
+
+
+def meetings(instance: Instance, i: int, j: int) -> int:
+    first = instance.conflict_first
+    pairs = [(a, b) for a in lives(instance, i) for b in lives(instance, j) if set(a) & set(b)]
+    return len(pairs) + (j in instance.conflict[first[i] : first[i + 1]].tolist())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_traits_are_what_a_look_at_every_pair_and_live_set_gives(seed: int) -> None:
+    features = frozenset({"conflicts"}) | ({"holes"} if seed % 2 else frozenset())
+    instance = compile_problem(random_problem(seed, 25, features))
+    traits, expected = Traits(instance), naive_traits(instance)
+    for name, values in expected.items():
+        assert getattr(traits, name).tolist() == values, name
+
+
+@pytest.mark.parametrize("rule", [*RULES, *COST_RULES], ids=lambda rule: rule.name)
+def test_every_rule_orders_all_buffers_of_any_instance(rule: Rule) -> None:
+    for seed in range(3):
+        instance = compile_problem(random_problem(seed, 30, EVERYTHING))
+        assert sorted(rule.order(Traits(instance)).tolist()) == list(range(30))
+
+
+def test_rules_work_without_lifetimes_and_without_buffers() -> None:
+    bare = compile_problem(Problem.model_validate({"buffers": [{"id": 1, "size": 3}, {"id": 2, "size": 5}]}))
+    empty = compile_problem(Problem.model_validate({"buffers": []}))
+    for rule in (*RULES, *COST_RULES):
+        assert sorted(rule.order(Traits(bare)).tolist()) == [0, 1]
+        assert rule.order(Traits(empty)).tolist() == []
+
+
+def test_a_hundred_thousand_alive_at_once_lie_one_above_the_other() -> None:
+    n = 100_000
+    start, size = np.arange(n), np.random.default_rng(0).integers(1, 1_000, n)
+    instance = compile_problem(Problem(buffers=BufferTable.from_columns(range(n), size, start, start + n)))
+    order = column(np.random.default_rng(1).permutation(n))
+    assert Packer(instance, RUNNING).pack(0, order).tolist() == (np.cumsum(size[order]) - size[order]).tolist()
+
+
+def test_lifetimes_of_very_different_lengths_are_packed_as_in_plain_python() -> None:
+    rng = np.random.default_rng(1)
+    start = rng.integers(0, 900, 700)
+    life = np.where(rng.random(700) < 0.1, rng.integers(300, 900, 700), rng.integers(1, 4, 700))
+    table = BufferTable.from_columns(range(700), rng.integers(1, 99, 700), start, start + life)
+    instance = compile_problem(Problem(buffers=table))
+    order = column(rng.permutation(700))
+    for best_fit in (False, True):
+        compiled = Packer(instance, RUNNING).pack(0, order, best_fit).tolist()
+        assert compiled == PlainPacker(instance).pack(0, order, best_fit).tolist()
+
+
+@pytest.mark.parametrize("modulus", range(1, 14))
+def test_the_first_multiple_in_a_range_is_the_one_that_trying_all_finds(modulus: int) -> None:
+    for step in range(2 * modulus + 1):
+        for low in range(modulus):
+            for high in range(low, modulus):
+                tried = [k for k in range(modulus) if low <= k * step % modulus <= high]
+                assert first_multiple(step, modulus, low, high) == (tried[0] if tried else None)
+
+
+@pytest.mark.drawn
+def test_a_body_finds_the_next_offset_that_suits_its_grid_and_its_pages() -> None:
+    for seed in seeds(25):
+        rng = np.random.default_rng(seed)
+        lengths = rng.integers(1, 20, int(rng.integers(0, 3))).tolist()
+        pages = tuple(Page(n, int(rng.integers(0, 30)), int(rng.integers(1, n + 1))) for n in lengths)
+        body = Body((0,), (0,), int(rng.integers(0, 9)), int(rng.integers(1, 12)), 400, pages)
+        legal = [
+            at
+            for at in range(body.lowest, 401, body.step)
+            if all((at + page.shift) % page.length + page.size <= page.length for page in pages)
+        ]
+        for at in range(0, 200, 7):
+            assert body.next(at) == min((x for x in legal if x >= at), default=None)
+
+
+def instance_of(*buffers: dict[str, Any], **rest: Any) -> Instance:
+    rows = [{"id": k, "size": 4, "start": 0, "end": 9} | row for k, row in enumerate(buffers)]
+    return compile_problem(Problem.model_validate({"buffers": rows, **rest}))
+
+
+def glued(instance: Instance, *pairs: tuple[int, int]) -> list[tuple[int, ...]]:
+    bodies = Bodies(instance, 0, pairs)
+    return [bodies.of(i).members for i in range(len(instance))]
+
+
+def test_pairs_that_may_share_become_one_body_and_chains_of_them_too() -> None:
+    chain = instance_of({"end": 2}, {"start": 1, "end": 4}, {"start": 3}, may_share=[[0, 1], [1, 2]])
+    assert glued(chain, (0, 1)) == [(0, 1), (0, 1), (2,)]
+    assert glued(chain, (0, 1), (1, 2)) == [(0, 1, 2)] * 3

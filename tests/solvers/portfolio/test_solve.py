@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lab.determinism import compare_states, compared, says_so
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
@@ -21,6 +22,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress, SolveResult
 from tests.support import false_claims, oracle
+from tests.support import tvm_problems as tvm
 from tests.support.tiny import FEATURES
 
 RING = FEATURES["a ring of conflicts"]
@@ -221,3 +223,31 @@ def test_what_quick_orders_settle_takes_one_step() -> None:
     result = OneSearch(FEATURES["plain"], SolveOptions()).begin()
     assert result is not None
     assert result.plan.status == "optimal"
+
+
+@pytest.mark.parametrize(
+    "solver", ["auto", "reference:tvm-greedy-by-size", "reference:tvm-greedy-by-conflicts", "reference:tvm-hill-climb"]
+)
+def test_where_nothing_fits_all_three_buffers_are_named(solver: str) -> None:
+    sizes = {"bi_a": 10, "bi_b": 10, "bi_c": 10}
+    problem = tvm.conflicting(sizes, {"bi_a": ["bi_b"], "bi_b": ["bi_c"], "bi_c": ["bi_a"]}, capacity=10)
+    plan = solve(problem, solver=solver)
+    assert (plan.status, plan.stop_reason) == ("infeasible", "proved")
+    assert plan.explanation is not None
+    assert plan.explanation.buffers == ("bi_a", "bi_b", "bi_c")
+    assert plan.explanation.missing_bytes == 20
+
+
+SAID = b'{"reproducible": false, "disturbed_by": "time_limit"}'
+
+
+@pytest.mark.slow
+def test_another_hash_seed_makes_no_difference() -> None:
+    for found in compare_states(1, "0.02", ["warm", "other hash seed"]):
+        assert (found.untold, found.same + len(found.told)) == ((), 2)
+
+
+def test_what_differs_must_say_so() -> None:
+    found = compared("warm", {"a": b"{}", "b": b"{}", "c": b"{}"}, {"a": b"{}", "b": SAID, "c": b'{"peak": 1}'})
+    assert (found.same, found.told, found.untold) == (1, ("b",), ("c",))
+    assert not says_so(b'{"reproducible": false, "disturbed_by": null}')

@@ -1,8 +1,9 @@
-"""What a child may answer, and why it is ended."""
+"""Child processes: what they may answer, know and do, and why they are ended."""
 
 from __future__ import annotations
 
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from memplan.solvers.processes.child import ChildProcess
+from memplan.solvers.processes.threads import processors
 from tests.support.answering import ARRAYS
 
 _WHERE = {"PYTHONPATH": str(Path(__file__).parents[3])}
@@ -61,3 +63,43 @@ def test_the_room_is_imported_where_a_system_has_no_limits() -> None:
     modules = ["child", "harden", "parent"]
     code = "; ".join([missing, *(f"import memplan.solvers.processes.{name}" for name in modules)])
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+_SECRETS = ("MEMPLAN_ADMIN_KEY", "MEMPLAN_DATABASE_URL", "PGPASSWORD", "AWS_SECRET")
+
+
+def test_a_child_knows_no_secret_gets_no_rights_and_a_reader_writes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in _SECRETS:
+        monkeypatch.setenv(name, "x" * 40)
+    with ChildProcess("tests.support.fenced", environment=_WHERE) as child:
+        child.give(tmp_path / "written")
+        names, rights, errors, is_enough = child.answer()
+    assert set(_SECRETS).isdisjoint(names)
+    assert "PATH" in names
+    assert rights == "1"
+    assert errors == ("OSError", "MemoryError")
+    assert is_enough
+    assert (tmp_path / "written").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("files", "most"),
+    [
+        ({"cpu.max": "100000 100000"}, 1),
+        ({"cpu.max": "50000 100000"}, 1),
+        ({"cpu.max": "150000 100000"}, 2),
+        ({"cpu.max": "max 100000"}, None),
+        ({"cpu/cpu.cfs_quota_us": "100000", "cpu/cpu.cfs_period_us": "100000"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
+        ({"cpu.max": "of another kind"}, None),
+        ({}, None),
+    ],
+)
+def test_the_quota_of_a_container_is_the_most(tmp_path: Path, files: dict[str, str], most: int | None) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    there = len(os.sched_getaffinity(0))
+    assert processors(tmp_path) == (there if most is None else min(there, most))

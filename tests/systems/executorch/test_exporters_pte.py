@@ -1,4 +1,4 @@
-"""ExecuTorch programs with another memory plan: read back as planned, all else as it was."""
+"""ExecuTorch programs with another plan, and its planners."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import pytest
 from memplan.planner.errors import FormatError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.executorch.file import read_methods
 from memplan.systems.layout import VerifiedLayout, lay_out
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.writing import export
+from tests.support import public_problems
 from tests.support.layouts import one_pool
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -79,3 +81,65 @@ def test_the_runtime_runs_a_program_with_its_plan(tmp_path: Path) -> None:
         sizes = [method.metadata.input_tensor_meta(k).sizes() for k in range(method.metadata.num_inputs())]
         made.append(method.execute([torch.arange(float(torch.Size(size).numel())).reshape(size) for size in sizes]))
     assert all(torch.equal(a, b) for a, b in zip(*made, strict=True))
+
+
+RECORDED = public_problems.recorded("executorch")
+
+
+def offsets(problem: dict[str, object], planner: str = "greedy") -> dict[int | str, tuple[str, int]]:
+    plan = solve(Problem.model_validate(problem), solver=f"reference:executorch-{planner}")
+    assert plan.explanation is None
+    return {row.id: (row.pool, row.offset) for row in plan.placements}
+
+
+def lives(name: str, size: int, start: int, end: int, **more: object) -> dict[str, object]:
+    return {"id": name, "size": size, "start": start, "end": end, **more}
+
+
+def test_inside_an_object_a_tensor_lies_above_those_that_it_meets() -> None:
+    rows = [lives("first", 64, 0, 2), lives("left", 24, 2, 5), lives("right", 16, 3, 4)]
+    assert offsets({"buffers": rows}) == {"first": ("default", 0), "left": ("default", 0), "right": ("default", 24)}
+
+
+def test_an_object_never_grows_which_is_what_it_wastes() -> None:
+    rows = [lives("first", 10, 0, 1), lives("left", 6, 1, 2), lives("right", 6, 1, 2)]
+    plan = solve(Problem.model_validate({"buffers": rows}), solver="reference:executorch-greedy")
+    assert (plan.peak, plan.lower_bound, plan.status, plan.stop_reason) == (16, 12, "feasible", None)
+    assert plan.gap == pytest.approx(1 / 3)
+
+
+def test_each_memory_has_objects_of_its_own_and_what_names_none_is_in_the_first() -> None:
+    rows = [lives("a", 8, 0, 1, pools=["slow"]), lives("b", 8, 0, 1), lives("c", 4, 0, 1, pools=["slow"])]
+    problem = {"buffers": rows, "pools": [{"name": "fast"}, {"name": "slow"}]}
+    assert offsets(problem) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("slow", 8)}
+
+
+def test_a_view_keeps_its_buffer_alive_and_is_not_placed_itself() -> None:
+    rows = [lives("base", 16, 0, 1), lives("view", 8, 3, 4, alias_of="base", alias_offset=8), lives("c", 8, 3, 4)]
+    assert offsets({"buffers": rows}) == {"base": ("default", 0), "view": ("default", 8), "c": ("default", 16)}
+
+
+def test_the_naive_planner_uses_no_byte_twice() -> None:
+    rows = [lives("a", 10, 0, 1), lives("b", 0, 1, 2), lives("c", 20, 2, 3)]
+    problem = {"buffers": rows, "pools": [{"alignment": 16}]}
+    assert offsets(problem, "naive") == {"a": ("default", 0), "b": ("default", 16), "c": ("default", 16)}
+
+
+@pytest.mark.parametrize("planner", ["greedy", "naive"])
+@pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
+def test_peaks_of_real_models_are_the_recorded_ones(row: dict[str, dict[str, int]], planner: str) -> None:
+    problem = public_problems.problem(f"executorch/{row['file']}")
+    plan = solve(problem, solver=f"reference:executorch-{planner}")
+    assert plan.peak == row["peer_peaks"][f"executorch_{planner}"]
+
+
+def test_banks_are_filled_in_their_order_and_what_is_bound_to_one_comes_first() -> None:
+    rows = [lives("a", 8, 0, 2), lives("b", 8, 1, 3), lives("c", 4, 2, 4), lives("d", 6, 0, 4, pools=["fast"])]
+    pools = [{"name": "fast", "size": 14}, {"name": "slow", "size": 8}]
+    problem: dict[str, object] = {"buffers": rows, "pools": pools}
+    assert offsets(problem, "banked-greedy") == {"d": ("fast", 0), "b": ("fast", 6), "a": ("slow", 0), "c": ("slow", 0)}
+
+
+def test_with_one_bank_banked_greedy_is_greedy() -> None:
+    rows = [lives(str(k), 3 + 7 * k % 11, k % 5, k % 5 + 1 + k % 3) for k in range(20)]
+    assert offsets({"buffers": rows}, "banked-greedy") == offsets({"buffers": rows})

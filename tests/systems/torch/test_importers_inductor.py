@@ -1,12 +1,22 @@
-"""Wrapper code of inductor: its plan is read, a sound one is valid, and a buffer released early is named."""
+"""Wrapper code of inductor, and exported programs of PyTorch in files."""
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.verify.verifier import verify
 from memplan.systems.imported import Imported
+from memplan.systems.model_graph import read_model_graph
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
 
 HEAD = "# AOT ID: ['0_inference']\nfrom torch._inductor.hooks import run_intermediate_hooks\n"
@@ -85,3 +95,77 @@ def test_a_buffer_that_ends_behind_its_storage_is_named() -> None:
 def test_what_is_no_plan_is_refused(lines: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(wrapper(*lines))
+
+
+DATA = (Path(__file__).parents[2] / "models" / "exported.pt2").read_bytes()
+"""A linear layer, the halves of what it gives exchanged, their sums added to a buffer, relu, and a reshape."""
+DIMS = {"s77": 16}
+
+
+def changed(change: Callable[[Any], None]) -> bytes:
+    """Return the archive with its program changed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(DATA)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name.endswith("models/model.json"):
+                program = json.loads(content)
+                change(program)
+                content = json.dumps(program).encode()
+            new.writestr(name, content)
+    return out.getvalue()
+
+
+def resized(program: Any, size: str) -> None:
+    for row in program["graph_module"]["graph"]["tensor_values"].values():
+        for dim in row["sizes"]:
+            if "as_expr" in dim:
+                dim["as_expr"]["expr_str"] = size
+
+
+def test_a_program_in_a_file_is_read_without_torch() -> None:
+    assert detect(DATA) == "torch-export"
+    found = read_model(DATA, "exported.pt2", ModelOptions(dims=DIMS, alignment=1))
+    rows = {str(row.id).removeprefix("main/"): (row.size, row.intervals) for row in found.problem.buffers}
+    assert rows == {
+        "b_count": (16, ((-1, 7),)),
+        "x": (512, ((-1, 1),)),
+        "linear": (256, ((0, 2),)),
+        "cat": (256, ((1, 5),)),
+        "sum_1": (16, ((2, 4),)),
+        "relu": (256, ((4, 7),)),
+        "mul": (16, ((5, 7),)),
+    }
+    assert found.views.aliases == 3
+    graph = read_model_graph(DATA, "exported.pt2", ModelOptions(dims=DIMS)).graph
+    assert [row.kind for row in graph.ops] == ["fully_connected", "concat", "reduce_sum", "add", "relu", "mul"]
+
+
+def test_sizes_are_given_by_the_names_of_their_symbols() -> None:
+    with pytest.raises(FormatError, match=r'dimension "s77" open; give it, for example: --dim s77=1$'):
+        read_model(DATA, "exported.pt2")
+    with pytest.raises(OptionError, match=r'dim: must be a dimension that the program names \(s77\), got "n"'):
+        read_model(DATA, "exported.pt2", ModelOptions(dims={"n": 2}))
+    square = "Sub(Pow(Symbol('s77', positive=True), Integer(2)), Integer(223))"  # as strides of attention have it
+    sum_of_two = "Add(Mul(Integer(2), Symbol('s77', integer=True)), Integer(1))"
+    for text in ("2*s77 + 1", sum_of_two, "Max(33, Mod(s77, 4))", square, "s77**2 - 223"):
+        data = changed(partial(resized, size=text))
+        found = read_model(data, "m.pt2", ModelOptions(dims=DIMS, alignment=1))
+        assert {row.size for row in found.problem.buffers if row.id == "main/x"} == {33 * 8 * 4}
+    for text in ("s77**s77**9", "s77**-1", "open('x')", "s77(", "-s77", "-" * 289 + "s77", "s77*" * 70 + "s77"):
+        data = changed(partial(resized, size=text))
+        with pytest.raises(InputError):
+            read_model(data, "m.pt2", ModelOptions(dims=DIMS))
+
+
+def test_what_is_no_program_is_refused() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("m/archive_format", "pt2")
+        archive.writestr("m/data/aotinductor/models/x.so", "")
+    with pytest.raises(FormatError, match="must have one program"):
+        read_model(out.getvalue(), "m.pt2")
+    with pytest.raises(FormatError, match="cut short"):
+        read_model(DATA[:5000], "m.pt2")
+    with pytest.raises(OptionError, match="dim: must be one size"):
+        read_model(DATA, "m.pt2", ModelOptions(dims={"x": (4, 8)}))
