@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.support.house_copies import copy_packages, run_beside
+from tests.support.house_copies import ROOT, before, copy_packages, extend, guide, run_beside
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs/adding.md").read_text()
 COUNT = '''"""The capability `count`: the buffers of a problem, counted one by one."""
 
 from pydantic import Field
@@ -137,20 +134,9 @@ print("padded")
 """
 
 
-def files_of(title: str) -> set[str]:
-    section = GUIDE.split(f"## {title}")[1].split("\n## ")[0]
-    return set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
-
-
-def changed(path: Path, before: str, after: str) -> None:
-    text = path.read_text()
-    assert text.count(before) == 1, f"the guide expects one {before!r} in {path.name}"
-    path.write_text(text.replace(before, after))
-
-
 def test_the_guides_list_few_files() -> None:
-    assert files_of("How to add a capability") == {"capabilities/NAME/NAME.py", "capabilities/__init__.py"}
-    assert files_of("How to add an option for reading models") == {
+    assert guide("How to add a capability") == {"capabilities/NAME/NAME.py", "capabilities/__init__.py"}
+    assert guide("How to add an option for reading models") == {
         "systems/model_options.py",
         "systems/NAME/reader.py",
     }
@@ -158,14 +144,15 @@ def test_the_guides_list_few_files() -> None:
 
 def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
-    (tmp_path / "capabilities/count").mkdir()
-    (tmp_path / "capabilities/count/__init__.py").write_text('"""The question `count`."""\n')
-    (tmp_path / "capabilities/count/count.py").write_text(COUNT)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    changed(
-        tmp_path / "capabilities/__init__.py",
-        "QUESTIONS: Mapping[str, Row] = {\n",
-        'QUESTIONS: Mapping[str, Row] = {\n    "count": Row("count.count"),\n',
+    rows = "QUESTIONS: Mapping[str, Row] = {\n"
+    extend(
+        tmp_path,
+        {
+            "capabilities/count/__init__.py": [("", '"""The question `count`."""\n')],
+            "capabilities/count/count.py": [("", COUNT)],
+            "capabilities/__init__.py": [(rows, f'{rows}    "count": Row("count.count"),\n')],
+        },
     )
     done = run_beside(tmp_path, CALLS, str(tmp_path))
     assert done.stdout == "answered\n", done.stderr
@@ -175,16 +162,13 @@ def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
 
 def test_a_toy_option_for_models_is_taken_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
-    changed(
-        tmp_path / "systems/model_options.py",
-        '    views: Views = Field(\n        "alias"',
-        '    padding: int = Field(0, ge=0, description="Bytes behind each buffer.")\n'
-        '    views: Views = Field(\n        "alias"',
-    )
-    changed(
-        tmp_path / "systems/imported.py",
-        "    if options.alignment is not None:\n",
-        "    size += options.padding\n    if options.alignment is not None:\n",
+    padding = '    padding: int = Field(0, ge=0, description="Bytes behind each buffer.")\n'
+    extend(
+        tmp_path,
+        {
+            "systems/model_options.py": [before('    views: Views = Field(\n        "alias"', padding)],
+            "systems/imported.py": [before("    if options.alignment is not None:\n", "    size += options.padding\n")],
+        },
     )
     trace = [{"action": "alloc", "addr": 512 * k, "size": 512} for k in range(2)]
     model = tmp_path / "snapshot.json"

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.house_copies import Patch, before, copy_packages, extend, guide, run_beside
+from tests.support.house_copies import ROOT, Patch, before, copy_packages, extend, guide, run_beside
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 MOST_FILES = 4
 RULES = """def _ends_above(most: int, offset: int, size: int, pool: Pool) -> str | None:
     return f"must end at {most} or below, got offset {offset}" if offset + size > most else None

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.support.house_copies import copy_packages, run_beside
+from tests.support.house_copies import ROOT, Patch, copy_packages, extend, guide, run_beside
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 MOST_FILES = 3
 FORMAT = '''"""Lines of words: id, start, end and size, and in a plan the offset."""
 
@@ -59,7 +57,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     rows = (f"{row.id} {row.start} {row.end} {row.size} {plan.placement(row.id).offset}" for row in problem.buffers)
     return "\\n".join(("lines", *rows, "")).encode()
 '''
-IN_TABLE = {
+IN_TABLE: Patch = {
     "planner/formats/__init__.py": [
         ("import memplan_json, minimalloc_csv", "import lines, memplan_json, minimalloc_csv"),
         ('"csv": minimalloc_csv', '"csv": minimalloc_csv, "lines": lines'),
@@ -118,7 +116,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
     return Imported(problem_of(buffers, ["ram"]))
 '''
-IN_IMPORTERS = {"planner/systems.py": [('    "vela":', '    "toy": "memplan.systems.toy.system",\n    "vela":')]}
+IN_IMPORTERS: Patch = {"planner/systems.py": [('    "vela":', '    "toy": "memplan.systems.toy.system",\n    "vela":')]}
 USE_IMPORTER = """
 from pathlib import Path
 
@@ -145,37 +143,27 @@ print("used")
     ],
 )
 def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
-    guide = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
-    section = guide.split(f"## How to add {title}\n")[1].split("\n## ")[0]
-    listed = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
-    assert set(listed) == files
+    listed = guide(f"How to add {title}")
+    assert listed == files
     assert len(listed) == MOST_FILES
     assert all((ROOT / name).exists() for name in listed if "NAME" not in name)
 
 
 @pytest.mark.parametrize(
-    ("module", "text", "edits", "use"),
+    ("patch", "use"),
     [
-        ("planner/formats/lines.py", FORMAT, IN_TABLE, USE_FORMAT),
-        ("systems/toy/system.py", IMPORTER, IN_IMPORTERS, USE_IMPORTER),
+        ({"planner/formats/lines.py": [("", FORMAT)], **IN_TABLE}, USE_FORMAT),
+        (
+            {"systems/toy/__init__.py": [("", '"""A toy."""\n')], "systems/toy/system.py": [("", IMPORTER)]}
+            | IN_IMPORTERS,
+            USE_IMPORTER,
+        ),
     ],
     ids=["format", "importer"],
 )
-@pytest.mark.slow
-def test_a_module_and_a_line_are_enough(
-    tmp_path: Path, module: str, text: str, edits: dict[str, list[tuple[str, str]]], use: str
-) -> None:
+def test_a_module_and_a_line_are_enough(tmp_path: Path, patch: Patch, use: str) -> None:
     copy_packages(tmp_path)
-    if not (folder := (tmp_path / module).parent).exists():
-        folder.mkdir()
-        (folder / "__init__.py").write_text('"""A toy."""\n')
-    (tmp_path / module).write_text(text)
-    for name, changes in edits.items():
-        changed = (tmp_path / name).read_text()
-        for found, new in changes:
-            assert changed.count(found) == 1, f"the guide expects {found!r} once"
-            changed = changed.replace(found, new)
-        (tmp_path / name).write_text(changed)
+    extend(tmp_path, patch)
     (tmp_path / "work").mkdir()
     done = run_beside(tmp_path, use, cwd=tmp_path / "work")
     assert done.stdout.endswith("used\n"), done.stderr

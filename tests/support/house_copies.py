@@ -49,6 +49,7 @@ def extend(folder: Path, patch: Patch) -> None:
     """Apply the edits of a guide to a copy."""
     for name, edits in patch.items():
         file = folder / name
+        file.parent.mkdir(exist_ok=True)
         text = file.read_text() if file.exists() else ""
         for found, new in edits:
             assert not found or text.count(found) == 1, f"{name}: the guide expects {found!r} once"

@@ -8,8 +8,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 VERIFIED = Path(__file__).parents[2] / "checkers" / "verified"
 
 
@@ -29,11 +27,3 @@ def program() -> str | None:
         shutil.copy(file, folder)
     subprocess.run(["make", "check"], cwd=folder, check=True, capture_output=True)
     return str(folder / "check")
-
-
-def built() -> str:
-    """Build the checker, or skip the test where that cannot be."""
-    found = program()
-    if found is None:
-        pytest.skip("there is no OCaml with zarith to build the proved checker")
-    return found

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from tests.support.house_copies import copy_packages, run_beside
+from tests.support.house_copies import ROOT, copy_packages, extend, guide, run_beside
 
-ROOT = Path(__file__).parents[3]
 MOST_FILES = 4
 ROUTE = '''"""`POST /v1/load`: the bytes that are alive over time."""
 
@@ -82,8 +80,7 @@ print("answered")
 
 
 def test_the_guide_lists_the_files_of_a_route_and_they_are_few() -> None:
-    section = (ROOT / "docs/adding.md").read_text().split("## How to add a route")[1].split("\n## ")[0]
-    listed = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+    listed = guide("How to add a route")
     assert {"api/http/routes/NAME.py", "api/http/app.py"} <= listed
     assert len(listed) <= MOST_FILES
     assert all((ROOT / name).exists() for name in listed if "NAME" not in name)
@@ -91,12 +88,7 @@ def test_the_guide_lists_the_files_of_a_route_and_they_are_few() -> None:
 
 def test_a_toy_route_is_served_refused_described_and_counted_as_others_are(tmp_path: Path) -> None:
     copy_packages(tmp_path)
-    (tmp_path / "api/http/routes/load.py").write_text(ROUTE)
-    app = tmp_path / "api/http/app.py"
-    text = app.read_text()
-    for found, new in (("jobs, page,", "jobs, load, page,"), ("(questions, plans,", "(load, questions, plans,")):
-        assert text.count(found) == 1, f"the guide expects {found!r} once"
-        text = text.replace(found, new)
-    app.write_text(text)
+    in_app = [("jobs, page,", "jobs, load, page,"), ("(questions, plans,", "(load, questions, plans,")]
+    extend(tmp_path, {"api/http/routes/load.py": [("", ROUTE)], "api/http/app.py": in_app})
     done = run_beside(tmp_path, CALL, str(tmp_path / "data"))
     assert done.stdout == "answered\n", done.stderr

@@ -105,6 +105,11 @@ def test_what_memplan_certifies_of_closed_lifetimes_the_checkers_take_with_the_f
 
 
 REFUSED_BY_BOTH = {
+    "nothing": "",
+    "a list cut short": '{"buffers": [',
+    "a text cut short": '{"buffers": [{"id": "a',
+    "buffers that are no list": '{"buffers": 1}',
+    "a row without an id": '{"buffers": [{"size": 1}]}',
     "a key twice": problem(*PAIR).replace('"size": 4', '"size": 1, "size": 4'),
     "a key twice by an escape": problem(*PAIR).replace('"size": 4', '"\\u0073ize": 1, "size": 4'),
     "a field that is none": problem(PAIR[0] | {"aligment": 8}, PAIR[1]),
@@ -170,6 +175,7 @@ def test_what_memplan_refuses_the_checkers_refuse(program: str, tmp_path: Path, 
     with pytest.raises(InputError):
         FORMATS["json" if text[:1] in "{[" else "csv"].read_problem(data)
     assert status(program, tmp_path, text, FITS_NOT) == 2
+    assert answers(program, [tmp_path / "problem", tmp_path / "none"])[0] == 2
 
 
 STRICTER = {
