@@ -29,7 +29,7 @@ def main(command: list[str]) -> int:
     if text.returncode:
         return text.returncode
     version = subprocess.run([command[0], "--version"], stdout=subprocess.PIPE, check=False).stdout
-    flags = [word for word in without if not word.startswith("-I") and not Path(word).suffix]
+    flags = [word for word in without[1:] if not word.startswith("-I") and not Path(word).suffix]
     kept = FOLDER / f"{hashlib.sha256(version + os.fsencode(' '.join(flags)) + text.stdout).hexdigest()}.o"
     if kept.exists():
         shutil.copy(kept, made)
