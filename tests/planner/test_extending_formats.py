@@ -117,6 +117,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     return Imported(problem_of(buffers, ["ram"]))
 '''
 IN_IMPORTERS: Patch = {"planner/systems.py": [('    "vela":', '    "toy": "memplan.systems.toy.system",\n    "vela":')]}
+TOY = [("", '"""A toy."""\n')]
 USE_IMPORTER = """
 from pathlib import Path
 
@@ -153,11 +154,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     ("patch", "use"),
     [
         ({"planner/formats/lines.py": [("", FORMAT)], **IN_TABLE}, USE_FORMAT),
-        (
-            {"systems/toy/__init__.py": [("", '"""A toy."""\n')], "systems/toy/system.py": [("", IMPORTER)]}
-            | IN_IMPORTERS,
-            USE_IMPORTER,
-        ),
+        ({"systems/toy/__init__.py": TOY, "systems/toy/system.py": [("", IMPORTER)], **IN_IMPORTERS}, USE_IMPORTER),
     ],
     ids=["format", "importer"],
 )
