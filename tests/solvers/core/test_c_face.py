@@ -13,6 +13,7 @@ from memplan.api.cli.solvers.core import SOURCES
 from memplan.solvers.core.build import HERE, library_of
 from tests.support import public_problems
 from tests.support.checkers import answers, compiled
+from tests.support.compile_once import ONCE
 from tests.support.depth import DEPTH
 
 pytestmark = [
@@ -39,7 +40,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     flags = [*SANITIZED, "-fsanitize=address,undefined", f"-I{HERE}"]
     objects = [folder / f"{source.stem}.o" for source in FACE]
     for source, made in zip(FACE, objects, strict=True):
-        run("g++", *flags, "-c", source, "-o", made)
+        run(*ONCE, "g++", *flags, "-c", source, "-o", made)
     for program in ("drawn", "fuzz", "certificates"):
         run("g++", *flags, PROGRAMS / f"{program}.cpp", *objects, "-pthread", "-o", folder / program)
     return folder
