@@ -16,6 +16,7 @@ class Row:
     panel: where the list of commands has it.
     document: the page in `docs` about it.
     former: from names that it had, or has elsewhere, to the command that answers them.
+    files: from endings of files that `memplan plan` writes beside a plan, to the function of `command` that does so.
     """
 
     module: str
@@ -24,6 +25,7 @@ class Row:
     panel: str = "Plan"
     document: str = "plan.md"
     former: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 QUESTIONS: Mapping[str, Row] = {
@@ -72,7 +74,13 @@ QUESTIONS: Mapping[str, Row] = {
         command="sweep",
         former={"scenarios": "sweep --changes"},
     ),
-    "certify": Row("certify.certify", command="certify", document="certificates.md", former={"certificate": "certify"}),
+    "certify": Row(
+        "certify.certify",
+        command="certify",
+        document="certificates.md",
+        former={"certificate": "certify"},
+        files={".proof": "certified_plan"},
+    ),
     "order": Row(
         "order.order",
         {

@@ -70,6 +70,20 @@ class ChartView:
     is_planned: bool = False
 
 
+@dataclass(frozen=True)
+class PlanLink:
+    """The way from a plan to a question about it, where its status is one of `statuses`.
+
+    `rel` is what the answer is to the plan, in the Link header of HTTP; `button` are the words on the page, which opens
+    the question's form with `options`.
+    """
+
+    rel: str
+    statuses: tuple[str, ...]
+    button: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class Capability(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, and what entrances need of it.
@@ -80,7 +94,7 @@ class Capability(Generic[A]):
     `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
     What `is_brief` needs no worker. `refutes` verifies an answer by the question and its `options`, as it leaves every
     entrance, and as it comes from elsewhere: it returns what is wrong. `example` is a body of JSON, `exits` say what
-    exit statuses mean, `view` how the page draws an answer with points.
+    exit statuses mean, `view` how the page draws an answer with points, `link` which plans lead to the question.
     """
 
     function: Callable[..., A]
@@ -97,6 +111,7 @@ class Capability(Generic[A]):
     refutes: Callable[[Question, A], str | None] = plan_refuted
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
     view: ChartView | None = None
+    link: PlanLink | None = None
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -15,6 +15,7 @@ from memplan.api.http.app_state import Service
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON
 from memplan.capabilities.capability import Capability
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.capabilities.selection import FIELDS, Selection
 from memplan.planner.errors import OptionError, shown
 
@@ -24,9 +25,6 @@ FAIL = "fail"
 FAIL_HELP = f"Answer with status {FAILED} where the command would fail: over budget, not valid, or nothing that fits."
 _FORMATS = {row.media_type: name for name, row in PLAN_FORMATS.items() if row.is_default}
 """The plan format for each media type that a caller may accept."""
-_CERTIFIED = '</v1/certify>; rel="certificate"'
-_LINKS = {"optimal": _CERTIFIED, "infeasible": f'</v1/explain>; rel="explanation", {_CERTIFIED}'}
-"""The links of plans that claim something: the same problem is answered there with the proof, or the reason."""
 _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 
@@ -88,4 +86,12 @@ def format_accepted(request: Request) -> str:
 def plan_response(content: bytes, status: str | None, plan_format: str) -> Response:
     """Return the response of a plan that was written; one without placements is JSON in any case."""
     media = PLAN_FORMATS[plan_format].media_type if status in ("optimal", "feasible") else JSON
-    return Response(content, media_type=media, headers={"Link": _LINKS[status]} if status in _LINKS else None)
+    links = _links(status)
+    return Response(content, media_type=media, headers={"Link": links} if links else None)
+
+
+@cache
+def _links(status: str | None) -> str:
+    """Return the links of plans with a status: the same problem is answered there with the proof, or the reason."""
+    rows = ((each.path, each.link) for each in CAPABILITIES.values())
+    return ", ".join(f'<{path}>; rel="{link.rel}"' for path, link in rows if link and status in link.statuses)

@@ -90,8 +90,9 @@ def question_request(capability: Capability[Any]) -> dict[str, Any]:
     if capability.name == PLAN:
         content |= {media: {"schema": {"type": "string"}} for media in TABLES}
         content[CSV]["example"] = _CSV_EXAMPLE
-    view = {} if capability.view is None else {"x-view": asdict(capability.view)}
-    return selectable({"parameters": parameters, **_body(content), **view})
+    page = {"x-view": capability.view, "x-link": capability.link}
+    offered = {name: asdict(row) for name, row in page.items() if row is not None}
+    return selectable({"parameters": parameters, **_body(content), **offered})
 
 
 def question_answer(capability: Capability[Any]) -> dict[str, Any]:

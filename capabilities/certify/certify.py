@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.capability import Answer, Capability, Control, PlanLink, SearchOptions, Seconds
 from memplan.capabilities.certify.veripb import veripb_proof
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.planner.audit import refuse_other_plan, verify
@@ -110,4 +110,5 @@ CAPABILITY = Capability(
     exits={0: "there is a certificate", 1: "there is none"},
     status=lambda found: found.kind,
     example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
+    link=PlanLink("certificate", ("optimal", "infeasible"), "Make a certificate that others can check …"),
 )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities.capability import Answer, Capability, Control
+from memplan.capabilities.capability import Answer, Capability, Control, PlanLink
 from memplan.capabilities.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
 from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.capabilities.explain.repairs.repair import repairs_of
@@ -223,4 +223,5 @@ CAPABILITY = Capability(
         "problem": {"buffers": [row | {"pools": ["sram"]} for row in EXAMPLE["buffers"]], "pools": _POOLS},
         "options": {"repairs": 2, "what_if": True},
     },
+    link=PlanLink("explanation", ("infeasible",), "What would make it fit?", {"repairs": 3, "with_plans": True}),
 )

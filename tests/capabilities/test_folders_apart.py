@@ -22,6 +22,27 @@ pytestmark = pytest.mark.slow
 FOLDERS = (*(f"capabilities/{name}" for name in QUESTIONS), *(f"systems/{name}" for name in SYSTEMS))
 STAY = {"capabilities/plan", "capabilities/verify"}
 """The questions that the rest is tried with; `verify` stands on `plan`, and neither on any other."""
+WRITTEN = {".c", ".cpp", ".css", ".h", ".hpp", ".html", ".js", ".md", ".py", ".pyi", ".txt"}
+OTHER_MEANINGS = {
+    # A sweep over times or offsets, the option of `cascade`, and its flag.
+    "sweep": (
+        "planner/verify/",
+        "solvers/objects/",
+        "systems/tvm/usmp/",
+        "capabilities/plan/objects.py",
+        "capabilities/cascade/",
+        "api/cli/flags.py",
+    ),
+    # The module that writes certificates, of Python and of the core.
+    "certify": (
+        "solvers/certificates/",
+        "solvers/core/",
+        "capabilities/explain/reasons/reasoning.py",
+        "api/cli/solvers/core.py",
+        "memplan/__init__.py",
+    ),
+}
+"""For a question the files where its name is a word for something else."""
 HOUSES = """
 import os
 import sys
@@ -171,6 +192,23 @@ def test_the_rest_plans_verifies_and_serves_without_a_folder(houses: subprocess.
         assert said.endswith("served\n"), f"without {', '.join(sorted(gone))}: {said}"
 
 
+@pytest.mark.parametrize("name", OTHER_MEANINGS)
+def test_no_file_names_a_question_that_was_taken_away(name: str, tmp_path: Path) -> None:
+    copy_packages(tmp_path)
+    shutil.rmtree(tmp_path / "capabilities" / name)
+    (tmp_path / "memplan/__init__.pyi").unlink()  # which is made of rows
+    without_questions(tmp_path, {name})
+    named = {
+        f"{path.relative_to(tmp_path)}"
+        for package in PACKAGES
+        for path in (tmp_path / package).rglob("*")
+        if path.suffix in WRITTEN and re.search(rf"(?<![a-z_]){name}(?![a-z_])", path.read_text(), re.IGNORECASE)
+    }
+    strange = {each for each in named if not each.startswith(OTHER_MEANINGS[name])}
+    assert strange == set()
+    assert all(any(each.startswith(one) for each in named) for one in OTHER_MEANINGS[name])
+
+
 @pytest.mark.parametrize("name", ["sweep", "certify", "liveness", "compare"])
 def test_nothing_names_a_question_but_its_folder_and_what_its_row_names(name: str) -> None:
     row, named = QUESTIONS[name], re.compile(rf"(capabilities|local)[./]{name}\b")
@@ -182,6 +220,5 @@ def test_nothing_names_a_question_but_its_folder_and_what_its_row_names(name: st
         if path.suffix in (".py", ".pyi") and not any(f"{path.relative_to(ROOT)}".startswith(each) for each in own)
         if named.search(path.read_text())
     }
-    # A plan has a certificate beside it where `certify` is there.
-    assert others == ({"api/cli/local/plan.py"} if name == "certify" else set())
+    assert others == set()
     assert (ROOT / "docs" / row.document).is_file()

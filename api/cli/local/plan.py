@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.flags import BROWSER, TABLE, argument, flag
@@ -12,7 +12,6 @@ from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
 from memplan.api.cli.local.several_files import read_several, run_each
 from memplan.api.cli.streams import (
-    CERTIFICATE,
     FOLDER,
     PAGE,
     PICTURE,
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
     from memplan.capabilities.capability import Control
 
 _BEST = "best"
+_OF_OTHERS = {suffix: (row.command, name) for row in QUESTIONS.values() for suffix, name in row.files.items()}
+"""From endings of files beside a plan to the module and the function that write them, as other questions name them."""
 _ORDER = (
     "best: plan operations in the order that needs the fewest bytes. A,B:"
     f" {str(ReadOptions.model_fields['order'].description).replace('keeps A,B', 'keeps this order')}"
@@ -73,7 +74,7 @@ def _begin(call: Invocation, control: Control) -> None:
 
 def _prepare(call: Invocation) -> None:
     solver = call.flags["solver"]
-    if isinstance(call.question.get("problem"), ObjectsProblem) and call.has_output(PAGE, PICTURE, CERTIFICATE, FOLDER):
+    if isinstance(call.question.get("problem"), ObjectsProblem) and call.has_output(PAGE, PICTURE, FOLDER, *_OF_OTHERS):
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
     if call.has_output(FOLDER) and call.reader.application is None and call.flags["order"] != [_BEST]:
         raise OptionError("output: must be a folder for several files, or with order best")
@@ -91,7 +92,7 @@ def _parts(call: Invocation, answer: Any, path: str) -> None:
     if application is None or not answer.placements:
         return
     for name, model in application.models.items():
-        write(str(Path(path, f"{name}.plan.json")), memplan_json.write_plan(application.plan_of(name, answer), model))
+        write(f"{path.rstrip('/')}/{name}.plan.json", memplan_json.write_plan(application.plan_of(name, answer), model))
 
 
 def _show(call: Invocation, answer: Any) -> bool:
@@ -103,13 +104,10 @@ def _show(call: Invocation, answer: Any) -> bool:
     if answer.heaps is not None:
         problem = problem_in_heaps(problem, answer)
         call.question = {**call.question, "problem": problem}
-    if call.has_output(CERTIFICATE):
-        # Imported here: without the question `certify`, no file is a certificate.
-        from memplan.api.cli.local.certify import certified_plan
-
-        answer = certified_plan(call, answer)
-        call.prepared = answer
-    plans = [path for path in call.outputs if suffix_of(path) not in (PAGE, PICTURE, CERTIFICATE, "/")]
+    for suffix, (module, function) in _OF_OTHERS.items():
+        if call.has_output(suffix):
+            answer = call.prepared = getattr(import_module(f"{__package__}.{module}"), function)(call, answer)
+    plans = [path for path in call.outputs if suffix_of(path) not in (PAGE, PICTURE, "/", *_OF_OTHERS)]
     is_table = display == TABLE or (display is None and not plans and not is_quiet and is_terminal(sys.stdout))
     if not plans and not is_table and call.selection is None:
         plans = [STANDARD]
@@ -161,8 +159,7 @@ LOCAL: CommandExtras = CommandExtras(
     ),
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
-    beside={PAGE: _page, PICTURE: plan_picture, FOLDER: _parts}
-    | ({CERTIFICATE: lambda *_: None} if "certify" in QUESTIONS else {}),
+    beside={PAGE: _page, PICTURE: plan_picture, FOLDER: _parts} | dict.fromkeys(_OF_OTHERS, lambda *_: None),
     runs=lambda line: run_each(line, LOCAL) if line.given["more"] else None,
     reads=_reads,
     begin=_begin,

@@ -16,13 +16,20 @@ _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 def _page(call: Invocation, answer: Any, _path: str) -> bytes:
     """Return the page of a sweep, in which each point opens its plan: over the sum of the sizes, or over its number."""
     # Imported here: few answers are looked at.
-    from memplan.api.reports.page.studies import sweep_page
+    from memplan.api.reports.page.studies import ChartAxis, ChartPoint, chart_page
 
     problem: Problem = call.question["problem"]
-    pairs = enumerate(zip(answer.points, answer.plans or (), strict=True))
-    rows = [(sum(point.sizes.values()) or k, point.problem_of(problem), plan) for k, (point, plan) in pairs]
-    pools = answer.points[0].sizes if answer.points else {}
-    return sweep_page(problem.name or "sweep", " + ".join(pools) or "combination", rows)
+    plans = answer.plans or ()
+    pool = " + ".join(answer.points[0].sizes if answer.points else ()) or "combination"
+    is_priced = any(plan.cost for plan in plans)
+    rows = []
+    for k, (point, plan) in enumerate(zip(answer.points, plans, strict=True)):
+        size = sum(point.sizes.values()) or k
+        y, bound = (plan.cost, plan.cost_lower_bound) if is_priced else (plan.peak, plan.lower_bound)
+        label = f"{pool} of {size:,} bytes"
+        rows.append(ChartPoint(size, y, label, plan.status, bound, point.problem_of(problem), plan))
+    y_axis = ChartAxis("cost", "number") if is_priced else ChartAxis("peak of all pools")
+    return chart_page(problem.name or "sweep", ChartAxis(f"size of {pool}"), y_axis, rows)
 
 
 def _csv(_call: Invocation, answer: Any, _path: str) -> bytes:

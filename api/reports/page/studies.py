@@ -1,4 +1,4 @@
-"""The pages of studies: sweeps, frontiers, orders, cascades, whose points open plans; and peaks over symbols."""
+"""The pages of studies: frontiers, orders, cascades, whose points open plans; and peaks over symbols."""
 
 from __future__ import annotations
 
@@ -68,17 +68,6 @@ def chart_page(
     if base is not None:
         more |= {"opens": "free", "base": {"x": base.x, "y": base.y, "name": base.label}}
     return file_page(title, {"kind": "chart", "title": title, **axes, "points": rows, **more})
-
-
-def sweep_page(title: str, pool: str, points: Sequence[tuple[int, Problem, Plan]]) -> bytes:
-    """Return the page of a sweep: for each size of a pool the cost of moving bytes, or the peak where nothing costs."""
-    is_priced = any(plan.cost for _, _, plan in points)
-    rows = []
-    for size, problem, plan in points:
-        y, bound = (plan.cost, plan.cost_lower_bound) if is_priced else (plan.peak, plan.lower_bound)
-        rows.append(ChartPoint(size, y, f"{pool} of {size:,} bytes", plan.status, bound, problem, plan))
-    y_axis = ChartAxis("cost", "number") if is_priced else ChartAxis("peak of all pools")
-    return chart_page(title, ChartAxis(f"size of {pool}"), y_axis, rows)
 
 
 def shapes_page(title: str, answer: ShapesAnswer) -> bytes:

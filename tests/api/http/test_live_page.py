@@ -374,6 +374,26 @@ def test_levers_answer_for_a_buffer_and_open_their_plans(opened: Tab) -> None:
     badge(opened, "valid: checked")
 
 
+def test_levers_and_links_are_those_of_the_questions_in_the_schema(opened: Tab) -> None:
+    def offered() -> list[bool]:
+        opened.page.reload()
+        opened.page.click("text=Try an example")
+        badge(opened, "valid: checked")
+        return [opened.page.locator(name).count() > 0 for name in (".levers", "text=Make a certificate")]
+
+    def without_two(route: Any) -> None:
+        answer = route.fetch()
+        described = answer.json()
+        for name in ("sweep", "certify"):
+            del described["paths"][f"/v1/{name}"]
+        route.fulfill(response=answer, json=described)
+
+    assert offered() == [True, True]
+    opened.page.route("**/openapi.json", without_two)
+    assert offered() == [False, False]
+    opened.page.unroute("**/openapi.json")
+
+
 def test_a_page_is_saved_with_its_plan_and_film_and_opens_alone(opened: Tab, browser: Any, tmp_path: Path) -> None:
     opened.page.click("text=Try an example")
     badge(opened, "valid: checked")

@@ -1,5 +1,5 @@
 // @ts-check
-// A chart of points, such as a sweep or a frontier; a point opens its plan, and the stripes of its cascade.
+// A chart of points, such as a frontier; a point opens its plan, and the stripes of its cascade.
 
 import { cells, fill, h, table } from "./dom.js";
 import { savers } from "./exporting.js";

@@ -73,9 +73,10 @@ export function outcome({ here, least, point, wrong }, isOnly) {
  * @param {PlanModel} plan @param {number} selected @param {import("./panel.js").Actions} actions
  */
 export function leversOf(plan, selected, actions) {
-  const { sweep, open, ask } = actions;
+  const { change, open, ask, questions } = actions;
+  const orders = questions?.find(({ name }) => name === "order");
   const tried = (selected >= 0 ? [plan.root[selected]] : [...new Set(plan.verdict.deciding)].sort((a, b) => plan.size[b] - plan.size[a])).slice(0, TRIED);
-  if (!sweep || !tried.length) return null;
+  if (!change || !tried.length) return null;
   const answer = h("div", { class: "answer", "aria-live": "polite" });
   const before = plan.peak;
   let asked = 0;
@@ -93,7 +94,7 @@ export function leversOf(plan, selected, actions) {
     draw(levers);
     for (const lever of levers.filter(({ point }) => point === undefined)) {
       const { options, ...more } = lever.more;
-      const found = await sweep({ ...more, start: lever.start, options: { each_s: EACH_S, time_limit_s: EACH_S * 4, ...options } }).catch((error) => {
+      const found = await change({ ...more, start: lever.start, options: { each_s: EACH_S, time_limit_s: EACH_S * 4, ...options } }).catch((error) => {
         lever.wrong = nameText(error.message, 200);
       });
       lever.point = found?.points[0] ?? (lever.wrong ? undefined : null);
@@ -118,7 +119,7 @@ export function leversOf(plan, selected, actions) {
     h("p", {}, ...(alone.length ? [button(`halve${each}`, "plan with half of its bytes", () => alone.map((one) => changed(plan, one, false))), " ",
       button(`drop${each}`, "plan without it", () => alone.map((one) => changed(plan, one, true))), " "] : []),
       button("alignment", `plan with alignments of ${ALIGNMENTS.join(", ")} bytes at least`, () => ALIGNMENTS.map((step) => aligned(plan, step))), " ",
-      ask && h("button", { type: "button", title: "another order of operations", onclick: () => ask("order") }, "order …")),
+      orders && h("button", { type: "button", title: "another order of operations", onclick: () => ask?.(orders.name) }, "order …")),
     h("form", { onsubmit: (/** @type {Event} */ event) => {
       event.preventDefault();
       try {

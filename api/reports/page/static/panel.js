@@ -12,9 +12,9 @@ import { bytesText, counted, countText, exactly, nameText, percentText, sizeText
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /**
- * What the panel does in its view; `sweep` asks a service for other plans, where there is one.
+ * What the panel does in its view; `questions` are those of a service, and `change` asks it for plans of the problem as it is changed, where it can.
  * @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void, ask?: (kind: string, options?: any) => void,
- *   sweep?: (more: any) => Promise<any>, open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} Actions
+ *   questions?: any[], change?: (more: any) => Promise<any>, open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} Actions
  */
 
 const LISTED = 40;
@@ -47,7 +47,7 @@ export class Panel {
 
   /** What the plan as a whole says, where no buffer is selected. */
   showPlan() {
-    const { facts, verdict } = this.plan;
+    const [{ facts, verdict }, { ask, questions }] = [this.plan, this.actions];
     const isBad = verdict.badge === "not valid";
     const found = isBad ? null : facts.explanation;
     const excess = verdict.excess;
@@ -62,13 +62,13 @@ export class Panel {
       found && h("p", { class: "alarm" }, nameText(verdict.reason, 2000)),
       excess ? this.list(aliveAt(this.plan, -1, excess.time))
         : found?.buffers && this.list(found.buffers.map((/** @type {any} */ id) => this.plan.indexOf(id))),
-      facts.status === "infeasible" && !isBad && (this.actions.ask
-        ? h("button", { type: "button", onclick: () => this.actions.ask?.("explain", { repairs: 3, with_plans: true }) }, "What would make it fit?")
-        : h("p", { class: "quiet" }, "What would make it fit: memplan explain --repairs 3, with this problem.")),
+      facts.status === "infeasible" && !isBad && !questions
+        && h("p", { class: "quiet" }, "What would make it fit: memplan explain --repairs 3, with this problem."),
+      ...(questions ?? []).filter(({ link }) => !isBad && link?.statuses.includes(facts.status)).map(({ name, link }) =>
+        h("p", {}, h("button", { type: "button", onclick: () => ask?.(name, link.options) }, link.button))),
       !found && !isBad && h("p", { class: "quiet" }, "Point at a buffer for its facts; click it to see why it is where it is. ? lists all keys."),
       verdict.claims.size > 0 && h("details", {}, h("summary", {}, "What was checked of the plan's claims"),
-        h("ul", {}, ...verdict.checked.map((line) => h("li", {}, line))),
-        this.actions.ask && h("button", { type: "button", onclick: () => this.actions.ask?.("certify") }, "Make a certificate that others can check …")));
+        h("ul", {}, ...verdict.checked.map((line) => h("li", {}, line)))));
   }
 
   /** The hits of a search, as a list. @param {import("./search.js").Search} search */

@@ -26,7 +26,7 @@ const PEAK_MARKED = 2000;
 const MANY = 200;
 /**
  * `verdict` asks for what is found of a plan, where a view has none yet.
- * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string, options?: any) => void, sweep?: (more: any) => Promise<any>,
+ * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string, options?: any) => void, questions?: any[], change?: (more: any) => Promise<any>,
  *   open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} PlanOptions
  */
 

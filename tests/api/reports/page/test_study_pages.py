@@ -15,7 +15,7 @@ from memplan import Buffer, OperationGraph, OrderOptions, Plan, Pool, Problem, o
 from memplan.api.cli.main import main
 from memplan.api.reports.page.comparison import PlanOf, comparison_page
 from memplan.api.reports.page.file_page import file_page, plan_page
-from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
+from memplan.api.reports.page.studies import order_page, recompute_page
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
@@ -89,12 +89,11 @@ def test_two_plans_are_drawn_with_what_moved(opened: Any) -> None:
     assert shown.page.get_attribute("button[data-which=before]", "aria-pressed") == "true"
 
 
-def test_the_points_of_a_sweep_open_their_plans(opened: Any) -> None:
-    def sized(size: int) -> Problem:
-        return OLD.model_copy(update={"pools": (OLD.pools[0].model_copy(update={"size": size}),)})
-
-    points = [(size, sized(size), solve(sized(size))) for size in (64, 128, 256)]
-    shown = opened(sweep_page("sizes", "sram", points))
+def test_the_points_of_a_sweep_open_their_plans(opened: Any, tmp_path: Path) -> None:
+    (tmp_path / "sizes.json").write_bytes(write_problem(OLD))
+    command = ["sweep", str(tmp_path / "sizes.json"), "--size", "sram=64:192:64"]
+    assert main([*command, "-q", "-o", str(tmp_path / "points.html")]) == 0
+    shown = opened((tmp_path / "points.html").read_bytes())
     assert shown.page.locator("circle.point").count() == 3
     assert shown.page.inner_text(".points tbody tr >> nth=0").split()[-1] == "infeasible"
     assert shown.serious_violations() == []

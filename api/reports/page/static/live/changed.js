@@ -1,5 +1,5 @@
 // @ts-check
-// A problem as a lever or a point of a sweep has changed it.
+// A problem as a lever or a point of a chart has changed it.
 
 /** A problem with other sizes of pools, alignments and buffers. @param {any} problem @param {{sizes?: any, alignment?: number, changes: any[]}} by */
 export function changedBy(problem, { sizes = {}, alignment, changes }) {

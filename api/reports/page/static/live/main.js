@@ -179,8 +179,9 @@ function Stage({ state, session }) {
 /** @param {HTMLElement} element @param {State} state @param {Session} session @param {{current: any}} drawn @returns {Promise<boolean>} */
 async function draw(element, state, session, drawn) {
   const entry = shown(state);
-  if (!entry) return false;
-  const isOld = () => shown(session.state)?.plan !== entry.plan || session.state.at !== state.at || session.state.isComparing !== state.isComparing;
+  const isOld = () => shown(session.state)?.plan !== entry?.plan || session.state.at !== state.at || session.state.isComparing !== state.isComparing;
+  await session.questions().catch(() => null); // which name the plans that lead to them
+  if (!entry || isOld()) return false;
   if (state.isComparing) {
     await session.guarded(async () => {
       const keep = h("button", { type: "button", onclick: () => session.keepPlaces() }, "Plan with the old addresses kept");

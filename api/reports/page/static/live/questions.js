@@ -9,7 +9,7 @@ import { readSize } from "../sizes.js";
 /** @typedef {{name: string, schema: any, says: string, value: any}} Option  `value` is the default */
 /**
  * @typedef {{name: string, summary: string, help: string, inputs: Input[], options: Option[],
- *   named?: string, view?: View}} Question  `named` is the name of the example's file
+ *   named?: string, view?: View, link?: any}} Question  `named` is the name of the example's file; `link` tells the plans that lead to it
  */
 
 /** @typedef {{x: string, y: string, name: [string, string], unit: [string, string], drawn: string[], is_planned: boolean}} View  a chart of points */
@@ -41,7 +41,7 @@ export class Questions {
     const options = Object.entries(this.schemas[nameOf(request.properties.options)].properties).map(([name, schema]) =>
       ({ name, schema: plain(schema), says: /** @type {any} */ (schema).description ?? "", value: /** @type {any} */ (schema).default }));
     return [{ name: path.slice(4), summary: post.summary, help: post.description ?? "", inputs, named: example.options?.name, view: post["x-view"],
-      options: options.filter(({ name }) => name !== "format" || path !== "/v1/plan") }];
+      link: post["x-link"], options: path === "/v1/plan" ? options.filter(({ name }) => name !== "format") : options }];
   }
 
   /**

@@ -33,6 +33,7 @@ export class Session {
     this.following = new AbortController();
     /** @type {WeakMap<any, Promise<any>>} */ this.verdicts = new WeakMap();
     /** @type {Promise<Questions> | null} */ this.asked = null;
+    /** @type {Questions | null} */ this.known = null;
     window.addEventListener("popstate", (event) => this.wentBack(event.state));
   }
 
@@ -44,8 +45,7 @@ export class Session {
 
   /** What the service can be asked. */
   questions() {
-    this.asked ??= this.service.get("openapi.json").then((document) => new Questions(document));
-    return this.asked;
+    return (this.asked ??= this.service.get("openapi.json").then((document) => (this.known = new Questions(document))));
   }
 
   /** What the service finds of a plan, asked once for each; null where it is refused. @param {any} problem @param {any} plan @returns {Promise<any>} */
@@ -215,21 +215,22 @@ export class Session {
   }
 
   /**
-   * What the panel of a plan may ask: questions by their forms, other plans by a sweep, and a lever's plan to be opened.
+   * What the panel of a plan may ask: questions by their forms, plans of the problem as it is changed, and a lever's plan to be opened.
    * @param {any} problem @param {any} [names] @returns {import("../plan_view.js").PlanOptions}
    */
   actions(problem, names = null) {
-    return { ask: (kind, options) => this.ask({ kind, options }), sweep: (more) => this.service.post("/v1/sweep", { problem, ...more }),
-      open: (more) => this.lever(problem, names, more), verdict: (...plan) => this.verdict(...plan) };
+    const planned = this.known?.all.find(({ view }) => view?.is_planned);
+    return { questions: this.known?.all, change: planned && ((more) => this.service.post(`/v1/${planned.name}`, { problem, ...more })),
+      ask: (kind, options) => this.ask({ kind, options }), open: (more) => this.lever(problem, names, more), verdict: (...plan) => this.verdict(...plan) };
   }
 
-  /** The problem and the plan of a point of a sweep. @param {any} problem @param {any} point */
+  /** The problem and the plan of a point of a chart. @param {any} problem @param {any} point */
   async plannedAt(problem, { sizes, alignment, changes = [] }) {
     const changed = changedBy(problem, { sizes, alignment, changes });
     return { problem: changed, plan: await this.service.post("/v1/plan", { problem: changed, options: { time_limit_s: 2 } }) };
   }
 
-  /** Plan a problem as a lever has changed it. @param {any} given @param {any} names @param {any} more  what the sweep was asked */
+  /** Plan a problem as a lever has changed it. @param {any} given @param {any} names @param {any} more  what the service was asked */
   lever(given, names, { changes, sizes, options, said }) {
     const { name = "plan", read = null } = shown(this.state) ?? {};
     const some = (changes ?? []).map((/** @type {any[]} */ [one]) => one);
