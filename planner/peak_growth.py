@@ -16,6 +16,8 @@ from typing import Literal
 from memplan.planner.model.intervals import merged
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import most_used
 
 Id = int | str
 Kind = Literal["new", "grown", "shrunk", "longer-lived", "at-another-time", "from-another-pool", "gone"]
@@ -111,18 +113,16 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
     """Return what lies in each pool of a problem, by a valid plan."""
     buffers, places = problem.buffers, plan.placements
     pool_of = {name: places.pool_names[pool] for name, pool in zip(places.ids, places.pool.tolist(), strict=True)}
-    offset_of = dict(zip(places.ids, places.offset.tolist(), strict=True))
     spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for i in range(len(buffers)):
         spans[problem.roots.get(i, (i, 0))[0]] += buffers.intervals(i)
     occupancies_: dict[str, Occupancy] = {}
+    used = most_used(problem, PlacedBuffers.by(problem, places))
     for pool in problem.pools:
         mine = [i for i in spans if pool_of[buffers.ids[i]] == pool.name and buffers.size[i] > 0]
         sizes = {buffers.ids[i]: int(buffers.size[i]) for i in mine}
         alive = {buffers.ids[i]: tuple(merged(spans[i])) or _ALWAYS for i in mine}
-        occupancies_[pool.name] = Occupancy(
-            sizes, alive, max((offset_of[name] + sizes[name] for name in sizes), default=0)
-        )
+        occupancies_[pool.name] = Occupancy(sizes, alive, used[pool.name])
     return occupancies_
 
 

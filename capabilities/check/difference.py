@@ -150,7 +150,7 @@ def _used(plan: Plan, problem: Problem | None) -> dict[str, int]:
         i = problem.index.get(row.id)
         if i is not None and (size := int(problem.buffers.size[i])) > 0:
             used[row.pool] = max(used.get(row.pool, 0), row.offset + size)
-    return used
+    return dict.fromkeys(used, max(used.values())) if problem.equal_use else used
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:

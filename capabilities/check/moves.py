@@ -15,6 +15,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME, Id
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import most_used
 
 Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
 """The reasons of a move: another pool was given; the old place breaks a rule of the new problem; something else lies
@@ -45,8 +46,7 @@ class MoveReasons:
         self.problem = problem
         self.old: OldPlaces = old_places(problem, old)
         self.now = PlacedBuffers.by(problem, after)
-        ends = np.where(problem.buffers.size > 0, self.now.end, 0)
-        self.used = [int(ends[self.now.pool == q].max(initial=0)) for q in range(len(problem.pools))]
+        self.used = list(most_used(problem, self.now).values())
         self.begins, self.is_over = _envelopes(problem)
 
     def of(self, i: int) -> tuple[Reason, str]:

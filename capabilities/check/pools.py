@@ -75,10 +75,9 @@ def checked_pools(
     is_comparable = baseline is not None and (baseline.occupancies is not None or bool(baseline.used))
     bounds = {use.name: use.lower_bound for use in plan.pools}
     growth = {} if baseline is None or baseline.occupancies is None else growths(now, baseline.occupancies)
-    most = max(each.used for each in now.values()) if problem.equal_use else None
     for pool in problem.pools:
         budget, grown = budgets.get(pool.name), growth.get(pool.name)
-        used = now[pool.name].used if most is None else most
+        used = now[pool.name].used
         before = None if baseline is None or not is_comparable else baseline.used.get(pool.name, 0)
         yield CheckedPool(
             name=pool.name,

@@ -15,6 +15,7 @@ from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import most_used
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.control import Control
 
@@ -33,6 +34,8 @@ class PoolBeside(Answer):
 
 class FewestMoves(Answer):
     """The buffers that leave their places in a plan with the best peak; none has fewer if that is `proved`.
+
+    Buffers of one offset count as one.
 
     `not_tried` is the reason why nothing looked for the fewest.
     """
@@ -74,7 +77,7 @@ def beside_best(
     is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
     # Buffers of no bytes may lie anywhere, and use nothing.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
-    used = [int(ends[placed.pool == q].max(initial=0)) for q in range(len(problem.pools))]
+    used = list(most_used(problem, placed).values())
     # At the very best peak: the moves that reach it are counted, not those that come near.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
     used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}
@@ -101,14 +104,14 @@ def _moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
     if places is None:
         return None
     table, old = problem.buffers, plan.placements
-    moved = []
+    one, moved = {name: ids[0] for ids in problem.same_offset for name in ids}, []
     for row in better.placements:
         i = problem.index[row.id]
         k = old.row_of.get(row.id)
         if k is not None and i not in table.aliases and table.size[i] > 0 and old[k] != row:
             moved.append(row.id)
     return FewestMoves(
-        count=len(moved),
+        count=len({one.get(name, name) for name in moved}),
         moved=tuple(moved),
         at_least=places.least_moves,
         proved=places.proved,

@@ -6,7 +6,7 @@ and proves plans of one pool does so for pools of equal use.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -19,7 +19,7 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
+from memplan.planner.model.plan import Explanation, KeptPlaces, Plan, PoolUse, Proof
 from memplan.planner.model.problem import BankUse, Problem, ReuseCost, with_fields
 from memplan.planner.verify.verifier import verify
 
@@ -116,12 +116,29 @@ class EqualPools:
         if plan is None or len(plan.placements) == 0:
             return None
         # A buffer that was in another pool has no place to be kept in.
-        rows, index, number = plan.placements, self.problem.index, self.problem.pool_index
-        pools = [number.get(name) for name in rows.pool_names]
-        here = [k for k, name in enumerate(rows.ids) if name in index and pools[rows.pool[k]] == self.pool[index[name]]]
+        rows, here = plan.placements, [k for k, is_here in self._old_rows(plan) if is_here]
         ids, zeros = tuple(rows.ids[k] for k in here), column(np.zeros(len(here), dtype=np.int64))
         placements = PlacementTable(ids, (self.as_one.pools[0].name,), zeros, column(rows.offset[here]))
         return Plan(placements=placements, solver=plan.solver)
+
+    def _old_rows(self, plan: Plan) -> Iterator[tuple[int, bool]]:
+        """Yield each row of a known plan for a buffer in a pool of the problem, and whether that is its pool now."""
+        rows, index, number = plan.placements, self.problem.index, self.problem.pool_index
+        pools = [number.get(name) for name in rows.pool_names]
+        for k, name in enumerate(rows.ids):
+            if name in index and pools[rows.pool[k]] is not None:
+                yield k, pools[rows.pool[k]] == self.pool[index[name]]
+
+    def kept(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
+        """Return what a re-plan kept, where buffers that were in another pool have moved; none could stay there."""
+        if kept is None or old is None:
+            return kept
+        one, names = self.as_one.buffers, old.placements.ids
+        away = [self.problem.index[names[k]] for k, is_here in self._old_rows(old) if not is_here]
+        sizes = [int(one.size[i]) for i in away if i not in one.aliases and one.size[i] > 0]
+        least = kept.least_moves + (sum(sizes) if kept.least == "bytes" else len(sizes))
+        moved = {"moved": kept.moved + len(sizes), "moved_bytes": kept.moved_bytes + sum(sizes)}
+        return kept.model_copy(update={**moved, "least_moves": least})
 
     def plan(self, one: Plan) -> Plan:
         """Return a plan of the one pool as one of the pools: each is used as far, and bounded as high."""

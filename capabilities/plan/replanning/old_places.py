@@ -130,7 +130,8 @@ def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]
     seen: set[tuple[int, int]] = set()
     broken = [no_two_share_bytes(problem, placed)]
     broken += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
-    torn = (_pair(placed, violation) for violation in chain(*broken, groups_are_together(problem, placed)))
+    found = chain(*broken, groups_are_together(problem, placed))
+    torn = (_pair(placed, violation) for violation in found if violation.first is not None)
     for pair in chain(torn, _at_wrong_distances(problem, placed)):
         if pair not in seen:
             seen.add(pair)

@@ -74,6 +74,7 @@ def replan(
     if problem.equal_use:
         pools = EqualPools(problem)
         one = replan(pools.as_one, pools.start(old_plan), eps=eps, least=least, options=chosen, control=control)
+        one = one.model_copy(update={"kept": pools.kept(one.kept, old_plan)})
         return checked(problem, pools.plan(one)).model_copy(update=findings)
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s

@@ -13,23 +13,32 @@ from fastapi.testclient import TestClient
 
 from memplan import (
     Buffer,
+    Change,
+    CheckOptions,
     ExplainOptions,
     OptionError,
     Plan,
     PlanOptions,
     Problem,
     ProblemError,
+    SweepOptions,
+    VerifyOptions,
     certify,
+    check,
     explain,
     plan,
+    shapes,
     solve,
+    sweep,
     verify,
 )
+from memplan.api.cli.main import main
 from memplan.api.http.app import create_app
 from memplan.api.settings import Settings
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
 from tests.support.checkers import answers, compiled
+from tests.support.depth import seeds
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a0", "size": 64, "start": 0, "end": 2, "pools": ["core0"]},
@@ -197,8 +206,91 @@ def least_use(problem: Problem) -> int | None:
     return best if best is not None and best <= most else None
 
 
+def raised(plan: Plan, by: int) -> Plan:
+    """Return a plan with all buffers so many bytes higher, which claims nothing."""
+    rows = [row.model_copy(update={"offset": row.offset + by}) for row in plan.placements]
+    return Plan(status="feasible", placements=PlacementTable.from_rows(rows))
+
+
 @pytest.mark.drawn
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(12))
+def test_other_questions_count_the_use_of_each_pool_as_plans_do(seed: int) -> None:
+    problem = drawn(seed)
+    best, k = solve(problem, time_limit_s=10), len(problem.pools)
+    sizes = {problem.pools[0].name: (8, 20, 60)}
+    swept = sweep(problem, sizes, options=SweepOptions(time_limit_s=20))
+    for row, found in zip(swept.points, swept.plans or (), strict=True):
+        sized = row.problem_of(problem)
+        alone = solve(sized, time_limit_s=10)
+        assert verify(sized, found).valid
+        assert (row.peak, row.status, {use.used for use in row.pools}) == (
+            alone.peak,
+            alone.status,
+            {alone.peak and alone.peak // k},
+        )
+    if best.peak is None:
+        return
+    free = Problem.model_validate(
+        problem.model_dump(exclude={"pools"}) | {"pools": [{"name": pool.name} for pool in problem.pools]}
+    )
+    high = raised(best, 64)
+    used = [best.peak // k + 64] * k
+    better = verify(free, high, options=VerifyOptions(better=True, time_limit_s=20)).better
+    assert better is not None
+    assert (better.peak, better.best, better.too_much_bytes) == (sum(used), best.peak, 64 * k)
+    assert [pool.used for pool in better.pools] == used
+    assert better.fewest_moves is not None
+    assert better.fewest_moves.count == better.fewest_moves.at_least
+    # The old places are above what pools hold now.
+    now = check(problem, plan=best, baseline=high, baseline_problem=free, options=CheckOptions(differences=True))
+    assert now.passed
+    assert [(pool.before, pool.used) for pool in now.pools] == [(used[0], best.peak // k)] * k
+    assert now.difference is not None
+    assert [(pool.before, pool.after) for pool in now.difference.pools] == [(used[0], best.peak // k)] * k
+    grown = check(free, plan=high, baseline=best, baseline_problem=problem)
+    assert [(failure.rule, failure.pool) for failure in grown.failures] == [("grown", pool.name) for pool in free.pools]
+
+
+def test_questions_about_other_things_refuse_it_by_name(tmp_path: Path) -> None:
+    (tmp_path / "problem.json").write_text(json.dumps(FIELDS))
+    with pytest.raises(ProblemError, match=r"must have buffers of one memory.*, got equal-use, pools, same-offset"):
+        shapes(tmp_path / "problem.json")
+    with pytest.raises(ProblemError, match=r"same_offset\[0\]\[1\]: must have the size of the first \(9\)"):
+        sweep(PROBLEM, changes=((Change.model_validate({"buffer": "a0", "fields": {"size": 9}}),),))
+
+
+@pytest.mark.slow
+def test_the_command_and_the_service_answer_as_python_does(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    best = solve(PROBLEM, time_limit_s=10)
+    parts = {"problem": FIELDS, "plan": best.model_dump(mode="json")}
+    files = [str(tmp_path / f"{name}.json") for name in ("problem", "plan", "base")]
+    for file, value in zip(files, (*parts.values(), parts), strict=True):
+        Path(file).write_text(json.dumps(value))
+    problem, planned, base = files
+    calls: dict[str, Any] = {
+        "verify": ([problem, planned, "--better"], parts | {"options": {"better": True}}),
+        "check": ([problem, "--plan", planned, "--baseline", base], parts | {"baseline": parts}),
+        "sweep": ([problem, "--size", "core0=100:200:50"], {"problem": FIELDS, "sizes": {"core0": [100, 150, 200]}}),
+    }
+    refused = {name: {"graph": FIELDS} for name in ("order", "cascade")} | {"shapes": {"problem": FIELDS}}
+    with TestClient(create_app(Settings(data_folder=tmp_path, workers=0, require_keys=False))) as client:
+        for name, (words, body) in calls.items():
+            assert main([name, *words, "-q"]) == 0
+            said = json.loads(capfd.readouterr().out)
+            served = client.post(f"/v1/{name}", json=body).json()
+            for found in (said, served):
+                rows = found.get("better", found).get("points") or [found.get("better", found)]
+                assert [use["used"] for row in rows for use in row["pools"]] == (
+                    [None, None, None, None, 160, 160] if name == "sweep" else [160, 160]
+                )
+        for name, body in refused.items():
+            assert main([name, problem]) == 2
+            assert "got a problem" in (text := capfd.readouterr().err) or "equal-use" in text
+            assert client.post(f"/v1/{name}", json=body).status_code == 422
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(200))
 def test_plans_are_as_good_as_the_best_of_all_orders(seed: int) -> None:
     problem = drawn(seed)
     least = least_use(problem)
@@ -229,11 +321,17 @@ def test_a_plan_is_kept_while_new_buffers_find_a_place() -> None:
     assert kept.kept is not None
     assert (kept.kept.moved, kept.kept.peak_without_keeping) == (0, 384)
     assert [kept.placement(name).offset for name in ("a0", "a1")] == [old.placement("a0").offset] * 2
-    # A buffer that lay in another pool is new in its own.
-    moved = Problem.model_validate(FIELDS | {"buffers": [*ROWS[:2], {**ROWS[2], "pools": ["core1"]}, ROWS[3]]})
-    again = plan(moved, keep=old, options=PlanOptions(time_limit_s=10)).kept
-    assert again is not None
-    assert again.stayed == 2
+
+
+@pytest.mark.parametrize(("least", "weight"), [("buffers", 1), ("bytes", 32)])
+def test_a_buffer_that_lay_in_another_pool_has_moved(least: str, weight: int) -> None:
+    old = solve(PROBLEM, time_limit_s=10)
+    rows = [*ROWS[:2], {**ROWS[2], "pools": ["core1"]}, ROWS[3]]
+    for fields in (FIELDS, {"pools": FIELDS["pools"]}):  # so does one of pools that have nothing to do with each other
+        problem = Problem.model_validate(fields | {"buffers": rows})
+        kept = plan(problem, keep=old, options=PlanOptions.model_validate({"time_limit_s": 10, "least": least})).kept
+        assert kept is not None
+        assert (kept.moved, kept.moved_bytes, kept.least_moves, kept.proved) == (1, 32, weight, True)
 
 
 def test_the_reason_names_pool_time_and_the_size_that_would_do_of_each() -> None:
