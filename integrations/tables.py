@@ -24,7 +24,7 @@ def saved(row: dict[str, Any]) -> str:
 
 
 def line(row: dict[str, Any]) -> str:
-    own, ours = (f"{us[0]:,.0f} ({us[1]:,.0f})" for us in (row["own_us"], row["us"]))
+    own, ours = (" (".join(f"{each:,.{int(each < 1)}f}" for each in us) + ")" for us in (row["own_us"], row["us"]))
     outputs = {True: "equal", False: "not run"}[row["equal"]]
     after = f"{row['after']:,}{' =' if row['after'] == row['bound'] else ''}"
     cells = (

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nntrainer's pools on plans of memplan: a class beside its planners. In manager.cpp, Manager::finalizeTensorPool gives
- * MemplanPlanner() to pool.finalize in place of its own; memplan.h and memplan.cpp are compiled in, as C++20. */
+ * nntrainer's pools on plans of memplan: edit.py has Manager::finalizeTensorPool take this class. OptimizedV1Planner plans
+ * first, and its plan stays where memplan's needs as many bytes. NNTRAINER_MEMPLAN=0 in the environment leaves all plans
+ * to it; NNTRAINER_MEMPLAN=log prints each, with the nanoseconds of both, of this thread. */
 #pragma once
-#include <memory_planner.h>
+#include <optimized_v1_planner.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,12 +18,18 @@
 
 namespace nntrainer {
 
-class MemplanPlanner : public MemoryPlanner {
+class MemplanPlanner : public OptimizedV1Planner {
  public:
   size_t planLayout(const std::vector<size_t> &sizes, const std::vector<std::pair<unsigned int, unsigned int>> &validity,
-                    std::vector<size_t> &offsets, std::vector<bool> &, size_t) const override {
+                    std::vector<size_t> &offsets, std::vector<bool> &gradients, size_t count = 0) const override {
+    const char *set = std::getenv("NNTRAINER_MEMPLAN");
+    const std::string mode = set ? set : "";
+    const long long start = now(mode);
+    const size_t own = OptimizedV1Planner::planLayout(sizes, validity, offsets, gradients, count);
+    const long long middle = now(mode);
+    if (mode == "0") return own;
     std::vector<memplan_buffer> buffers(sizes.size());
-    int64_t alignment = 64; // or less, as its planners put one size behind the other
+    int64_t alignment = 64; // or less, as its planner puts one size behind the other
     for (const size_t size : sizes) alignment = std::gcd(alignment, int64_t(size));
     for (size_t k = 0; k < sizes.size(); ++k) {
       const auto [begin, end] = validity[k];
@@ -32,11 +41,20 @@ class MemplanPlanner : public MemoryPlanner {
     const memplan_options quick = {.work = 0}, search = {.work = 1000};
     memplan_result result = memplan_plan(&problem, &quick, places.data());
     if (result.status == MEMPLAN_FEASIBLE) result = memplan_plan(&problem, &search, places.data());
-    if (result.status > MEMPLAN_FEASIBLE) throw std::runtime_error(memplan_status_text(result.status));
-    offsets.assign(places.begin(), places.end());
-    return size_t(result.peak);
+    const size_t peak = result.status <= MEMPLAN_FEASIBLE ? std::min(own, size_t(result.peak)) : own;
+    if (peak < own) offsets.assign(places.begin(), places.end());
+    if (mode == "log")
+      std::fprintf(stderr, "memplan: %zu buffers, nntrainer %zu, memplan %zu, bound %lld; ns: %lld, %lld\n", sizes.size(), own,
+                   peak, (long long)result.bound, middle - start, now(mode) - start);
+    return peak;
   }
-  const std::string getType() const override { return "memplan_planner"; }
+
+ private:
+  static long long now(const std::string &mode) {
+    std::timespec time = {};
+    if (mode == "log") clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+  }
 };
 
 } // namespace nntrainer

@@ -1,4 +1,4 @@
-"""What stands beside other runtimes: the checker for their tests, the edit of ggml, the tables of the page."""
+"""What stands beside other runtimes: the checker for their tests, the edits of runtimes, the tables of the page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from integrations.ggml import edit
+from integrations import edit
 from integrations.tables import PAGE, page
 from memplan.api.cli.main import main
 from memplan.planner.model.problem import Problem
@@ -107,22 +107,28 @@ def test_pools_capacities_and_last_times_are_read(checker: str, tmp_path: Path) 
     )
 
 
-def test_ggml_is_edited_once_and_only_where_all_places_are_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("runtime", edit.EDITS)
+def test_a_runtime_is_edited_once_and_only_where_all_places_are_there(
+    runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path / "src"
-    source.mkdir()
-    places = [(name, place) for name, place, _ in edit.EDITS]
-    (source / "CMakeLists.txt").write_text(places[2][1])
-    (source / "ggml-alloc.c").write_text(places[0][1])
-    monkeypatch.setattr(sys, "argv", ["edit.py", str(tmp_path)])
-    with pytest.raises(SystemExit, match=r"must have .*ggml_gallocr_alloc_graph_impl.* once, has it 0 times"):
+    texts: dict[Path, str] = {}
+    for name, place, _ in edit.EDITS[runtime]:
+        texts[tmp_path / name] = texts.get(tmp_path / name, "") + place
+    for file, text in texts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    name, place, _ = edit.EDITS[runtime][1]
+    (tmp_path / name).write_text(texts[tmp_path / name].replace(place, ""))
+    monkeypatch.setattr(sys, "argv", ["edit.py", runtime, str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"must have .* once, has it 0 times"):
         edit.main()
-    assert (source / "CMakeLists.txt").read_text() == places[2][1]
-    (source / "ggml-alloc.c").write_text(places[0][1] + places[1][1])
+    assert all("memplan" not in file.read_text() for file in texts)
+    (tmp_path / name).write_text(texts[tmp_path / name])
     edit.main()
-    assert (source / "ggml-alloc.c").read_text().count("memplan") == 2
-    assert {path.name for path in source.iterdir()} >= {"memplan.cpp", "memplan.h", "ggml_memplan.h"}
+    for name, place, line in edit.EDITS[runtime]:
+        assert place + line in (tmp_path / name).read_text()
+    adapter = tmp_path / edit.ADAPTERS[runtime]
+    assert {path.name for path in adapter.parent.iterdir()} >= {"memplan.cpp", "memplan.h", adapter.name}
     with pytest.raises(SystemExit, match="has memplan already"):
         edit.main()
 
