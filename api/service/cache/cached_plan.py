@@ -18,12 +18,12 @@ from pydantic_core import to_json
 
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.stored_plan import StoredPlan
-from memplan.planner.bounds.lower_bound import Witness, lower_bound
+from memplan.planner.bounds.lower_bound import Witness
 from memplan.planner.instance.contents import traffic_unit
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Plan, ProofKind, Status, StopReason
-from memplan.planner.verify.verifier import verify
+from memplan.solvers.core.plain_check import violations_of
 from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.result import Assignment, SolveResult
@@ -171,7 +171,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
     What is claimed of it is told where the problem's own live sets show it, or where this process proved it for the
     same bytes; that nothing fits, by the problem's own live sets alone.
     """
-    bound = lower_bound(compiled.instance)
+    bound = compiled.bound
     known = known if known.units == units_of(compiled) else known.without_claims
     assignment = known.assignment(compiled)
     if assignment is None:
@@ -188,7 +188,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
     elif known.total > bound.total:
         bound = replace(bound, total=known.total)
     plan = of_assignment(compiled.problem, compiled.instance, assignment, bound)
-    if violations := verify(compiled.problem, plan):
+    if violations := violations_of(compiled.problem, plan):
         _LOG.error("a cached plan did not pass the verifier: %s", violations[0].rule)
         return None
     return SolveResult(plan, assignment, bound)
@@ -196,9 +196,8 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
 
 def nothing_known(compiled: CompiledProblem, reason: StopReason = "cancelled") -> SolveResult:
     """Return the result of a problem whose search ended before it found anything."""
-    bound = lower_bound(compiled.instance)
-    plan = to_plan.nothing(compiled.problem, compiled.instance, bound)
-    return SolveResult(plan, None, bound, reason)
+    plan = to_plan.nothing(compiled.problem, compiled.instance, compiled.bound)
+    return SolveResult(plan, None, compiled.bound, reason)
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sized
 from dataclasses import dataclass
+from functools import cached_property
 
+from memplan.planner.bounds.lower_bound import Bound, lower_bound
 from memplan.planner.instance.canonical import canonical_order, problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
@@ -52,3 +54,8 @@ class CompiledProblem:
             asked += [instance.priced, *(pool.reserved for pool in instance.pools)]
             is_small = sum(map(len, asked)) <= _FEW_ASKED
         return cls(problem, instance, name, order, is_small, lint(problem), start)
+
+    @cached_property
+    def bound(self) -> Bound:
+        """The bound that the problem's own live sets prove, by the call that compiled it or anew."""
+        return lower_bound(self.instance) if self.start is None else self.start.proof
