@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import Buffer, Relative
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.in_place import written_over_along
 from memplan.planner.operations.order_check import peak_of
@@ -28,7 +28,8 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
     alive = _lifetimes(graph, order)
     over = written_over_along(graph, order)
     under = {tensor: output for output, tensor in over.items()}
-    rows: list[Buffer] = []
+    # Rows as JSON has them: where all have the same fields, they become columns at once.
+    rows: list[dict[str, Any]] = []
     for tensor, life in alive.items():
         if tensor in over:
             continue
@@ -62,20 +63,20 @@ def _lifetimes(graph: OperationGraph, order: Sequence[int]) -> dict[int, tuple[i
 
 def _chained(
     graph: OperationGraph, chain: list[int], alive: dict[int, tuple[int, int]], alignment: int
-) -> Iterator[Buffer]:
+) -> Iterator[dict[str, Any]]:
     """Yield the buffers of tensors that are written over each other, the first one first, no one larger than before."""
     first, low = f"tensor_{chain[0]}", graph.size[chain[-1]]
     yield _buffer(first, low, alive[chain[0]], alignment)
     for tensor in chain[1:]:
         start, end = alive[tensor]
-        yield Buffer(id=f"tensor_{tensor}", size=low, start=start, end=end, alias_of=first)
+        yield {"id": f"tensor_{tensor}", "size": low, "start": start, "end": end, "alias_of": first}
     for tensor, output in pairwise(chain):
         rest = graph.size[tensor] - graph.size[output]
         if rest:
-            above = Relative(to=first, offset=graph.size[output])
+            above = {"to": first, "offset": graph.size[output]}
             start, end = alive[chain[0]][0], alive[tensor][1]
-            yield Buffer(id=f"rest_{tensor}", size=rest, start=start, end=end, relative=above)
+            yield {"id": f"rest_{tensor}", "size": rest, "start": start, "end": end, "relative": above}
 
 
-def _buffer(name: str, size: int, life: tuple[int, int], alignment: int) -> Buffer:
-    return Buffer(id=name, size=size, start=life[0], end=life[1], alignment=alignment)
+def _buffer(name: str, size: int, life: tuple[int, int], alignment: int) -> dict[str, Any]:
+    return {"id": name, "size": size, "start": life[0], "end": life[1], "alignment": alignment}

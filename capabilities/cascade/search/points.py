@@ -28,7 +28,6 @@ from memplan.capabilities.cascade.search.steps import RegionSteps
 from memplan.capabilities.cascade.search.tables import rounded_up, streamed_tensors
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
-from memplan.planner.model.rows import Buffer
 from memplan.solvers.core.tables import Rows
 from memplan.solvers.portfolio.solve import solve
 
@@ -147,7 +146,7 @@ class _Lifetimes:
             for name, more in others.items():
                 more |= {"traffic": moved[name]} if name in moved else {"pools": (pools[0].name,)}
         buffers = [
-            Buffer(id=name, size=size, start=start, end=end, alignment=self.alignment, **others[name])
+            {"id": name, "size": size, "start": start, "end": end, "alignment": self.alignment, **others[name]}
             for name, (size, start, end) in self.alive.items()
         ]
         more = {"pools": pools, "objective": "cost"} if pools else {}

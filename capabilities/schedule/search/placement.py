@@ -21,7 +21,6 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
-from memplan.planner.model.rows import Buffer
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
@@ -79,7 +78,7 @@ def misplaced(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot]
 def _problem(rows: Sequence[Row], room: Memory) -> Problem:
     """Return the problem of placing slots in a memory."""
     buffers = [
-        Buffer(id=k, size=size, start=start, end=end, alignment=room.alignment)
+        {"id": k, "size": size, "start": start, "end": end, "alignment": room.alignment}
         for k, (_, _, size, start, end) in enumerate(rows)
     ]
     return Problem(buffers=buffers, pools=[Pool(name=room.name, size=room.capacity)])
