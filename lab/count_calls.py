@@ -1,10 +1,11 @@
-"""Count the functions of memplan that one call enters: `python -m lab.count_calls [--list] post | COMMAND ...`.
+"""Count the functions that one call enters: `python -m lab.count_calls [--list] post | reordered | COMMAND ...`.
 
 COMMAND is a command line of memplan, such as `plan examples/mobilenet_v2.csv`, which runs in this process. `post` sends
 `POST /v1/plan` to the app in this process, with a store of its own and no worker processes: one to warm it up, then
 five, each of a problem that it has not seen; the one that enters the fewest counts, as the server's own loops may come
-in between. Counted are functions, methods, properties and nested functions, in all threads, once each; comprehensions,
-lambdas, class bodies and modules are not.
+in between. `reordered` sends each problem twice, and counts the second time, with its rows in another order. Counted
+are functions, methods, properties and nested functions, in all threads, once each; comprehensions, lambdas, class
+bodies and modules are not.
 """
 
 from __future__ import annotations
@@ -53,17 +54,19 @@ class Recorder:
         }
 
 
-def of_post() -> set[Function]:
-    """Return the functions that one request enters."""
+def of_post(is_known: bool = False) -> set[Function]:
+    """Return the functions that one request enters, of a problem whose plan `is_known` of other rows, or is not."""
     recorder, found = Recorder(), []
     with (
         TemporaryDirectory(prefix="memplan-") as folder,
         TestClient(create_app(Settings(data_folder=Path(folder), workers=0))) as client,
     ):
         for k in range(6):
+            rows = [{"id": i, "size": 100 + 10 * k + i, "start": 0, "end": 2} for i in range(2)]
+            if is_known:
+                client.post("/v1/plan", json={"buffers": rows[::-1]}).raise_for_status()
             time.sleep(0.6)  # so that what the last one left to be written is written
             recorder.functions()
-            rows = [{"id": i, "size": 100 + 10 * k + i, "start": 0, "end": 2} for i in range(2)]
             client.post("/v1/plan", json={"buffers": rows}).raise_for_status()
             found.append(recorder.functions())
     return min(found[1:], key=len)
@@ -80,9 +83,10 @@ def main() -> None:
     """Count, and print how many functions in how many files there are."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the functions as well")
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="post | COMMAND")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="post | reordered | COMMAND")
     given = parser.parse_args()
-    found = of_post() if given.words == ["post"] else of_command(given.words)
+    of_words = {"post": of_post, "reordered": lambda: of_post(is_known=True)}
+    found = of_words.get(" ".join(given.words), lambda: of_command(given.words))()
     sys.setprofile(None)
     for file, name in sorted(found) if given.list else ():
         print(f"{file}: {name}")

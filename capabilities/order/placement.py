@@ -157,7 +157,7 @@ class _PlannedOrders:
 
     def _take(self, order: tuple[int, ...]) -> int | None:
         """Plan an order in short, unless that was done, or more is alive than the best plan needs; return its peak."""
-        if order in self.seen or peak_of(self.graph, order) > self.least:
+        if order in self.seen or (self.least < inf and peak_of(self.graph, order) > self.least):
             return None
         self.seen.add(order)
         problem = self.pose(order)

@@ -144,7 +144,7 @@ class OrderSearch:
             order,
             peak_of(self._graph, order),
             self.bound_inside,
-            peak_of(graph, range(len(graph.ops))),
+            self._start_peaks[0] if graph is self._graph else peak_of(graph, range(len(graph.ops))),
             ordered=self._graph,
             placed=placed,
             witness=self.witness(),
