@@ -1,4 +1,4 @@
-"""Services and assistants: `--server URL`, `memplan mcp` and `memplan schema`."""
+"""Services, workers and assistants: `--server URL`, `memplan worker`, `memplan mcp` and `memplan schema`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import hard_request, soon
+from tests.support.processes import WORKER, below, command, runs
 from tests.support.server import Running
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv"
@@ -165,3 +167,27 @@ def test_the_corpus_has_a_body_and_its_answer_of_each_capability(tmp_path: Path)
     problem, plan = Problem.model_validate(planned["body"]["problem"]), Plan.model_validate(planned["answer"])
     assert memplan.verify(problem, plan).valid
     assert cases["verify"]["answer"]["valid"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--store", "there:5432"], "MEMPLAN_DATABASE_URL: must begin with sqlite:// or postgresql://"),
+        (["--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 402653184, got 1"),
+    ],
+)
+def test_what_a_worker_cannot_do_is_told(
+    arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["worker", *arguments]) == 2
+    assert capfd.readouterr().err == f"memplan: error: {sentence}\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_worker_and_its_processes(number: signal.Signals, tmp_path: Path) -> None:
+    with command("worker", "--store", f"sqlite:///{tmp_path}/memplan.db", "--workers", "1") as process:
+        while not (children := below(process.pid, WORKER)):
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.wait(30) == 0
+    assert not any(runs(child, WORKER) for child in children)

@@ -1,19 +1,22 @@
-"""Graphs of TVM's graph executor: outputs are planned again, each for itself."""
+"""Graphs of TVM's executor and programs of Relax: planned again, and never above TVM's storages."""
 
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from typing import Any
 
 import pytest
 
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.imported import Imported, ViewFacts
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
-from tests.support.dump_files import graph, node, perceptron
+from tests.support.dump_files import graph, node, perceptron, recorded
 
 
 def rows(found: Imported) -> dict[str, tuple[int | None, int | None, int]]:
@@ -109,3 +112,171 @@ def changed(*path: Any, to: Any) -> bytes:
 def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(data)
+
+
+ALLOCATED, PLANNED = recorded("network_allocated.relax", "network_planned.relax")
+
+
+def function(*lines: str, params: str = 'x: R.Tensor((4, "n"), dtype="float32")', attrs: str = "{}") -> bytes:
+    """Return a module with a function of such a body."""
+    body = "".join(f"        {line}\n" for line in (f"R.func_attr({attrs})", "cls = Module", *lines))
+    return f"""\
+# from tvm.script import ir as I
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main({params}) -> R.Object:
+{body}""".encode()
+
+
+def imported(data: bytes, **options: Any) -> Imported:
+    return read_model(data, options=ModelOptions(**{"dims": {"n": 16}} | options))
+
+
+def sizes(found: Imported) -> dict[str, int]:
+    return {str(row.id).removeprefix("main/"): row.size for row in found.problem.buffers}
+
+
+def test_storages_are_a_plan_and_no_other_problem() -> None:
+    allocated, planned = read_model(ALLOCATED), read_model(PLANNED)
+    assert problem_hash(allocated.problem) == problem_hash(planned.problem)
+    assert allocated.own_peak is None
+    assert planned.own_peak == 3136 + 2 * 21632 + 64 + 64
+
+
+@pytest.mark.parametrize("data", [ALLOCATED, PLANNED], ids=["allocated", "planned"])
+def test_the_plan_of_a_program_survives_its_execution(data: bytes) -> None:
+    found = read_model(data)
+    plan = solve(found.problem)
+    assert plan.status == "optimal"
+    assert plan.peak == 2 * 21632
+    assert found.operations is not None
+    assert shadow(found.operations, plan) == ()
+
+
+def test_params_behind_the_inputs_are_weights() -> None:
+    assert set(sizes(read_model(ALLOCATED))) == {"image", "alloc", "alloc1", "alloc2", "alloc3", "alloc4"}
+    data = function(
+        "return (x, w)", params='x: R.Tensor((1,), "int8"), w: R.Tensor((2,), "int8")', attrs='{"num_input": 1}'
+    )
+    assert set(sizes(imported(data, dims={}))) == {"x", "#copy of w"}
+
+
+def test_tensors_that_are_values_are_planned_too() -> None:
+    tensor = 'R.Tensor((4, n), dtype="float32")'
+    lines = [
+        "n = T.int64()",
+        "with R.dataflow():",
+        f"    a: {tensor} = R.nn.relu(x)",
+        '    b: R.Tensor((n, 4), dtype="float32") = R.reshape(a, R.shape([n, 4]))',
+        f'    c: R.Tuple({tensor}, R.Tensor((2,), dtype="int8")) = R.split(b)',
+        "    d = c[1]",
+        "    s: R.Shape = R.shape_of(a)",
+        "    t = s, c[0]",
+        "    e = t[1], a",
+        "    R.output(d)",
+        "return (e[0], e[1], d)",
+    ]
+    found = imported(function(*lines))
+    assert sizes(found) == {"x": 256, "a": 256, "b": 256, "c:0": 256, "c:1": 64}
+    assert found.views == ViewFacts(aliases=1, alias_bytes=256)
+    assert found.operations is not None
+    assert found.operations.functions["main"].results == ("c:0", "a", "c:1")
+
+
+def test_a_packed_reshape_is_a_view_too() -> None:
+    line = "y: R.Tensor((n, 4), dtype='float32') = R.call_packed('%s', a, R.shape([n, 4]))"
+    first = "a: R.Tensor((4, n), dtype='float32') = R.f(x)"
+    for name, aliases in (("vm.builtin.reshape", 1), ("own.reshape", 0)):
+        assert imported(function(first, line % name, "return y")).views.aliases == aliases
+
+
+def test_dimensions_that_are_only_named_need_a_size() -> None:
+    data = function("return x")
+    assert sizes(imported(data, alignment=1)) == {"x": 256}
+    with pytest.raises(FormatError, match=r'line 7: must have a size, got "n"; give it, for example: --dim n=1'):
+        imported(data, dims={})
+    with pytest.raises(OptionError, match=r'must be a dimension that the program names \(n\), got "m"'):
+        imported(data, dims={"n": 1, "m": 1})
+
+
+ALLOC = 'a: R.Tensor((4,), dtype="int8") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("int8"), 0, R.str("global"))'
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (
+            ["if x:", "    y = x", "return x"],
+            "line 10: must be a binding, a call or the return, as branches are not read",
+        ),
+        ([ALLOC, ALLOC, "return x"], 'line 11: must bind each name once, got "a" again'),
+        (["y = x[3]", "return y"], "line 10: must be one of 1 entries, got 3"),
+        (["y = x, x", "z = y, x"], "line 11: must be a tuple of tensors, got a tuple inside"),
+        (["y: R.Tuple(R.Tuple(R.Object, R.Object)) = R.f(x)"], "line 10: must be a tuple of tensors"),
+        (['y: R.Tensor(dtype="float32") = R.f(x)'], "line 10: must be a tensor of known shape and type"),
+        (['y: R.Tensor((2,), dtype="text") = R.f(x)'], 'line 10: must have a type such as int8, .* got "text"'),
+        (["y: R.Tensor((2,), dtype=4) = R.f(x)"], "line 10: must be a type such as"),
+        (["y: R.Tensor((2.5,), 'int8') = R.f(x)"], "line 10: must be a size or the name of a dimension"),
+        (["y: R.Tensor((n ** 2,), 'int8') = R.f(x)"], "line 10: must be a size or the name of a dimension"),
+        (["cls.main(x)"], 'line 10: must not call another Relax function .inline it before., got "cls.main"'),
+        ([ALLOC, ALLOC.replace("a:", "b:").replace(" 0,", " 1,")], "line 11: must be in the one memory"),
+        (["y = ("], "must be TVMScript"),
+        (["y: R.Tensor((" + "1 + " * 2000 + "1,), 'int8') = R.f(x)"], "line 10: must be computed in at most 50 steps"),
+        (
+            ["y = R.add(x, x)", "return y"],
+            r'line 10: must say which tensor it returns, .*mod.script.*, got "y" without',
+        ),
+        (["def f():", "    return x"], "line 10: .*LambdaLift"),
+        (["y: R.Tensor((4,), 'int8') = R.builtin.alloc_tensor()"], "line 10: must have a shape and a type"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(lines: list[str], sentence: str) -> None:
+    with pytest.raises(FormatError, match=sentence):
+        imported(function(*lines))
+
+
+def test_there_must_be_one_function_to_read() -> None:
+    data = function("return x")
+    twice = data + data.split(b"class Module:\n")[1].replace(b"def main", b"def other")
+    assert sizes(imported(twice)) == {"x": 256}
+    with pytest.raises(FormatError, match=r'must have a function main, or only one, .* got \["first", "other"\]'):
+        imported(twice.replace(b"def main", b"def first"))
+
+
+TOLD = [
+    'lv = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((4, "n * 2"), dtype="float32"))',
+    'pair = R.call_packed("g", lv, sinfo_args=(R.Tensor((n + 1,), dtype="int8"), R.Tensor((3,), dtype="int8")))',
+    "return pair",
+]
+
+
+def test_what_a_call_says_that_it_returns_is_its_value() -> None:
+    assert sizes(imported(function(*TOLD))) == {"x": 256, "lv": 512, "pair:0": 64, "pair:1": 64}
+
+
+def test_allocations_with_named_arguments_are_those_without() -> None:
+    names = {"allocated": ALLOCATED, "planned": PLANNED}
+    for data in names.values():
+        named = re.sub(rb', 0, R.str\("global"\), R.dtype\("(\w+)"\)', rb', virtual_device_index=0, dtype="\1"', data)
+        named = re.sub(rb', R.dtype\("(\w+)"\), 0, R.str\("global"\)', rb', dtype="\1", runtime_device_index=0', named)
+        assert named != data
+        first, second = read_model(data), read_model(named)
+        assert (first.problem, first.own_plan, first.own_peak) == (second.problem, second.own_plan, second.own_peak)
+
+
+def test_a_module_inside_of_a_program_is_read_and_of_several_none() -> None:
+    module = function("return x").decode().split("\n\n", 1)[1].replace("@I.ir", "@tvm.script.ir")
+    inside = textwrap.indent(module, "    ")
+    source = f"# a licence\nimport tvm\n\ndef test_it():\n{inside}\n    check(Module)\n"
+    assert sizes(imported(source.encode())) == {"x": 256}
+    with pytest.raises(FormatError, match=r"must have one module .keep the one to be planned.*line 6.*line 16"):
+        imported(f"{source}\n{inside.replace('class Module', 'class Expected')}".encode())
+
+
+def test_loops_alone_are_refused_with_what_to_write() -> None:
+    loops = b"from tvm.script import tir as T\n@T.prim_func\ndef f(a: T.handle):\n    T.evaluate(0)\n"
+    with pytest.raises(FormatError, match=r"must have a function with @R.function.* write operations instead"):
+        read_model(loops)
