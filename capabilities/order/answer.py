@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, WrapValidator
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer
@@ -16,6 +16,11 @@ from memplan.planner.operations.in_place import written_over_along
 from memplan.planner.operations.order_check import moves_of
 
 Status = Literal["optimal", "feasible"]
+Graph = Annotated[
+    SkipJsonSchema[OperationGraph | None],
+    WrapValidator(lambda value, handler: value if isinstance(value, OperationGraph) else handler(value)),
+]
+"""A graph that was checked when it was made, and is not checked once more by each answer that holds it."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +151,8 @@ class OrderAnswer(Answer):
     certificate: BoundCertificate | None = Field(None, exclude_if=lambda found: found is None)
     planned: PlanAndProblem | None = Field(None, exclude_if=lambda found: found is None)
     recomputed: Recomputed | None = Field(None, exclude_if=lambda found: found is None)
-    graph: SkipJsonSchema[OperationGraph | None] = Field(None, exclude=True, repr=False)
-    ordered: SkipJsonSchema[OperationGraph | None] = Field(None, exclude=True, repr=False)
+    graph: Graph = Field(None, exclude=True, repr=False)
+    ordered: Graph = Field(None, exclude=True, repr=False)
     placed: SkipJsonSchema[PlanAndProblem | None] = Field(None, exclude=True, repr=False)
 
     @classmethod
