@@ -7,6 +7,7 @@ name of `lab.families`.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import resource
@@ -31,6 +32,8 @@ from memplan.solvers.portfolio.registry import BY_NAME
 from memplan.solvers.search.incumbent import Search
 
 ROOT = Path(__file__).parents[2]
+MODULES = {"cp-sat": "ortools.sat.python.cp_model", "highs": "highspy", "cbc": "pulp"}
+"""What an engine imports."""
 _TICKS_PER_S = 100
 
 
@@ -39,7 +42,8 @@ class EngineRun:
     """What a solver made of a problem by itself, in units: scores of the start and of its best plan, and the bounds.
 
     best_s, proved_s: the processor seconds until the best plan, and until it was proved, by the bound or the solver's
-    own claim; None where it was not. `is_refused`: the solver says that nothing fits. `by` is who made the best plan.
+    own claim; None where it was not. `import_s` of them went to the import of the engine. `is_refused`: the solver says
+    that nothing fits. `by` is who made the best plan.
     """
 
     solver: str
@@ -55,6 +59,7 @@ class EngineRun:
     cpu_s: float
     is_refused: bool = False
     by: str = ""
+    import_s: float = 0.0
 
 
 def cpu_s() -> float:
@@ -122,7 +127,11 @@ def alone(solver: str, problem: str, seconds: float, seed: int) -> EngineRun:
     instance = compile_problem(problem_called(problem))
     first = Search(instance, inf, seed=seed)
     BY_NAME["greedy"].function(instance, first)
-    search = CpuSearch(instance, cpu_s() + seconds, seed=seed, clock=cpu_s)
+    began, module = cpu_s(), MODULES.get(solver.removeprefix("plain-"))
+    if module is not None:
+        importlib.import_module(module)
+    import_s = cpu_s() - began
+    search = CpuSearch(instance, began + seconds, seed=seed, clock=cpu_s, began_s=began)
     if first.best is not None:
         search.offer(first.best.pool, first.best.offset, first.best.by)
         search.best_s = 0.0
@@ -144,6 +153,7 @@ def alone(solver: str, problem: str, seconds: float, seed: int) -> EngineRun:
         cpu_s=round(search.spent_s, 2),
         is_refused=None in search.claims.values(),
         by="" if search.best is None else search.best.by,
+        import_s=round(import_s, 2),
     )
 
 
