@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab.support.cases import run_cases
+from lab.support.measured_networks import MEASURED
 from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.regions.execution import check_by_value
 from memplan.capabilities.cascade.regions.regions import Cascade
@@ -25,7 +26,6 @@ from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.planner.errors import InvalidPlanError
 from tests.support.cascade_fronts import beaten, fronts_differ
 from tests.support.networks import NETWORKS
-from tests.support.newer_networks import NEWER
 from tests.support.random_networks import (
     random_blocks,
     random_cascade,
@@ -34,7 +34,6 @@ from tests.support.random_networks import (
     shrunk,
     side_by_side,
 )
-from tests.support.table_networks import TABLE
 
 SHARES = (0, 2, 5, 10, 20, 25, 30, 38, 68)
 ROWS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -83,7 +82,7 @@ NEWER_ROWS: tuple[tuple[str, dict[str, Any], tuple[tuple[float, int], ...]], ...
     ("fsrcnn", {}, ((0, 970_752), (5, 862_408), (10, 850_112), (110, 833_576))),
     ("fsrcnn", STREAMED, ((0, 889_728), (10, 767_458), (110, 750_727))),
 )
-"""Networks of newer_networks.py and table_networks.py in tests/support, options, and the peaks asked below shares.
+"""Networks of lab/support/measured_networks.py, options, and the peaks asked below shares.
 
 Those of msf-CNN are what it publishes for its chains, at its multiplications; those behind them were found before.
 """
@@ -109,7 +108,7 @@ def newer(limit_s: int) -> None:
     for name, options, asked in NEWER_ROWS:
         began = time.process_time()
         limit = limit_s or 600
-        result = cascade((NEWER | TABLE)[name](), CascadeOptions(**options, check=limit_s > 0, time_limit_s=limit))
+        result = cascade(MEASURED[name](), CascadeOptions(**options, check=limit_s > 0, time_limit_s=limit))
         spent, said = time.process_time() - began, []
         for percent, peak in asked:
             least = min((p.peak for p in result.points if p.macs_ratio < 1 + percent / 100 + 1e-9), default=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tests.support.interpreter import Event, Interpreter, Way
+from lab.support.interpreter import Event, Interpreter, Way
 
 READS, WRITES, SCOPES = ("read", "update"), ("write", "scratch"), ("alloc", "free", "end")
 USES = (*READS, *WRITES, "part", "hold")
