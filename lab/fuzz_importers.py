@@ -71,6 +71,7 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "litert-state": lambda: recorded("wrong/litert-8889.txt"),
     "inductor": lambda: recorded("wrong/pytorch-187678.py.txt"),
     "pto": lambda: recorded("wrong/ptoas-545.pto", "wrong/ptoas-913.pto"),
+    "tilelang": lambda: recorded("wrong/tilelang-ascend-1765.tir"),
     "onnxruntime-plan": lambda: recorded("wrong/onnxruntime-32466.txt", "wrong/onnxruntime-32611.txt"),
 }
 """From an importer's name to good files."""
@@ -134,7 +135,7 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "tvm": _broken_json,
     "torch-export": lambda data, chance: _with_program(data, lambda program: _broken_json(program, chance)),
     "cadence": _broken_json,
-    **dict.fromkeys(("ggml", "litert-state", "inductor", "pto", "onnxruntime-plan"), _broken_lines),
+    **dict.fromkeys(("ggml", "litert-state", "inductor", "pto", "tilelang", "onnxruntime-plan"), _broken_lines),
 }
 """From an importer's name to what breaks a file's content and leaves its form, which bytes at random mostly break."""
 

@@ -2,7 +2,7 @@
 
 `python -m lab.sound_plans litert`: arenas of networks in many sizes, by LiteRT's interpreter (extra `runtimes`).
 `python -m lab.sound_plans inductor COUNT`: wrappers of drawn networks, with pools and without, by torch.compile.
-`python -m lab.sound_plans pto COUNT`: drawn kernels with loops, their tiles placed by XNNPACK's planner.
+`python -m lab.sound_plans pto COUNT`, or tilelang: drawn kernels with loops, their tiles placed by XNNPACK's planner.
 `python -m lab.sound_plans onnxruntime COUNT`: drawn models on two streams, buffers reused by ONNX Runtime's rules.
 `python -m lab.sound_plans GRAPHS...`: files of ggml's graphs, of which each size is a plan (docs/ggml.md).
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -107,36 +108,79 @@ def graphs(*files: str) -> Iterator[bytes]:
         yield from (start + b'{"format"' + part for part in parts)
 
 
-def kernel(seed: int, places: Mapping[int, int] | None = None) -> bytes:
-    """Return a drawn kernel of PTO, whose tiles lie one behind the other without places."""
+@dataclass(frozen=True)
+class Drawn:
+    """A drawn kernel: the rows of its tiles, those that each is made of, the loop's first and last, where they lie."""
+
+    rows: list[int]
+    reads: list[list[int]]
+    loop: tuple[int, int]
+    at: Mapping[int, int]
+
+
+def drawn(seed: int, places: Mapping[int, int] | None) -> Drawn:
+    """Draw a kernel, whose tiles of 256 bytes a row lie one behind the other without places."""
     draw = random.Random(seed)
     rows = [draw.choice((8, 16, 32)) for _ in range(draw.randint(3, 9))]
     at = dict(enumerate(accumulate((256 * count for count in rows), initial=0))) if places is None else places
-    types = [f"!pto.tile_buf<vec, {count}x64xf32>" for count in rows]
-    lines = [f"%a{k} = arith.constant {at[k]} : i64" for k in range(len(rows))]
-    lines += [f"%t{k} = pto.alloc_tile addr = %a{k} : {each}" for k, each in enumerate(types)]
     first, last = sorted(draw.sample(range(len(rows) + 1), 2))
-    for k, kind in enumerate(types):
-        lines += ["scf.for %i = %c0 to %n step %c1 {"] * (k == first)
-        reads = sorted({draw.randrange(k) for _ in range(2)} if k else ())
-        ins = (
-            f"{', '.join(f'%t{j}' for j in reads)} : {', '.join(types[j] for j in reads)}"
-            if reads
-            else "%src : !pto.ptr"
-        )
-        lines += [f"pto.tadd ins({ins}) outs(%t{k} : {kind})", *["}"] * (k + 1 == last)]
-    lines += [f"pto.tstore ins(%t{len(rows) - 1} : {types[-1]}) outs(%dst : !pto.ptr)"]
+    reads = [sorted({draw.randrange(k) for _ in range(2)} if k else ()) for k in range(len(rows))]
+    return Drawn(rows, reads, (first, last), at)
+
+
+def kernel(seed: int, places: Mapping[int, int] | None = None) -> bytes:
+    """Return a drawn kernel of PTO."""
+    made = drawn(seed, places)
+    types = [f"!pto.tile_buf<vec, {count}x64xf32>" for count in made.rows]
+    lines = [f"%a{k} = arith.constant {made.at[k]} : i64" for k in range(len(types))]
+    lines += [f"%t{k} = pto.alloc_tile addr = %a{k} : {each}" for k, each in enumerate(types)]
+    for k, (kind, reads) in enumerate(zip(types, made.reads, strict=True)):
+        lines += ["scf.for %i = %c0 to %n step %c1 {"] * (k == made.loop[0])
+        ins = f"{', '.join(f'%t{j}' for j in reads)} : {', '.join(types[j] for j in reads)}"
+        lines += [f"pto.tadd ins({ins if reads else '%src : !pto.ptr'}) outs(%t{k} : {kind})"]
+        lines += ["}"] * (k + 1 == made.loop[1])
+    lines += [f"pto.tstore ins(%t{len(types) - 1} : {types[-1]}) outs(%dst : !pto.ptr)"]
     return "\n".join(["func.func @kernel(%src: !pto.ptr, %n: index) {", *lines, "return", "}"]).encode()
 
 
-def pto(count: int) -> Iterator[bytes]:
+def script(seed: int, places: Mapping[int, int] | None = None) -> bytes:
+    """Return a drawn kernel of TileLang."""
+    made = drawn(seed, places)
+    names = range(len(made.rows))
+    maps = [
+        f"{{{', '.join(f't{k}: {number[k]}' for k in names)}}}" for number in (made.at, [256 * n for n in made.rows])
+    ]
+
+    def pointer(k: int, kind: int) -> str:
+        return f'T.tvm_access_ptr(T.type_annotation("float32"), t{k}, 0, {64 * made.rows[k]}, {kind})'
+
+    lines = [f'T.func_attr({{"address_map": {maps[0]}, "size_map": {maps[1]}}})']
+    lines += [f't{k} = T.allocate([{64 * count}], "float32", "shared")' for k, count in enumerate(made.rows)]
+    for k, reads in enumerate(made.reads):
+        lines += ["for i in range(n):"] * (k == made.loop[0])
+        call = f"T.ascend_add({', '.join([pointer(k, 2), *(pointer(j, 1) for j in reads)])})"
+        lines += [f"{'  ' * (made.loop[0] <= k < made.loop[1])}{call}"]
+    lines += [f"T.ascend_copy({pointer(names[-1], 1)})"]
+    return "\n".join(["@T.prim_func", "def main(n: T.int32):", *(f"  {line}" for line in lines)]).encode()
+
+
+def placed(count: int, written: Callable[..., bytes], mark: str) -> Iterator[bytes]:
+    """Yield drawn kernels whose tiles, named by a mark and a number, are where XNNPACK's planner places them."""
     planner = reference_planners()["reference:xnnpack-memory-planner"].load()
     for seed in range(count):
-        problem = read_model(kernel(seed)).problem
+        problem = read_model(written(seed)).problem
         offsets = dict.fromkeys(range(10), 0)  # of tiles that are never read there is no buffer
         placements = planner(problem, 0, lambda: None).placements
-        offsets |= {int(str(name).rpartition("%t")[2]): placements[k][1] for k, name in enumerate(problem.buffers.ids)}
-        yield kernel(seed, offsets)
+        offsets |= {int(str(name).rpartition(mark)[2]): placements[k][1] for k, name in enumerate(problem.buffers.ids)}
+        yield written(seed, offsets)
+
+
+def pto(count: int) -> Iterator[bytes]:
+    return placed(count, kernel, "%t")
+
+
+def tilelang(count: int) -> Iterator[bytes]:
+    return placed(count, script, "/t")
 
 
 def onnxruntime(count: int) -> Iterator[tuple[bytes, bytes]]:
@@ -188,14 +232,19 @@ def imported(data: Printed) -> Imported:
 
 def main() -> None:
     kind, *arguments = sys.argv[1:]
-    drawn: Mapping[str, Callable[[int], Iterator[Printed]]] = {
+    makers: Mapping[str, Callable[[int], Iterator[Printed]]] = {
         "inductor": inductor,
         "pto": pto,
+        "tilelang": tilelang,
         "onnxruntime": onnxruntime,
     }
     plans: Iterator[Printed]
     plans = (
-        litert() if kind == "litert" else drawn[kind](int(arguments[0])) if kind in drawn else graphs(kind, *arguments)
+        litert()
+        if kind == "litert"
+        else makers[kind](int(arguments[0]))
+        if kind in makers
+        else graphs(kind, *arguments)
     )
     count = 0
     for count, data in enumerate(plans, 1):

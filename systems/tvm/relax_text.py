@@ -127,12 +127,7 @@ def function_of(data: bytes) -> ast.FunctionDef:
 
     Others are not in place of their calls, so one that is called is an error.
     """
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of the text's odd literals
-            module = ast.parse(data.decode())
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise FormatError(f"must be TVMScript: {shown(str(error) or type(error).__name__)}") from None
-    functions = _functions(module)
+    functions = _functions(module_of(data))
     if not functions and b"T.prim_func" in data:
         rule = "must have a function with @R.function, whose operations have lifetimes"
         raise FormatError(f"{rule}, got loops (T.prim_func) alone; write operations instead, see memplan liveness")
@@ -146,6 +141,15 @@ def function_of(data: bytes) -> ast.FunctionDef:
             rule = f"must not call another Relax function (inline it before), got {shown(name)}"
             raise FormatError(f"{line(call)}: {rule}")
     return function
+
+
+def module_of(data: bytes) -> ast.Module:
+    """Return a file of TVMScript; raises FormatError."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of the text's odd literals
+            return ast.parse(data.decode())
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise FormatError(f"must be TVMScript: {shown(str(error) or type(error).__name__)}") from None
 
 
 def _functions(module: ast.Module) -> dict[str, ast.FunctionDef]:
@@ -172,14 +176,19 @@ def _is_module(mark: ast.expr) -> bool:
 
 def number_of_inputs(function: ast.FunctionDef) -> int | None:
     """Return what the function's attributes say of how many params are inputs."""
+    number = attribute_of(function, "num_input")
+    return number.value if isinstance(number, ast.Constant) and isinstance(number.value, int) else None
+
+
+def attribute_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
+    """Return an attribute of a function, `R.func_attr({name: …})` or T's, None where it has none of that name."""
     for statement in function.body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            call = statement.value
-            if dotted_name(call.func) == "R.func_attr" and call.args and isinstance(call.args[0], ast.Dict):
-                for key, value in zip(call.args[0].keys, call.args[0].values, strict=True):
-                    if isinstance(key, ast.Constant) and key.value == "num_input":
-                        number = value.value if isinstance(value, ast.Constant) else None
-                        return number if isinstance(number, int) else None
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and dotted_name(call.func)[2:] == "func_attr" and call.args:
+            rows = call.args[0]
+            for key, value in zip(rows.keys, rows.values, strict=True) if isinstance(rows, ast.Dict) else ():
+                if isinstance(key, ast.Constant) and key.value == name:
+                    return value
     return None
 
 

@@ -148,7 +148,7 @@ def test_plans_of_ggml_at_several_sizes_are_sound() -> None:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("drawn", [sound_plans.pto, sound_plans.onnxruntime])
+@pytest.mark.parametrize("drawn", [sound_plans.pto, sound_plans.tilelang, sound_plans.onnxruntime])
 def test_drawn_plans_are_sound(drawn: Callable[[int], Iterator[sound_plans.Printed]]) -> None:
     for data in drawn(15):
         model = sound_plans.imported(data)

@@ -19,7 +19,18 @@ from memplan.systems.imported import Imported
 from memplan.systems.model_options import ModelOptions, Views
 from memplan.systems.reading import read_as
 
-TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax", "stablehlo", "torch-export", "ggml", "pto")
+TELL_OPERATIONS = (
+    "tflite",
+    "executorch",
+    "onnx",
+    "tvm",
+    "relax",
+    "stablehlo",
+    "torch-export",
+    "ggml",
+    "pto",
+    "tilelang",
+)
 """The importers that give operations, and not lifetimes only."""
 BEHIND_A_MODEL = ("onnxruntime-plan",)
 """What is read behind its model alone, which has the sizes."""
