@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
 PAGE = FOLDER.parent / "docs" / "integrations.md"
 _HEAD = "| model | buffers | its planner | memplan | bound | saved | outputs | us, p50 (p99): its own | memplan |\n"
+
+
+def row_of(
+    model: str, buffers: int, before: int, after: int, bound: int, own_us: list[int], us: list[int], **more: Any
+) -> dict[str, Any]:
+    """Return the row of a model that ran on both plans with equal outputs; no plan may be larger than its planner's."""
+    if not bound <= after <= before:
+        raise SystemExit(f"{model}: {before} bytes by its planner, {after} by memplan, at least {bound}")
+    sizes = {"model": model, "buffers": buffers, "before": before, "after": after, "bound": bound}
+    return sizes | {"equal": True, "own_us": own_us, "us": us} | more
+
+
+def record(file: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Print rows as they are made, and write them to a file, each on a line."""
+    lines = []
+    for row in rows:
+        lines.append(json.dumps(row))
+        print(lines[-1], flush=True)
+    file.write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:
@@ -41,18 +61,6 @@ def line(row: dict[str, Any]) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def calls(rows: list[dict[str, Any]]) -> str:
-    """Return the rows of a system that calls a planner as a program, for many small problems of one model."""
-    lines = [
-        "| model | calls | at the bound | most buffers: count | bytes | bound | ms of a call, p50 (most) |",
-        "|---" * 7 + "|",
-    ]
-    for row in rows:
-        cells = (row["model"], row["calls"], row["at_bound"], row["buffers"], f"{row['peak']:,}", f"{row['bound']:,}")
-        lines.append(f"| {' | '.join(map(str, cells))} | {row['ms'][0]} ({row['ms'][1]}) |")
-    return "\n".join(lines) + "\n"
-
-
 def plain(rows: list[dict[str, Any]]) -> str:
     """Return rows whose keys are the heads of their columns."""
     lines = [" | ".join(rows[0]), " | ".join(["---"] * len(rows[0]))]
@@ -65,8 +73,6 @@ def table(name: str) -> str:
     rows = rows_of(name)
     if name in ("check", "planners"):
         return plain(rows)
-    if "calls" in rows[0]:
-        return calls(rows)
     rows = sorted(rows, key=lambda row: row["after"] / row["before"])
     return _HEAD + "|---|---|---|---|---|---|---|---|---|\n" + "\n".join(map(line, rows)) + "\n"
 

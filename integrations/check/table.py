@@ -6,11 +6,12 @@ would have printed, in tests/dumps/wrong. A plan that is not named ends the run 
 
 from __future__ import annotations
 
-import json
 import resource
 import subprocess
 import sys
 from pathlib import Path
+
+from integrations.tables import record
 
 HERE = Path(__file__).parent
 PRINTS = HERE.parents[1] / "tests" / "dumps" / "wrong"
@@ -41,8 +42,7 @@ def row(table: Path, checker: str) -> dict[str, object]:
 
 
 def main() -> None:
-    rows = [json.dumps(row(table, sys.argv[1])) for table in sorted((HERE / "wrong").glob("*.csv"))]
-    (HERE / "table.json").write_text("[\n" + ",\n".join(rows) + "\n]\n")
+    record(HERE / "table.json", (row(table, sys.argv[1]) for table in sorted((HERE / "wrong").glob("*.csv"))))
 
 
 if __name__ == "__main__":

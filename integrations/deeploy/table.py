@@ -1,102 +1,98 @@
-"""Deeploy's code generation on memplan's `minimalloc`: `python table.py PYTHON DEEPLOY MINIMALLOC [MODEL@L1,L2...]`.
+"""Test networks of Deeploy on its own plans and on memplan's: `python -m integrations.deeploy.table`.
 
-PYTHON has what Deeploy needs; DEEPLOY is its tree; MINIMALLOC is examples/core/minimalloc.cpp, built with
--DMINIMALLOC_MAIN. Nothing in the tree changes: MINIMALLOC_INSTALL_DIR names a folder in which this file stands as
-`minimalloc`, runs MINIMALLOC, checks the answer, and notes bytes and time. Writes table.json, a row a model: of
-the problem with most bytes alive the buffers, bytes and bound, and the milliseconds of all calls.
+Its arguments are a Python that has what Deeploy needs; Deeploy's tree, in which nothing changes; and a folder that has
+`minimalloc`, which is examples/core/minimalloc.cpp built with -DMINIMALLOC_MAIN. The C code of the platform Generic is
+generated with each strategy, and run. Outputs must be what the network's files expect, and equal bit by bit, and no
+plan larger than the less of both own strategies, or it ends with an error. Writes table.json.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
+from integrations.tables import record, row_of
+
 MODELS = (
-    "CNN_Linear2@45000,1024000",
-    "miniMobileNet@60000,1024000",
-    "miniMobileNetv2@60000,1024000",
-    "MLPerf/KeywordSpotting@64000,1024000",
-    "MLPerf/ImageClassification@64000,1024000",
-    "MLPerf/AnomalyDetection@64000,1024000",
-    "CCT/FP32/CCT_1_16_16_8@64000,1024000",
+    "CCT/FP32/CCT_1_16_16_8",
+    "CCT/FP32/CCT_1_16_16_32",
+    "CCT/FP32/CCT_1_16_16_64",
+    "CCT/FP32/CCT_1_16_16_128",
+    "CCT/FP32/CCT_1_32_32_8",
+    "CCT/FP32/CCT_1_32_32_32",
+    "CCT/FP32/CCT_2_32_32_128",
+    "CCT/Int/ICCT",
+    "CCT/Int/ICCT_8",
+    "CCT/Int/ICCT_ITA",
+    "CCT/Int/ICCT_ITA_8",
+    "CNN_Linear1",
+    "CNN_Linear2",
+    "EEGFormer",
+    "miniMobileNet",
+    "miniMobileNetv2",
+    "MLPerf/AnomalyDetection",
+    "MLPerf/ImageClassification",
+    "MLPerf/KeywordSpotting",
+    "MLPerf/VisualWakeWords",
 )
-LOG, PROGRAM = "MEMPLAN_CALLS", "MEMPLAN_MINIMALLOC"
+OWN = ("TetrisRandom", "TetrisCo-Opt")
+MAIN = """#include "Network.h"
+int check(void);
+int main(void) {
+  int errors = check();
+  for (uint32_t k = 0; k < DeeployNetwork_num_outputs; ++k)
+    fwrite(DeeployNetwork_outputs[k], 1, DeeployNetwork_outputs_bytes[k], stderr);
+  return errors != 0;
+}
+"""
 
 
-def call() -> int:
-    """Stand for the program: run it, and add a line to the log."""
-    flags = dict(argument[2:].split("=", 1) for argument in sys.argv[1:] if "=" in argument)
-    start = time.perf_counter()
-    code = subprocess.run([os.environ[PROGRAM], *sys.argv[1:]], check=False).returncode
-    spent = 1e3 * (time.perf_counter() - start)
-    with Path(flags["input"]).open(newline="") as file:
-        rows = [(row["id"], int(row["lower"]), int(row["upper"]), int(row["size"])) for row in csv.DictReader(file)]
-    alive = [sum(size for _, start, end, size in rows if start <= at < end) for _, at, _, _ in rows]
-    line: dict[str, Any] = {"code": code, "ms": spent, "buffers": len(rows), "bound": max(alive, default=0)}
-    if code == 0:
-        with Path(flags["output"]).open(newline="") as file:
-            offset = {row["id"]: int(row["offset"]) for row in csv.DictReader(file)}
-        spans = [(start, end, offset[name], offset[name] + size) for name, start, end, size in rows]
-        line["peak"] = max((top for *_, top in spans), default=0)
-        line["wrong"] = sum(
-            a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3] for k, a in enumerate(spans) for b in spans[:k]
-        )
-    with Path(os.environ[LOG]).open("a") as log:
-        log.write(json.dumps(line) + "\n")
-    return code
+def run(*command: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    done = subprocess.run(command, capture_output=True, **options)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}: {done.stdout[-400:]!r} {done.stderr[-400:]!r}")
+    return done
 
 
-def row(python: str, tree: Path, program: str, model: str) -> dict[str, Any]:
-    path, _, levels = model.partition("@")
-    l1, l2 = levels.split(",")
-    with tempfile.TemporaryDirectory() as folder:
-        stand_in, log = Path(folder, "minimalloc"), Path(folder, "calls")
-        stand_in.write_text(f"#!{sys.executable}\n" + Path(__file__).read_text())
-        stand_in.chmod(0o755)
-        names = {"MINIMALLOC_INSTALL_DIR": folder, "PYTHONPATH": str(tree), LOG: str(log), PROGRAM: program}
-        arguments = ("-t", f"Tests/Models/{path}", "-p", "Siracusa", "--defaultMemLevel=L2", f"--l1={l1}", f"--l2={l2}")
-        done = subprocess.run(
-            [python, "testMVP.py", *arguments, "-d", str(Path(folder, "code"))],
-            cwd=tree / "DeeployTest",
-            env={**os.environ, **names},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        calls = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        sources = len(list(Path(folder, "code").glob("*.c")))
-    if done.returncode or not calls or any(each["code"] or each["wrong"] for each in calls):
-        raise SystemExit(f"{model}: {done.stderr[-400:]} {calls[-1:]}")
-    most = max(calls, key=lambda each: each["bound"])
-    times = sorted(each["ms"] for each in calls)
-    return {
-        "model": path.rpartition("/")[2],
-        "calls": len(calls),
-        "at_bound": sum(each["peak"] == each["bound"] for each in calls),
-        "buffers": most["buffers"],
-        "peak": most["peak"],
-        "bound": most["bound"],
-        "ms": [round(times[len(times) // 2], 1), round(times[-1], 1)],
-        "sources": sources,
-    }
+def outputs(tree: Path, folder: str) -> bytes:
+    """Compile the code in a folder, and return the bytes that it computes."""
+    generic, program = tree / "TargetLibraries" / "Generic", str(Path(folder, "program"))
+    Path(folder, "outputs.c").write_text(MAIN)
+    compiler = ("cc", "-O1", "-w", "-DDEEPLOY_GENERIC_PLATFORM", "-I", folder, "-I", str(generic / "inc"))
+    theirs = (tree / "DeeployTest" / "Platforms" / "Generic" / "main.c", Path(folder, "Network.c"))
+    run(*compiler, "-Dmain=check", "-c", *map(str, theirs), cwd=folder)
+    own = (Path(folder, "outputs.c"), *Path(folder).glob("*.o"), *generic.glob("src/*.c"))
+    run(*compiler, "-o", program, *map(str, own), "-lm", "-Wl,-z,muldefs")
+    return run(program).stderr
+
+
+def row(python: str, tree: Path, minimalloc: str, model: str) -> dict[str, Any]:
+    tests, plans, computed = tree / "DeeployTest", dict[str, Any](), set[bytes]()
+    names = {"MINIMALLOC_INSTALL_DIR": minimalloc, "PYTHONPATH": f"{tree}:{tests}"}
+    for strategy in (*OWN, "MiniMalloc"):
+        with tempfile.TemporaryDirectory() as folder:
+            command = (python, str(Path(__file__).with_name("generate.py")), "Generic", strategy)
+            run(*command, f"Tests/Models/{model}", folder, cwd=tests, env={**os.environ, **names})
+            plans[strategy] = json.loads(Path(folder, "plan.json").read_text())
+            computed.add(outputs(tree, folder))
+    if len(computed) > 1:
+        raise SystemExit(f"{model}: outputs differ")
+    before, own = min((plans[each]["arenas"]["L2"], plans[each]["us"]) for each in OWN)
+    (call,), after, us = (plans["MiniMalloc"][key] for key in ("calls", "arenas", "us"))
+    name, times = model.rpartition("/")[2], ([round(own)] * 2, [round(us)] * 2)
+    return row_of(name, call["buffers"], before, after["L2"], call["bound"], *times)
 
 
 def main() -> None:
-    python, tree, program, *models = sys.argv[1:]
-    rows = []
-    for model in models or MODELS:
-        rows.append(row(python, Path(tree).resolve(), program, model))
-        print(json.dumps(rows[-1]), flush=True)
-    text = "[\n" + ",\n".join(json.dumps(each) for each in rows) + "\n]\n"
-    Path(__file__).with_name("table.json").write_text(text)
+    python, tree, minimalloc = sys.argv[1:]
+    rows = (row(python, Path(tree).resolve(), minimalloc, model) for model in MODELS)
+    record(Path(__file__).with_name("table.json"), rows)
 
 
 if __name__ == "__main__":
-    sys.exit(call() if os.environ.get(LOG) else main())
+    main()

@@ -1,21 +1,24 @@
-"""`python table.py CHECKOUT TRAIN [MODEL...]`: train models on nntrainer's plans and on memplan's; writes table.json.
+"""`python -m integrations.nntrainer.table CHECKOUT TRAIN [MODEL...]`: train models on nntrainer's plans and memplan's.
 
 CHECKOUT is nntrainer after edit.py, and TRAIN is train.cpp, linked with its libraries. Models are those of nntrainer's
 applications that need no file but their own, and a few more of the layers that it has. Losses, weights and outputs must
-be equal bit by bit, and no plan larger, or it ends with an error. Rows are of the tensors of training and of inference.
+be equal bit by bit, and no plan larger, or it ends with an error. Writes table.json, whose rows are of the tensors of
+training and of inference.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 import subprocess
 import sys
 import tempfile
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+from integrations.tables import record, row_of
 
 BATCH = 4
 _PLAN = re.compile(r"memplan: (\d+) buffers, nntrainer (\d+), memplan (\d+), bound (\d+); ns: (\d+), (\d+)")
@@ -98,23 +101,16 @@ def rows(name: str, checkout: Path, program: str) -> list[dict[str, Any]]:
         plans = _PLAN.findall(log)
         planned = plans[-1][:4]  # what was planned last are the tensors; the weights are there from the first on
         buffers, before, after, bound = map(int, planned)
-        if not bound <= after <= before:
-            raise SystemExit(f"{name}: {part}: {planned}")
         times = [sorted(int(plan[k]) / 1000 for plan in plans if plan[:4] == planned) for k in (4, 5)]
         own_us, us = ([round(each[len(each) // 2], 1), round(each[len(each) * 99 // 100], 1)] for each in times)
-        row = {"model": name, "buffers": buffers, "before": before, "after": after, "bound": bound, "equal": True}
-        made.append(row | {"own_us": own_us, "us": us, "part": part})
+        made.append(row_of(name, buffers, before, after, bound, own_us, us, part=part))
     return made
 
 
 def main() -> None:
     checkout, program, *names = sys.argv[1:]
-    made = []
-    for name in names or (*APPLICATIONS, *OWN):
-        made += rows(name, Path(checkout), program)
-        print(*made[-2:], sep="\n", flush=True)
-    text = "[\n" + ",\n".join(json.dumps(each) for each in made) + "\n]\n"
-    Path(__file__).with_name("table.json").write_text(text)
+    made = (rows(name, Path(checkout), program) for name in names or (*APPLICATIONS, *OWN))
+    record(Path(__file__).with_name("table.json"), chain.from_iterable(made))
 
 
 if __name__ == "__main__":

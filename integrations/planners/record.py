@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from integrations.tables import record
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.systems.imported import plan_of
@@ -72,8 +73,7 @@ def main() -> None:
         print(lines_of(COUNTS[-1]), end="")
         return
     if sys.argv[1] == "compare":
-        rows = [json.dumps(compared(*each.split("=", 1))) for each in sys.argv[2:]]
-        Path(__file__).with_name("table.json").write_text("[\n" + ",\n".join(rows) + "\n]\n")
+        record(Path(__file__).with_name("table.json"), (compared(*each.split("=", 1)) for each in sys.argv[2:]))
         return
     planner, path = sys.argv[1:]
     answers = [[int(field) for field in line.split()] for line in Path(path).read_text().splitlines()]

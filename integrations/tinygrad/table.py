@@ -1,4 +1,4 @@
-"""`python table.py`: each of models.py on tinygrad's plans and on memplan's; writes table.json.
+"""`python -m integrations.tinygrad.table`: each of models.py on tinygrad's plans and on memplan's; writes table.json.
 
 Bytes are of the lane whose own plan is largest; outputs, parameters after a step, and the buffers of each lane must be
 equal, or it ends with an error. Each model runs in a process of its own.
@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from integrations.tables import record, row_of
 
 MODELS = str(Path(__file__).with_name("models.py"))
 
@@ -36,26 +38,13 @@ def row(name: str) -> dict[str, Any]:
     most = max(ours["calls"], key=lambda call: call["own"])
     times = [sorted(call[key] for call in ours["calls"]) for key in ("own_us", "us")]
     spread = [[each[len(each) // 2], each[len(each) * 99 // 100]] for each in times]
-    return {
-        "model": name,
-        "buffers": most["buffers"],
-        "before": most["own"],
-        "after": most["memplan"],
-        "bound": most["bound"],
-        "equal": True,
-        "own_us": [round(us) for us in spread[0]],
-        "us": [round(own + extra) for own, extra in zip(*spread, strict=True)],
-        "plans": len(ours["calls"]),
-    }
+    own_us, us = ([round(each) for each in row] for row in (spread[0], map(sum, zip(*spread, strict=True))))
+    sizes = (most["buffers"], most["own"], most["memplan"], most["bound"])
+    return row_of(name, *sizes, own_us, us, plans=len(ours["calls"]))
 
 
 def main() -> None:
-    rows = []
-    for name in sys.argv[1:] or run().split():
-        rows.append(row(name))
-        print(json.dumps(rows[-1]), flush=True)
-    text = "[\n" + ",\n".join(json.dumps(each) for each in rows) + "\n]\n"
-    Path(__file__).with_name("table.json").write_text(text)
+    record(Path(__file__).with_name("table.json"), map(row, sys.argv[1:] or run().split()))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,100 @@
+"""Code of a network by Deeploy: `python generate.py PLATFORM STRATEGY MODEL FOLDER [FLAG...]` in its DeeployTest.
+
+For the platform Generic, each operation is made one tile of its own in one memory, so that Deeploy's memory
+scheduler places all buffers and the code runs on the host; for others, testMVP.py is run with the flags. plan.json
+in FOLDER has CPU microseconds of tiling and scheduling, the bytes of the arenas, and of each call of minimalloc the
+buffers, the bytes, the live-set bound and the milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import runpy
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import generateNetwork
+from Deeploy.CommonExtensions.CodeTransformationPasses.MemoryAllocation import MemoryManagementGeneration
+from Deeploy.DeeployTypes import NodeTemplate
+from Deeploy.MemoryLevelExtension.MemoryLevels import MemoryHierarchy, MemoryLevel
+from Deeploy.MemoryLevelExtension.NetworkDeployers.MemoryLevelDeployer import (
+    MemoryDeployerWrapper,
+    MemoryPlatformWrapper,
+)
+from Deeploy.MemoryLevelExtension.OptimizationPasses.MemoryLevelAnnotationPasses import (
+    AnnotateDefaultMemoryLevel,
+    AnnotateIOMemoryLevel,
+)
+from Deeploy.Targets.Generic.TileConstraints.UntiledTileConstraint import UntiledTileConstraint
+from Deeploy.TilingExtension.TilerExtension import Tiler, TilerDeployerWrapper
+
+LEVEL = "L2"
+plan: dict[str, Any] = {"calls": []}
+minimalloc, tile, map_deployer = Tiler.minimalloc, TilerDeployerWrapper.tile, generateNetwork.mapDeployer
+
+
+def spent_us() -> float:
+    return 1e6 * sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def bound(rows: list[tuple[int, int, int]]) -> int:
+    """Return the most bytes alive at one step; lifetimes have their last step in them."""
+    return max((sum(size for first, last, size in rows if first <= at <= last) for at, *_ in rows), default=0)
+
+
+def noted_call(tiler: Any, blocks: Any, ctxt: Any, *arguments: Any) -> Any:
+    """Call minimalloc as Deeploy does; raises AssertionError where its answer is wrong."""
+    start = time.perf_counter()
+    blocks = minimalloc(tiler, blocks, ctxt, *arguments)
+    ms = 1e3 * (time.perf_counter() - start)
+    assert not any(a.collides(b) for k, a in enumerate(blocks) for b in blocks[:k])
+    rows = [(*block.lifetime, block.addrSpace[1] - block.addrSpace[0]) for block in blocks]
+    peak = max(block.addrSpace[1] for block in blocks)
+    plan["calls"].append({"buffers": len(blocks), "peak": peak, "bound": bound(rows), "ms": ms})
+    return blocks
+
+
+def noted_tile(deployer: Any, *arguments: Any) -> None:
+    start = spent_us()
+    tile(deployer, *arguments)
+    plan["us"], plan["arenas"] = spent_us() - start, deployer.worstCaseBufferSize
+
+
+def on_host(strategy: str) -> Any:
+    """Return Deeploy's function that makes a deployer, with a memory and a scheduler for it."""
+    NodeTemplate.tileConstraint = UntiledTileConstraint()
+    MemoryManagementGeneration.is_memory_level = lambda self, buffer: True
+
+    def deployer(platform: Any, graph: Any, types: Any, **options: Any) -> Any:
+        level = MemoryLevel(LEVEL, [], 1 << 26)
+        levels = MemoryHierarchy([level])
+        levels.setDefaultMemoryLevel(LEVEL)
+        made = map_deployer(platform, graph, types, scheduler=lambda graph: [[node] for node in graph.nodes], **options)
+        made.Platform = MemoryPlatformWrapper(platform, levels, level)
+        passes = [AnnotateIOMemoryLevel(LEVEL), AnnotateDefaultMemoryLevel(levels)]
+        made = TilerDeployerWrapper(MemoryDeployerWrapper(made, passes), workDir=options["deeployStateDir"])
+        made.tiler.memoryAllocStrategy = strategy
+        return made
+
+    return deployer
+
+
+def main() -> None:
+    platform, strategy, model, folder, *flags = sys.argv[1:]
+    Tiler.minimalloc, TilerDeployerWrapper.tile = noted_call, noted_tile
+    if platform == "Generic":
+        generateNetwork.mapDeployer = on_host(strategy)
+        more = {"debug": False, "input_type_map": [], "input_offset_map": [], "cores": 1}
+        generateNetwork.generateNetwork(Namespace(dir=model, dumpdir=folder, platform=platform, **more))
+    else:
+        sys.argv[1:] = ["-t", model, "-p", platform, "-d", folder, f"--memAllocStrategy={strategy}", *flags]
+        runpy.run_path("testMVP.py", run_name="__main__")
+    Path(folder, "plan.json").write_text(json.dumps(plan))
+
+
+if __name__ == "__main__":
+    main()
