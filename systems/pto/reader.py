@@ -100,7 +100,6 @@ class _Kernels:
         self.tiles: list[_Tile] = []
         self.steps: list[_Step] = []
         self.constants: dict[str, int] = {}
-        self.parts: set[str] = set()
         self.count = Counter[str]()
         self.kernel = ""
         self.blocks = 0
@@ -130,8 +129,6 @@ class _Kernels:
                 raise FormatError(f"tile {shown(self.tiles[tiles[0]].name)}: {rule}")
             elif tiles and results and _TILE.search(rest.rpartition(":")[2]):
                 names[results[0]] = tiles[0]
-                if op == "pto.subview" or any(each in self.parts for each in values):
-                    self.parts.add(results[0])
             elif tiles:
                 rows.append(self._step(op, rest, names, number))
         return rows, yielded
@@ -166,7 +163,7 @@ class _Kernels:
         written = operands.get("outs", []) if operands else [each for each in _VALUE.findall(rest) if each in names]
         sources = next((count for pattern, count in _SOURCES if pattern.fullmatch(op)), len(reads))
         reads, scratch = reads[:sources], reads[sources:]
-        reads += [names[each] for each in written if (not operands or each in self.parts) and self._holds(names[each])]
+        reads += [names[each] for each in written if not operands and self.tiles[names[each]].writes]
         step = _Step(op, block, reads, [names[each] for each in written], scratch)
         self.uses.add(len(reads) + len(written))
         for k in step.reads:
@@ -175,9 +172,6 @@ class _Kernels:
             self.tiles[k].writes.append(len(self.steps))
         self.steps.append(step)
         return step
-
-    def _holds(self, k: int) -> bool:
-        return bool(self.tiles[k].writes)
 
     def _nested(
         self, op: str, results: list[str], rest: str, regions: list[list[Statement]], names: dict[str, int], block: int
