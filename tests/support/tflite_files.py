@@ -109,3 +109,11 @@ def model(*subgraphs: Fields, offline_plan: Sequence[int] | None = None, content
         buffers.append({0: struct.pack(f"<{len(offline_plan)}i", *offline_plan)})
         root[6] = [{0: "OfflineMemoryAllocation", 1: ("I", len(buffers) - 1)}]
     return flatbuffer(root | {2: list(subgraphs), 4: buffers})
+
+
+def two_halves() -> bytes:
+    """Return a model with two wide tensors that need not be alive together."""
+    names = {"x": 64, "a": 4096, "b": 4096, "c": 16, "d": 16, "y": 16}
+    rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
+    tensors = [tensor(name, (size,), INT8) for name, size in names.items()]
+    return model(subgraph(tensors, [0], [5], [operator(*row) for row in rows]))

@@ -13,7 +13,7 @@ from memplan.capabilities.convert.options import Target
 from memplan.systems.reading import read_model
 from memplan.systems.tflite.tflm_tail import arena_of
 from memplan.systems.writing import EXPORTERS
-from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
+from tests.support.tflite_files import two_halves
 
 Captured = pytest.CaptureFixture[str]
 VIEW = str(Path(__file__).parents[2] / "models" / "view.tflite")
@@ -77,14 +77,6 @@ def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
 MODELS = Path(__file__).parents[2] / "models"
 
 
-def _two_halves() -> bytes:
-    """Return a model with two wide tensors that need not be alive together."""
-    names = {"x": 64, "a": 4096, "b": 4096, "c": 16, "d": 16, "y": 16}
-    rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
-    tensors = [tensor(name, (size,), INT8) for name, size in names.items()]
-    return model(subgraph(tensors, [0], [5], [operator(*row) for row in rows]))
-
-
 def test_a_cascade_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "parts.tflite"
     given = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
@@ -102,7 +94,7 @@ def test_a_cascade_of_a_model_with_variables_is_written_or_not_for_a_reason(tmp_
 
 def test_the_whole_arena_of_a_new_order_is_said(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
-    given.write_bytes(_two_halves())
+    given.write_bytes(two_halves())
     assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
     before, after = arena_of(given.read_bytes()), arena_of(target.read_bytes())
     assert after.used < before.used
@@ -119,7 +111,7 @@ def test_an_order_that_gains_nothing_is_written_as_given(tmp_path: Path, capfd: 
 
 def test_the_whole_arena_of_a_plan_is_said(tmp_path: Path, capfd: Captured) -> None:
     given, plan, target = tmp_path / "model.tflite", str(tmp_path / "plan.json"), tmp_path / "planned.tflite"
-    given.write_bytes(_two_halves())
+    given.write_bytes(two_halves())
     assert main(["plan", str(given), "-o", plan, "--quiet"]) == 0
     assert main(["convert", str(given), plan, "-o", str(target)]) == 0
     arena = arena_of(target.read_bytes())
@@ -128,7 +120,7 @@ def test_the_whole_arena_of_a_plan_is_said(tmp_path: Path, capfd: Captured) -> N
 
 def test_a_check_holds_the_whole_arena_of_a_model_to_the_budget_of_its_tensors(tmp_path: Path, capfd: Captured) -> None:
     given, plan = tmp_path / "model.tflite", tmp_path / "plan.json"
-    given.write_bytes(_two_halves())
+    given.write_bytes(two_halves())
     arena = arena_of(given.read_bytes())
     assert arena.head < arena.used == arena.least
     for budget, status in ((arena.head, 1), (arena.least - 1, 1), (arena.least, 0)):

@@ -15,19 +15,11 @@ from memplan.capabilities.convert.convert import convert
 from memplan.capabilities.convert.options import ConvertOptions
 from memplan.planner.errors import FormatError
 from memplan.systems.tflite.tflm_tail import arena_of
-from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
+from tests.support.tflite_files import two_halves
 
 Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[2] / "models"
 KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
-
-
-def two_halves() -> bytes:
-    """Return a model with two wide tensors that need not be alive together."""
-    names = {"x": 64, "a": 4096, "b": 4096, "c": 16, "d": 16, "y": 16}
-    rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
-    tensors = [tensor(name, (size,), INT8) for name, size in names.items()]
-    return model(subgraph(tensors, [0], [5], [operator(*row) for row in rows]))
 
 
 def deployed(data: bytes, **options: object) -> Converted:

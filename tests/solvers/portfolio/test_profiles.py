@@ -34,13 +34,13 @@ SPILLS = Problem(
 )
 
 
-def drawn(seed: int) -> Problem:
+def drawn(seed: int, fast_pools: int | None = None) -> Problem:
     draw = random.Random(seed)
     buffers = []
     for name in "abcdef":
         start = draw.randrange(4)
         buffers.append({"id": name, "size": draw.randint(1, 6), "start": start, "end": start + draw.randint(1, 4)})
-    sizes = [draw.randint(3, 8), draw.randint(3, 8)][: draw.randint(1, 2)]
+    sizes = [draw.randint(3, 8), draw.randint(3, 8)][: fast_pools or draw.randint(1, 2)]
     pools = [{"name": f"fast{k}", "size": size} for k, size in enumerate(sizes)]
     return Problem.model_validate({"buffers": buffers, "pools": [*pools, {"name": "slow", "size": 30}]})
 
@@ -198,20 +198,9 @@ def test_a_plan_that_costs_less_and_ends_lower_says_what_it_uses() -> None:
     assert verify(problem, plan) == ()
 
 
-def drawn_in_pools(seed: int) -> Problem:
-    draw = random.Random(seed)
-    buffers = []
-    for name in "abcdef":
-        start = draw.randrange(4)
-        buffers.append({"id": name, "size": draw.randint(1, 6), "start": start, "end": start + draw.randint(1, 4)})
-    sizes = [draw.randint(3, 8), draw.randint(3, 8)][: 1 + seed % 2]
-    pools = [{"name": f"fast{k}", "size": size} for k, size in enumerate(sizes)]
-    return Problem.model_validate({"buffers": buffers, "pools": [*pools, {"name": "slow", "size": 30}]})
-
-
 @pytest.mark.parametrize(("seed", "solver"), [(1, "auto"), (4, "auto"), (44, "auto"), (5, "highs"), (6, "cp-sat")])
 def test_a_weighted_sum_is_the_least_of_all_plans(seed: int, solver: str) -> None:
-    problem, draw = drawn_in_pools(seed), random.Random(seed)
+    problem, draw = drawn(seed, 1 + seed % 2), random.Random(seed)
     weights = {pool.name: draw.choice([1, 2, 3, 1.5]) for pool in problem.pools if draw.random() < 0.8} or {"slow": 2}
     least = min(
         sum(weights.get(pool.name, 0) * end for pool, end in zip(problem.pools, ends, strict=True))
@@ -228,7 +217,7 @@ def test_a_weighted_sum_is_the_least_of_all_plans(seed: int, solver: str) -> Non
 
 @pytest.mark.parametrize(("seed", "percent"), [(3, 0), (7, 10), (8, 50), (10, 100)])
 def test_a_bound_on_slowdown_leaves_the_least_of_the_last_pool_at_that_cost(seed: int, percent: float) -> None:
-    problem = drawn_in_pools(seed)
+    problem = drawn(seed, 1 + seed % 2)
     priced = with_profile(problem, "speed")
     found = list(costs_that_fit(priced))
     limit = min(cost for cost, _ in found) * (1 + percent / 100)
@@ -241,7 +230,7 @@ def test_a_bound_on_slowdown_leaves_the_least_of_the_last_pool_at_that_cost(seed
 
 
 def test_what_does_not_fit_is_infeasible_with_weights() -> None:
-    problem = drawn_in_pools(1).with_capacity({"fast0": 1, "fast1": 1, "slow": 1})
+    problem = drawn(1, 2).with_capacity({"fast0": 1, "fast1": 1, "slow": 1})
     plan = solve(problem, profile={"slow": 1})
     assert (plan.status, verify(problem, plan)) == ("infeasible", ())
 
@@ -257,4 +246,4 @@ def test_what_does_not_fit_is_infeasible_with_weights() -> None:
 )
 def test_profiles_that_are_none_are_refused(profile: Any, sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
-        solve(drawn_in_pools(2), profile=profile)
+        solve(drawn(2, 1), profile=profile)
