@@ -155,7 +155,7 @@ def proofs(measurement: Measurement) -> list[str]:
     runs = measurement.runs(problems, [(solver, name, 0) for name in problems for solver in measurement.solvers])
     kinds: dict[str, list[str]] = {}
     for name in problems:
-        kinds.setdefault(name.rpartition("-")[0], []).append(name)
+        kinds.setdefault(name.partition("-")[0], []).append(name)
     rows: list[Sequence[object]] = []
     for kind, names in {**kinds, "all": list(problems)}.items():
         proved = [sum(is_solved(runs[solver, name, 0]) for name in names) for solver in measurement.solvers]
