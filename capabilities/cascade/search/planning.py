@@ -14,6 +14,7 @@ from memplan.capabilities.cascade.search.orders import After, orders_of_passes, 
 from memplan.capabilities.cascade.search.passes import SeveralPasses, Variant, variant_of, with_repeats
 from memplan.capabilities.cascade.search.points import planned
 from memplan.capabilities.cascade.search.search import RegionSearch, Windows, worth_having
+from memplan.capabilities.cascade.search.steps import RegionSteps
 from memplan.capabilities.cascade.search.tables import moved_elsewhere, streamed_tensors
 
 PLAN_S = 10.0
@@ -81,6 +82,7 @@ class Planning:
     def _run_in_pools(self, looked: RegionSearch) -> None:
         """Plan what is found where ever smaller tensors are in the slow memory, and take no bytes of the fast one."""
         graph, fast = self.graph, self.options.pools[0][1]
+        steps = RegionSteps(graph, self.options)
         for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
             elsewhere = [t for t, row in enumerate(graph.tensors) if row.bytes > limit]
             search = RegionSearch(graph, self.options, elsewhere)
@@ -95,7 +97,7 @@ class Planning:
                 # In all of the fast memory tensors come back where there is room; in as little as it needs, the peak is
                 # the chain's.
                 for room in dict.fromkeys((fast, chains[k].peak)):
-                    self._keep(planned(graph, self.options, rows, chains[k], POOLS_S, room))
+                    self._keep(planned(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
         self.points = self.best()
 
@@ -134,9 +136,11 @@ class Planning:
         chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
         # From both ends of the front inwards: where the time ends early, what is planned still spans it.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
+        steps = RegionSteps(variant.graph, how)
         for k in self._in_turn(order):
             alone = variant.alone(chains[k])
-            self._keep(planned(alone.graph, how, alone.found, alone.chains[0], PLAN_S))
+            own = steps if alone.graph is variant.graph else RegionSteps(alone.graph, how)
+            self._keep(planned(own, alone.found, alone.chains[0], PLAN_S))
         self.points = self.best()
 
     def _keep(self, point: CascadePoint | None) -> None:
@@ -149,10 +153,11 @@ class Planning:
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})
-        variant = variant_of(self.graph, RegionSearch(self.graph, how), self._is_over)
+        search = RegionSearch(self.graph, how)
+        variant = variant_of(self.graph, search, self._is_over)
         variant = variant.within(self.options.longest)
         least = variant.least(self.most)
-        return None if least is None else planned(self.graph, how, variant.found, least, PLAN_S)
+        return None if least is None else planned(search.steps, variant.found, least, PLAN_S)
 
     def _in_turn(self, chains: Sequence[int]) -> Iterator[int]:
         """Yield chains until the time is over, and count those that are left."""

@@ -25,7 +25,7 @@ from memplan.capabilities.cascade.regions.regions import (
 from memplan.capabilities.cascade.search.front import Chain
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.cascade.search.steps import RegionSteps
-from memplan.capabilities.cascade.search.tables import rounded_up, streamed_tensors
+from memplan.capabilities.cascade.search.tables import rounded_up
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.solvers.core.tables import Rows
@@ -33,22 +33,17 @@ from memplan.solvers.portfolio.solve import solve
 
 
 def planned(
-    graph: AccessGraph,
-    options: CascadeOptions,
-    found: Rows,
-    chain: Chain,
-    time_limit_s: float,
-    fast: int | None = None,
+    steps: RegionSteps, found: Rows, chain: Chain, time_limit_s: float, fast: int | None = None
 ) -> CascadePoint | None:
-    """Plan a chain of regions; None where no plan was found in time.
+    """Plan a chain of regions of a graph; None where no plan was found in time.
 
     Where `fast` bytes of the fast pool are given, whole tensors may lie in either pool, with the least traffic of the
     slow one, and what lives in a region in the fast one.
     """
-    steps = RegionSteps(graph, options)
+    graph, options = steps.graph, steps.options
     rows = [found[row].tolist() for row in chain.rows]
     regions = tuple(steps.region(row, number) for number, row in enumerate(rows))
-    cascade = Cascade(graph, regions, streamed_tensors(graph, options))
+    cascade = Cascade(graph, regions, steps.streamed)
     # Slides bind tensors at fixed distances, so a region that stays below the peak without one has none (decision 084).
     slides = tuple(needed_slides(cascade, [row[2] for row in rows], chain.peak, options.alignment))
     check_slides(cascade, slides)

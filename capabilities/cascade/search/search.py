@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from memplan.capabilities.cascade.core.kernels import (
 from memplan.capabilities.cascade.search.channels import channel_regions
 from memplan.capabilities.cascade.search.front import undominated
 from memplan.capabilities.cascade.search.options import LONGEST, WORST, CascadeOptions
+from memplan.capabilities.cascade.search.steps import RegionSteps
 from memplan.capabilities.cascade.search.tables import WARM_UP, access_tables
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference, Rows
@@ -171,6 +173,11 @@ class RegionSearch:
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
         self._found, self._answer = np.zeros((_ROOM, N_FOUND), np.int64), np.zeros(3, np.int64)
+
+    @cached_property
+    def steps(self) -> RegionSteps:
+        """The steps of regions of the graph; tensors that are elsewhere have their bytes here."""
+        return RegionSteps(self.graph, self.options)
 
     def layers(self) -> Rows:
         """Return the regions of one operation that runs whole."""

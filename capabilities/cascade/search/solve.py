@@ -111,7 +111,7 @@ class CascadeCall:
         rows, peak = tuple(range(len(layers))), int(layers[:, FOUND_PEAK].max(initial=0))
         chain = Chain(rows, peak, self.graph.macs, 0)
         limit_s = min(PLAN_S, max(_LEAST_PLAN_S, self.within.left_s / 2))
-        point = planned(self.graph, self.options, layers, chain, limit_s)
+        point = planned(self.search.steps, layers, chain, limit_s)
         if point is None:
             raise OptionError("time_limit_s: must be enough to plan the graph layer by layer")
         return point
