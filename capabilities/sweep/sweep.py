@@ -136,7 +136,7 @@ class Sweep(Answer):
 def sweep(
     problem: Problem,
     sizes: SizesOf | None = None,
-    changes: tuple[tuple[Change, ...], ...] = (),
+    changes: Sequence[Sequence[Change | Mapping[str, Any]]] = (),
     start: Plan | None = None,
     options: SweepOptions = SweepOptions(),
     control: Control = Control(),
@@ -148,7 +148,7 @@ def sweep(
     buffer; each combination has one change from each list, and there may be 10,000. Searches start from a plan of the
     problem, where there is one: where it is right for a combination, no peak of one pool is above its own.
     """
-    running, sizes = control.begun(options), sizes or {}
+    running, sizes, changes = control.begun(options), sizes or {}, CHANGES.from_json(changes)
     if wrong := [name for name, values in sizes.items() if not isinstance(values, Iterable)]:
         raise OptionError(f"sizes: must have a list for each pool, as [65536, 131072], got none for {shown(wrong[0])}")
     combinations = _count(sizes, changes, options)

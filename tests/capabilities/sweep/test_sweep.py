@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import memplan
 from memplan.capabilities.capability import Control
 from memplan.capabilities.sweep.grid import Change, SweepPoint, informed, sweep, with_sizes
 from memplan.capabilities.sweep.sweep import CAPABILITY, SweepOptions
@@ -127,6 +128,14 @@ def test_wrong_changes_are_refused(grid: list[list[Change]], sentence: str) -> N
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]})
     with pytest.raises(OptionError, match=f"^{sentence}$"):
         CAPABILITY.answered({"problem": problem, "changes": grid}, SweepOptions(), Control())
+
+
+def test_changes_are_taken_as_objects_of_json() -> None:
+    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]})
+    found = memplan.sweep(problem, changes=[[{"buffer": "a", "fields": {"size": 3}}, {"buffer": "a"}]])
+    assert [row.peak for row in found.points] == [3, 0]
+    with pytest.raises(OptionError, match=r"^changes\[0\]: must be a list, got "):
+        memplan.sweep(problem, changes=[{"buffer": "a"}])
 
 
 def test_a_sweep_that_starts_from_a_plan_is_never_worse_than_it() -> None:
