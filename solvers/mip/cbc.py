@@ -7,10 +7,11 @@ before its time is over: it looks at its clock between long steps only, and writ
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import inf, isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,7 +49,7 @@ def solve_program(run: EngineRun) -> Outcome:
             (folder / "start.txt").write_text("\n".join(_started(run.program, run.start)) + "\n")
         limit_s = None if run.effort.seconds is None else max(0.05, run.effort.seconds - (time.monotonic() - began))
         command = [pulp.PULP_CBC_CMD().path, *_arguments(run, limit_s)]
-        log, is_late = _run(command, folder, run.is_late, limit_s)
+        log, is_late = _run(command, folder, run, limit_s)
         for line in log.splitlines():
             run.log(f"cbc: {line}")
         solution = folder / "solution.txt"
@@ -72,24 +73,32 @@ def _to_end(limit_s: float) -> float:
     return limit_s - min(_EARLY_S, limit_s / 4)
 
 
-def _run(command: list[str], folder: Path, is_over: Callable[[], bool], limit_s: float | None) -> tuple[str, bool]:
+def _run(command: list[str], folder: Path, run: EngineRun, limit_s: float | None) -> tuple[str, bool]:
     """Run CBC in a folder until it ends or is killed; return its log, and if its time was over."""
+    now = _processor_s if run.effort.counts_processor else time.monotonic
+    began = now()
     with (
         (folder / "cbc.log").open("w") as log,
         subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
     ):
-        is_late, began = False, time.monotonic()
+        is_late = False
         while process.poll() is None:
-            if is_late := is_over():
+            if is_late := run.is_late():
                 process.kill()
             time.sleep(_LOOK_EVERY_S)
+    # Where its time is over, it may crash instead of saying so, or call its best solution optimal.
+    is_late |= limit_s is not None and now() - began >= _to_end(limit_s)
     text = (folder / "cbc.log").read_text()
     is_late |= "Stopped on time" in text or "Exiting on maximum time" in text
-    # Where its time is over while it prepares the program, CBC 2.10 crashes, and may not have said why.
-    is_late |= process.returncode != 0 and limit_s is not None and time.monotonic() - began >= _to_end(limit_s)
     if process.returncode and not is_late:
         raise RuntimeError(f"CBC ended with status {process.returncode}")
     return text, is_late
+
+
+def _processor_s() -> float:
+    """Return the processor time of the child processes that have ended."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
 
 
 def _mps(program: IntegerProgram) -> Iterator[str]:
@@ -127,7 +136,7 @@ def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Ou
             if name.startswith("x"):  # of rows there is one, too
                 values[int(name[1:])] = float(value)
         run.take(values)
-        if is_optimal:
+        if is_optimal and not is_late:
             # It stops within the gap, so only what lies below that is a bound.
             return Outcome("optimal", float(status.split()[-1]) - run.effort.gap)
     if "nfeasible" in status or _INFEASIBLE.search(log):
