@@ -20,6 +20,8 @@ from memplan import Buffer, Pool, Problem, solve
 
 _Own, _rewrite = memory.TLSFAllocator, memory.memory_plan_rewrite
 ALIGNMENT = 256
+_MOST_BYTES = 2**62
+"""What memplan's sizes may add up to; a lane with more keeps tinygrad's plan."""
 calls: list[dict[str, Any]] = []
 """Rows of lanes: buffers, and the bytes of tinygrad's plan, of memplan's and of the bound; the microseconds of each."""
 
@@ -68,6 +70,8 @@ class _Giving:
 
 def _plan(lane: _Noting) -> list[int]:
     """Return offsets of a lane, tinygrad's own where memplan's need no fewer bytes."""
+    if sum(size for size, *_ in lane.rows) > _MOST_BYTES:
+        return lane.offsets
     for row in lane.rows:
         row[2] = row[2] or lane.clock + 1
     start = time.thread_time()
