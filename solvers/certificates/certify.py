@@ -38,6 +38,7 @@ _LEFT_OUT = CONSTRAINTS.keys() - {"pages", "bank-weights", "reuse", "together"} 
 MOST_BUFFERS = 4_000
 """The most buffers of a lemma search that depend on each other: it lists the pairs that conflict; lemma_proof.hpp."""
 _CHUNK = 20_000
+TIME_LIMIT_S = 10.0
 
 
 def prove(
@@ -106,9 +107,6 @@ def left_out(problem: Problem, instance: Instance) -> set[str]:
     """Return the rules of a problem that certificates leave out."""
     features = set(instance.features & _LEFT_OUT)
     return features | {"together"} if problem.together else features
-
-
-TIME_LIMIT_S = 10.0
 
 
 @dataclass(frozen=True)
