@@ -16,6 +16,8 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.planner.peak_growth import Cause, growths
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import most_used
 
 MOST_LINES = 50
 """The moves that are listed for people; JSON has all."""
@@ -145,12 +147,7 @@ def _used(plan: Plan, problem: Problem | None) -> dict[str, int]:
     """Return the bytes that each pool uses: by the placements, or as the plan says where sizes are not known."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
-    used = dict.fromkeys((pool.name for pool in problem.pools), 0)
-    for row in plan.placements:
-        i = problem.index.get(row.id)
-        if i is not None and (size := int(problem.buffers.size[i])) > 0:
-            used[row.pool] = max(used.get(row.pool, 0), row.offset + size)
-    return dict.fromkeys(used, max(used.values())) if problem.equal_use else used
+    return most_used(problem, PlacedBuffers.by(problem, plan.placements))
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:
