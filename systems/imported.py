@@ -158,11 +158,6 @@ class Imported:
             return self.source()
 
     @property
-    def has_scratch(self) -> bool:
-        """True if kernels require bytes beside the operations' buffers, known or not."""
-        return self.has_unknown_scratch or any(str(name).startswith("scratch/") for name in self.problem.buffers.ids)
-
-    @property
     def has_unknown_scratch(self) -> bool:
         """True if kernels require bytes that are in no plan, so that none says what the device takes."""
         return any(warning.rule == "unknown-scratch" for warning in self.warnings)

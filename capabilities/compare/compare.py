@@ -128,8 +128,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     own, audited = _own(format_name, (apart, shared), time)
     is_partial = False
     note(answer(in_place))
-    # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
-    reordered = None if shared.has_scratch else _reordered(shared, time)
+    reordered = None if shared.has_unknown_scratch else _reordered(shared, time)
     return answer(in_place, reordered)
 
 
