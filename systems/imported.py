@@ -160,7 +160,7 @@ class Imported:
     @property
     def has_unknown_scratch(self) -> bool:
         """True if kernels require bytes that are in no plan, so that none says what the device takes."""
-        return any(warning.rule == "unknown-scratch" for warning in self.warnings)
+        return any(warning.is_unknown for warning in self.warnings)
 
 
 def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:

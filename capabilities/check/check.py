@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, silent
+from memplan.capabilities.capability import Answer, AnswerOfFile, Capability, Control, SearchOptions, silent
 from memplan.capabilities.check.arena import ARENA, failure_of_arena
 from memplan.capabilities.check.budgets import Tolerance, plan_within, read_budgets
 from memplan.capabilities.check.difference import Difference, difference_of, lines_of_difference
@@ -62,7 +62,7 @@ class PlacementChanges(Answer):
     gone: int
 
 
-class Check(Answer):
+class Check(AnswerOfFile):
     """The result of checking a plan against budgets and a baseline: pool by pool, and the rules that are broken."""
 
     passed: bool

@@ -8,6 +8,7 @@ from memplan.capabilities.capability import Control
 from memplan.capabilities.convert.answer import RUNTIME, Converted, Deployment, RuntimeArena, WrittenFile
 from memplan.capabilities.convert.device_forms import FormSearch
 from memplan.capabilities.convert.options import TFLITE, ConvertOptions
+from memplan.capabilities.convert.source import warnings_of
 from memplan.planner.errors import FormatError
 from memplan.systems import reading as importers
 from memplan.systems.tflite.interpreter import LIMIT_S, compared
@@ -35,6 +36,7 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
     return Converted(
         to=TFLITE,
         format=TFLITE,
+        warnings=warnings_of(importers.read_model(file, options=options)),
         files=tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
         deployment=Deployment(
             fits=None if options.fit is None else best.arena.least <= options.fit,

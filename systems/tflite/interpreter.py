@@ -27,9 +27,13 @@ draw = np.random.default_rng(0)
 for k in range(n_inputs):
     row = model.get_input_details(k)
     kind, shape = np.dtype(row["dtype"]), row["shape"]
-    of_bits = {1: (-128, 128) if kind == np.int8 else (0, 256), 2: (-32768, 32768)}
-    drawn = draw.standard_normal(shape) if kind.kind == "f" else draw.integers(*of_bits.get(kind.itemsize, (0, 2)), shape)
-    model.set_input((drawn % 2 if kind.kind == "b" else drawn).astype(kind), k)
+    if kind.kind == "f":
+        drawn = draw.standard_normal(shape)
+    elif kind.itemsize > 2 or kind.kind == "b":
+        drawn = draw.integers(0, 2, shape)
+    else:
+        drawn = draw.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape)
+    model.set_input(drawn.astype(kind), k)
 model.invoke()
 np.savez(out, *(model.get_output(k) for k in range(n_outputs)))
 """

@@ -9,8 +9,9 @@ signal/micro/kernels/rfft.cc.
 
 from __future__ import annotations
 
+import shlex
 from bisect import insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memplan.systems.imported import element_count
@@ -39,6 +40,9 @@ _WITHOUT = frozenset((
 ))
 # fmt: on
 """The operators whose reference kernels request nothing."""
+
+
+_COMPRESSED = "compressed weights"
 
 
 @dataclass(frozen=True)
@@ -101,13 +105,18 @@ def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
 def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]]:
     """Return the scratch buffers of all operators, and the names of those of which they are not known."""
     scratch: list[Scratch] = []
-    unknown = ["compressed weights"] if "COMPRESSION_METADATA" in model.metadata else []
+    unknown = [_COMPRESSED] if "COMPRESSION_METADATA" in model.metadata else []
     for i, graph in enumerate(model.subgraphs):
         for k, operator in enumerate(graph.operators):
             buffers = scratch_of(model, i, k)
             unknown += [operator.name] if buffers is None else []
             scratch += buffers or ()
     return tuple(scratch), tuple(dict.fromkeys(unknown))
+
+
+def scratch_flags(names: Iterable[str], size: str) -> str:
+    """Return the flags of commands that say what is not known of kernels, for the operators that are among names."""
+    return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in names if name != _COMPRESSED)
 
 
 @dataclass
