@@ -138,6 +138,7 @@ class Imported:
     `operations` is None where a file has lifetimes only; `own_peak` is what the planner that wrote the file used,
     if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file says of
     its operations beside their order. `symbolic_sizes` are the sizes of buffers that follow from symbols.
+    `planner_peak` returns what the runtime's own planner takes, where the problem does not say all that it plans by.
     """
 
     source: Problem | Callable[[], Problem]
@@ -148,6 +149,7 @@ class Imported:
     facts: ProgramFacts = field(default_factory=no_facts)
     own_plan: Plan | None = None
     symbolic_sizes: Mapping[str, SymbolicNumber] = field(default_factory=dict)
+    planner_peak: Callable[[], int] | None = None
 
     @cached_property
     def problem(self) -> Problem:

@@ -188,6 +188,8 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
     own_name = file_readers()[found].planner
     if own_name is None:
         return None, None
+    if apart.planner_peak is not None:
+        return OwnPlan(name=own_name, peak=apart.planner_peak()), None
     planner = find(own_name)
     assert planner is not None, "its name begins as those of reference planners do"
     if missing := needed_features(apart.problem, compile_problem(apart.problem)) - planner.can:

@@ -262,7 +262,7 @@ class Plan(PlanValue):
     disturbed_by: Disturbance | None = None
     options: dict[str, Any] | None = None
     read_with: dict[str, Any] | None = None
-    unknown: tuple[str, ...] = Field((), exclude_if=lambda sentences: not sentences)
+    unknown: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field((), exclude_if=lambda rows: not rows)
     findings: Findings = ()
     wall_time_s: float | None = None
     problem_hash: str | None = None

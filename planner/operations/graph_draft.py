@@ -84,8 +84,6 @@ class GraphDraft:
         self.facts = program.facts if function == program.operations.entry else ProgramFacts()
         self.uses = [program.uses.of(function, group) for group in groups]
         self.touching: dict[str, list[int]] = {}
-        # All others are scratch wherever they are touched: what one operation leaves there no other one needs.
-        self.holding = {root for uses in self.uses for root in (*uses.reads, *uses.writes)}
         for k, uses in enumerate(self.uses):
             for root in uses.all:
                 self.touching.setdefault(root, []).append(k)
@@ -126,8 +124,7 @@ class GraphDraft:
         is_simple = len(group) == 1 and isinstance(statement, Operation) and not statement.body
         named = {self.root[name] for _, _, name in named_buffers(statement)} if len(group) == 1 else set()
         lasting = self.given | self.kept
-        here = [r for r in uses.all if r in self.counted and r not in lasting]
-        private = [r for r in here if self.touching[r] == [k] or r not in self.holding]
+        private = [r for r in uses.all if self.touching[r] == [k] and r in self.counted and r not in lasting]
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
         apart = scratch | deep

@@ -23,7 +23,7 @@ from memplan.systems.tflite import ethos_u
 from memplan.systems.tflite.facts import has_effects, operator_facts, tensor_facts
 from memplan.systems.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.systems.tflite.open_shapes import open_dimensions, with_sizes
-from memplan.systems.tflite.tflm_arena import ALIGNMENT, arena_head, scratch_of, scratch_of_model
+from memplan.systems.tflite.tflm_arena import ALIGNMENT, arena_head, rounded_bytes, scratch_of, scratch_of_model
 
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}
@@ -52,6 +52,9 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     )
     unknown = () if options.dims else _unknown_scratch(model)
     imported = program.draft.imported([*_open_dimensions(model), *warnings, *unknown], own_peak, own_offsets)
+    # TFLite Micro takes what a subgraph is given and gives to be alive longer; variables by name are in no such plan.
+    if len(model.subgraphs) > 1 and "VAR_HANDLE" not in names and not options.dims and options.alignment is None:
+        imported = replace(imported, planner_peak=lambda: _planned_by_runtime(model))
     return ethos_u.with_regions(model, imported)
 
 
@@ -67,6 +70,11 @@ def _unknown_scratch(model: Model) -> Iterator[Finding]:
         yield Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
 
 
+def _planned_by_runtime(model: Model) -> int:
+    """Return what TFLite Micro's planner takes for tensors and scratch, and beside these for variables."""
+    return arena_head(model).size + sum(rounded_bytes(tensor) for tensor in model.tensors if tensor.is_variable)
+
+
 class _Program:
     """Builds the operations of a model: subgraphs are replaced by what they do."""
 
@@ -80,7 +88,7 @@ class _Program:
         self.facts: dict[tuple[int, int], OperationFacts] = {}
         self.n_drawn = 0
         self.widened: dict[str, int] = {}
-        self.scratch: set[str] = set()
+        self.scratch: dict[str, str] = {}
 
     def run(self) -> None:
         """Draw the first subgraph, with the program's inputs and outputs."""
@@ -112,7 +120,7 @@ class _Program:
                 places[tensor.id], peak = offset, max(peak, offset + self._size(tensor))
         if self.scratch:
             head = arena_head(self.model, offsets)
-            places |= {name: head.places[name] for name in self.scratch}
+            places |= {name: head.places[each] for name, each in self.scratch.items()}
             peak = max(peak, head.size)
         return peak, places
 
@@ -161,11 +169,14 @@ class _Program:
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
             raise OptionError(f"scratch: must be of operators that run no subgraphs, got {shown(operator.name)}")
+        names = []
         for row in rows or ():
-            if not self.draft.is_declared(row.id):
-                self.draft.declare(row.id, sized(f"{operator.path}: scratch", row.size, 8, self.alignment))
-                self.scratch.add(row.id)
-        return [row.id for row in rows or ()]
+            # In a subgraph that runs again it is another buffer, as nothing is in it between.
+            name = row.id if row.id not in self.scratch else f"{row.id}/again {len(self.scratch)}"
+            self.draft.declare(name, sized(f"{operator.path}: scratch", row.size, 8, self.alignment))
+            self.scratch[name] = row.id
+            names.append(name)
+        return names
 
     def _operator(self, subgraph: Subgraph, operator: Operator, scratch: Sequence[str]) -> None:
         inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]
