@@ -54,6 +54,10 @@ class MicroRun:
     outputs: tuple[np.ndarray, ...] | None = None
     fails: bool = False
 
+    def equals(self, other: MicroRun) -> bool:
+        """Return True if both computed the same; sums of floating point may be added up in another order."""
+        return all(map(_is_equal, self.outputs or (), other.outputs or ()))
+
 
 def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
     """Run a model once in an arena of so many bytes."""
@@ -90,13 +94,12 @@ def compared(given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float =
         return None, now.said
     if now.outputs is None:
         return False, now.said
-    if not all(map(_is_equal, before.outputs, now.outputs)):
+    if not now.equals(before):
         return False, "in tflite_micro its outputs differ from those of the model as given"
     return True, now.said if given == form else f"{now.said}, outputs equal"
 
 
 def _is_equal(one: np.ndarray, other: np.ndarray) -> bool:
-    """Return True if two outputs are the same; sums of floating point may be added up in another order."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     if one.dtype.kind == "f":

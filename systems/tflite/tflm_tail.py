@@ -170,7 +170,7 @@ def _kept(graph: Subgraph, operator: Operator) -> Iterator[int]:
     inputs = [graph.tensors[index] if index >= 0 else None for index in operator.inputs[:2]]
     first, weights = (*inputs, None, None)[:2]
     is_quantized = first is not None and first.type in (_INT8, _INT16)
-    if name != "LOG_SOFTMAX" or is_quantized:
+    if name not in ("ADD_N", "CUMSUM", "LOG_SOFTMAX") or is_quantized:
         yield _DATA.get(name, 0)
     if weights is not None:
         if name in _BY_CHANNEL:

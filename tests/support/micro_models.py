@@ -362,6 +362,18 @@ def branched(m: MicroModel, times: int = 1) -> int:
     return made
 
 
+def crossed(m: MicroModel, wide: int = 16) -> int:
+    """Add two branches, both of which are wide before one of them is narrow: another order needs fewer bytes."""
+    start, ends = m.at, []
+    for _ in range(2):
+        m.at = start
+        ends.append(window(m, "CONV_2D", 3, 1, width=wide))
+    for k, end in enumerate(ends):
+        m.at = end
+        ends[k] = window(m, "CONV_2D", 3, 1, width=4)
+    return m.op("ADD", ends, m.shape(ends[0]))
+
+
 LAYERS: dict[str, Callable[[MicroModel, str], int]] = {
     **dict.fromkeys((*_SAME, *_SAME_FLOAT), _like),
     **dict.fromkeys((*_BOTH, *_BOTH_FLOAT), _both),
@@ -392,14 +404,14 @@ LAYERS: dict[str, Callable[[MicroModel, str], int]] = {
     "PRELU": lambda m, name: m.op(name, [m.at, m.filled((1, 1, m.shape()[3]), -1)], m.shape()),
 }
 """From an operator to what adds it, and what it needs around it, to an image."""
-_FLOAT_ONLY = {*_SAME_FLOAT, *_BOTH_FLOAT, "L2_POOL_2D", "FILL", "ARG_MAX", "ARG_MIN", "ADD_N", "ZEROS_LIKE"}
+FLOAT_ONLY = {*_SAME_FLOAT, *_BOTH_FLOAT, "L2_POOL_2D", "FILL", "ARG_MAX", "ARG_MIN", "ADD_N", "ZEROS_LIKE"}
 
 
 def micro_model(seed: int, *, is_int8: bool, names: Sequence[str] = (), n: int = 5) -> bytes:
-    """Return a model of some operators, and of drawn ones up to n; two branches are alive for a while."""
+    """Return a model of some operators, and of drawn ones up to n, behind two branches."""
     m = MicroModel((1, 12, 12, 4), is_int8=is_int8, seed=seed)
-    choice = sorted(LAYERS.keys() - _FLOAT_ONLY if is_int8 else LAYERS)
-    m.at = window(m, "CONV_2D", 3, 1, width=8)
+    choice = sorted(LAYERS.keys() - FLOAT_ONLY if is_int8 else LAYERS)
+    m.at = crossed(m, m.draw.choice([12, 16, 24]))
     for k, name in enumerate((*names, *m.draw.choices(choice, k=n))[: max(n, len(names))]):
         before = m.at
         m.at = LAYERS[name](m, name)
