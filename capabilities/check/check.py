@@ -269,7 +269,7 @@ CAPABILITY = Capability(
     any_of=("problem", "plan"),
     lines=lines,
     exit_status=lambda found: 0 if found.passed else 1,
-    exits={0: "within", 1: "over budget, grown beyond the tolerance, moved, or no plan"},
+    exits={0: "within", 1: "over budget, grown beyond the tolerance, moved, no plan, or an arena that is not known"},
     status=lambda found: "passed" if found.passed else "failed",
     example={
         "problem": EXAMPLE,
