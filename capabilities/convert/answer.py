@@ -217,7 +217,8 @@ def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
     if answer.is_as_given:
         yield "nothing is gained by another form"
     if found.fits is not None:
-        yield "it fits" if found.fits else _too_large(answer)
+        but = ", but for what is not known" if answer.arena is not None and answer.arena.unknown else ""
+        yield f"it fits{but}" if found.fits else _too_large(answer)
     yield from (f"not taken: {note}" for note in found.notes)
 
 

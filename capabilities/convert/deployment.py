@@ -24,11 +24,11 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
         raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
     search = FormSearch(file, options, running)
     best, given = search.run(), search.given
-    limit_s = min(LIMIT_S, running.left_s / 2)
-    runs, measured = compared(given.data, best.data, (given.arena.least, best.arena.least), limit_s)
+    sizes, limit_s = (given.arena.least, best.arena.least), min(LIMIT_S, running.left_s / 2)
+    runs, measured = compared(given.data, best.data, sizes, limit_s)
     if runs is False:
         search.notes.append(f"{best.kind}: {measured}")
-        best, (runs, measured) = given, compared(given.data, given.data, (given.arena.least,) * 2, limit_s)
+        best, (runs, measured) = given, compared(given.data, given.data, (sizes[0], sizes[0]), limit_s)
     files = {"": best.data}
     if options.c_array:
         stem = options.prefix or PurePath(options.name or "model").stem

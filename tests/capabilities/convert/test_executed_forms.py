@@ -76,3 +76,12 @@ def test_a_form_that_does_not_run_is_left_for_the_model_as_given(monkeypatch: py
     assert (found.deployment.form, found.deployment.runs) == ("given", True)
     assert any("outputs differ" in note for note in found.deployment.notes)
     assert json.loads(found.model_dump_json())["deployment"]["measured"].startswith("measured by tflite_micro")
+
+
+def test_what_starts_and_takes_too_long_is_measured_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = micro_model(1, is_int8=True, n=1)
+    monkeypatch.setattr(interpreter, "_RUN", interpreter._RUN.replace("model.invoke()", "import time; time.sleep(60)"))
+    runs, said = interpreter.compared(data, data, (1 << 20, 1 << 20), 4.0)
+    assert runs is None
+    assert said.startswith("measured by tflite_micro: ")
+    assert said.endswith(", not run to its end within 4.0 s")
