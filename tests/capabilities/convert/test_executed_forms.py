@@ -43,25 +43,28 @@ def test_forms_run_with_equal_outputs_in_the_bytes_that_are_told(names: tuple[st
     assert tally["forms of convert"] or "TRANSPOSE_CONV" in names  # its scratch is what there is most of
 
 
-def image_of_uint8() -> bytes:
+def image_of_uint8(channels: int, first: int) -> bytes:
     """Return a model whose image is of uint8, which QUANTIZE makes int8, before convolutions that are worth cutting."""
-    m = MicroModel((1, 64, 64, 1), is_int8=True)
-    m.graph.inputs = [m.tensor((1, 64, 64, 1), m.types.UINT8, scale=0.05, zero=125)]
+    m = MicroModel((1, 64, 64, channels), is_int8=True)
+    m.graph.inputs = [m.tensor((1, 64, 64, channels), m.types.UINT8, scale=0.05, zero=125)]
     m.op("QUANTIZE", m.graph.inputs, m.at)
-    for width, stride in ((16, 1), (8, 2), (4, 2)):
+    for width, stride in ((first, 1), (8, 2), (4, 2)):
         m.at = window(m, "CONV_2D", 3, stride, width=width)
     return m.data()
 
 
+@pytest.mark.slow
 def test_an_image_of_uint8_is_cut_behind_what_makes_it_int8(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "image.tflite", tmp_path / "small.tflite"
-    given.write_bytes(image_of_uint8())
+    given.write_bytes(image_of_uint8(1, 16))
     assert main(["convert", str(given), "-o", str(target), "--time-limit", "8"]) == 0
     assert "with operators in parts" in (said := capfd.readouterr().err)
     assert ", outputs equal" in said
     assert "not taken" not in said
+    assert list(faults(image_of_uint8(3, 8), 0.5, Counter(), run_here)) == []
 
 
+@pytest.mark.slow
 def test_a_form_that_does_not_run_is_left_for_the_model_as_given(monkeypatch: pytest.MonkeyPatch) -> None:
     m = MicroModel((1, 16, 16, 4), is_int8=True)
     m.at = crossed(m)
@@ -78,6 +81,7 @@ def test_a_form_that_does_not_run_is_left_for_the_model_as_given(monkeypatch: py
     assert json.loads(found.model_dump_json())["deployment"]["measured"].startswith("measured by tflite_micro")
 
 
+@pytest.mark.slow
 def test_what_starts_and_takes_too_long_is_measured_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     data = micro_model(1, is_int8=True, n=1)
     monkeypatch.setattr(interpreter, "_RUN", interpreter._RUN.replace("model.invoke()", "import time; time.sleep(60)"))

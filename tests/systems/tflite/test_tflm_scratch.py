@@ -21,6 +21,8 @@ from memplan.systems.tflite.model import read_model as read_tensors
 from memplan.systems.tflite.tflm_arena import arena_head
 from memplan.systems.tflite.tflm_tail import arena_of
 from memplan.systems.writing import export
+from tests.support.micro_models import MicroModel, upsampled, window
+from tests.support.micro_runs import run_here
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
@@ -81,6 +83,7 @@ def answers(
     return found
 
 
+@pytest.mark.slow
 def test_every_question_counts_scratch_and_orders_are_searched_with_it(tmp_path: Path, capfd: Captured) -> None:
     plan, best, asked, cascaded, explained, _ = answers(
         tmp_path,
@@ -154,3 +157,22 @@ def test_the_runtimes_own_plan_is_known_of_a_model_with_branches() -> None:
     assert found.own is not None
     assert (found.own.peak, found.own.message) == (arena_of(data).head, None)
     assert found.saved == arena_of(data).head - (found.memplan.peak or 0)
+
+
+@pytest.mark.slow
+def test_a_transposed_convolution_needs_what_its_kernel_sums_up_in_every_question(
+    tmp_path: Path, capfd: Captured
+) -> None:
+    pytest.importorskip("ai_edge_litert", reason="the model is drawn with the schema that LiteRT brings")
+    pytest.importorskip("tflite_micro", reason="the arena is measured where TFLite Micro is installed")
+    m = MicroModel((1, 16, 16, 8), is_int8=True)
+    m.at = window(m, "CONV_2D", 3, 1, width=8)
+    m.at = upsampled(m, 8)
+    data, needed = m.data(), 2048 + 8192 + 4 * 8192
+    lines = ("plan", "plan --order best", "order", "cascade", "explain --capacity 20KiB --repairs 3")
+    plan, best, asked, cascaded, explained = answers(tmp_path, capfd, data, *lines)
+    assert {plan[1]["peak"], best[1]["peak"], asked[1]["peak"], cascaded[1]["layers_peak"]} == {needed}
+    assert explained[1]["repairs"]["of_operations"]["repairs"] == []
+    least = arena_of(data).least
+    assert run_here(data, least).outputs is not None
+    assert run_here(data, least - 64).fails
