@@ -56,7 +56,14 @@ class MicroRun:
 
     def equals(self, other: MicroRun) -> bool:
         """Return True if both computed the same; sums of floating point may be added up in another order."""
-        return all(map(_is_equal, self.outputs or (), other.outputs or ()))
+        pairs = zip(self.outputs or (), other.outputs or (), strict=True)
+        return all(
+            a.shape == b.shape
+            and np.allclose(
+                a.astype(float), b.astype(float), rtol=1e-4 * (a.dtype.kind == "f"), atol=1e-5, equal_nan=True
+            )
+            for a, b in pairs
+        )
 
 
 def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
@@ -102,11 +109,3 @@ def compared(given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float =
     if not now.equals(before):
         return False, "in tflite_micro its outputs differ from those of the model as given"
     return True, f"{now.said}, outputs equal"
-
-
-def _is_equal(one: np.ndarray, other: np.ndarray) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if one.dtype.kind == "f":
-        return np.allclose(one, other, rtol=1e-4, atol=1e-5, equal_nan=True)
-    return np.array_equal(one, other)
