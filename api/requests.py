@@ -101,15 +101,15 @@ class ParsedRequest:
         options = plain.model_copy(update={name: getattr(unsaid, name) for name in unsaid.model_fields_set})
         return Reader(options, plain=plain if reading else None, plan_hash=plan_hash)
 
-    def question(self) -> Question:
-        """Return the inputs, read and checked; raises InputError."""
+    def question(self, reader: Reader | None = None) -> Question:
+        """Return the inputs, read and checked, by a reader that keeps what it noticed; raises InputError."""
         if not self.files and self.reading is None and self.fields.keys().isdisjoint(OF_PLANS):
             fields = self.fields
             return {
                 each.name: each.from_json(fields[each.name]) for each in self.capability.inputs if each.name in fields
             }
         question: dict[str, Any] = {}
-        reader = self.reader()
+        reader = reader or self.reader()
         for each in sorted(self.capability.inputs, key=lambda each: each.reads_last):
             if (file := self.files.get(each.name)) is not None and each.from_file is not None:
                 value = _read_file(each, reader, file, question)
@@ -136,11 +136,11 @@ class ParsedRequest:
 
         What the control notes on the way is written, too.
         """
-        capability, question, note = self.capability, self.question(), control.note
-        options = self.reader().options
+        capability, reader, note = self.capability, self.reader(), control.note
+        question = self.question(reader)
 
         def written(answer: Any) -> tuple[bytes, str | None]:
-            return self._write(question, with_reading(answer, options)), capability.status(answer)
+            return self._write(question, with_reading(answer, reader)), capability.status(answer)
 
         noting = None if note is None else lambda found: note(written(found))
         return written(capability.answered(question, self.options, replace(control, note=noting)))

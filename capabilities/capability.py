@@ -178,6 +178,12 @@ class Answer(BaseModel):
         return cls(**others)
 
 
+class AnswerOfFile(Answer):
+    """The base of answers to questions about a file; `unknown` are sentences about what its reader does not know."""
+
+    unknown: tuple[str, ...] = Field((), exclude_if=lambda sentences: not sentences)
+
+
 class ForeignOptions(ModelOptions, CapabilityOptions):
     """The options of capabilities that read a file of another system, in a process of its own where they serve."""
 

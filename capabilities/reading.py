@@ -189,6 +189,8 @@ class Reader:
         self.data, self.name = data, name
         graph = read_model_graph(data, name, self.options)
         self.imported = graph.imported
+        found = () if graph.imported is None else graph.imported.warnings
+        self.warnings += [warning for warning in found if warning not in self.warnings]
         if graph.imported is None and graph.program is None:
             self.warnings += made_again(graph.graph)
         return graph.graph
@@ -208,12 +210,15 @@ class Reader:
         return imported.own_plan
 
 
-def with_reading(answer: A, options: ReadOptions) -> A:
-    """Return an answer that, if it is a plan, remembers the options that its problem was read with."""
-    if not isinstance(answer, Plan):
-        return answer
-    fields = options.model_dump(mode="json", exclude_defaults=True)
-    return answer.model_copy(update={"read_with": fields}) if fields else answer
+def with_reading(answer: A, reader: Reader) -> A:
+    """Return an answer with what the reader did not know; a plan remembers the options it was read with, too."""
+    changes: dict[str, Any] = {}
+    if isinstance(answer, Plan) and (fields := reader.options.model_dump(mode="json", exclude_defaults=True)):
+        changes["read_with"] = fields
+    unknown = tuple(warning.message for warning in reader.warnings if warning.is_unknown)
+    if unknown and hasattr(answer, "unknown"):
+        changes["unknown"] = unknown
+    return answer.model_copy(update=changes) if changes else answer  # type: ignore[attr-defined]
 
 
 def reading_of_plan(value: object) -> dict[str, Any]:

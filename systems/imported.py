@@ -138,6 +138,7 @@ class Imported:
     `operations` is None where a file has lifetimes only; `own_peak` is what the planner that wrote the file used,
     if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file says of
     its operations beside their order. `symbolic_sizes` are the sizes of buffers that follow from symbols.
+    `planner_peak` returns what the runtime's own planner takes, where the problem does not say all that it plans by.
     """
 
     source: Problem | Callable[[], Problem]
@@ -148,6 +149,7 @@ class Imported:
     facts: ProgramFacts = field(default_factory=no_facts)
     own_plan: Plan | None = None
     symbolic_sizes: Mapping[str, SymbolicNumber] = field(default_factory=dict)
+    planner_peak: Callable[[], int] | None = None
 
     @cached_property
     def problem(self) -> Problem:
@@ -158,14 +160,9 @@ class Imported:
             return self.source()
 
     @property
-    def has_scratch(self) -> bool:
-        """True if kernels require bytes beside the operations' buffers, known or not."""
-        return self.has_unknown_scratch or any(str(name).startswith("scratch/") for name in self.problem.buffers.ids)
-
-    @property
     def has_unknown_scratch(self) -> bool:
         """True if kernels require bytes that are in no plan, so that none says what the device takes."""
-        return any(warning.rule == "unknown-scratch" for warning in self.warnings)
+        return any(warning.is_unknown for warning in self.warnings)
 
 
 def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:

@@ -242,7 +242,7 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
         answer = call.run_in_time(work, noted=noted, meanwhile=None if drawn is None else drawn.draw)
         if drawn is not None:
             drawn.erase()
-    answer = with_reading(answer, call.reader.options)
+    answer = with_reading(answer, call.reader)
     show(call, extras, answer)
     call.said += call.run_in_time(lambda: _beside(call, extras, answer), _WRITTEN, _WRITING_S)
     if not is_quiet:

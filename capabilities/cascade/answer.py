@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.capabilities.capability import Answer
+from memplan.capabilities.capability import Answer, AnswerOfFile
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Slide, is_none
 from memplan.capabilities.inputs import PlanAndProblem
@@ -185,7 +185,7 @@ class CascadePoint(PointFigures):
         return {name: offset + base[self.pools[name]] for name, offset in self.offsets.items()}, size
 
 
-class CascadeAnswer(Answer):
+class CascadeAnswer(AnswerOfFile):
     """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions.
 
     `layers_macs` and `layers_traffic` are those of the operations one after the other, None where time was over before

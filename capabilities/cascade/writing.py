@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
@@ -85,10 +86,11 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
     return rewritable(reader.data, reader.name, graph, reader.options)
 
 
-def written_in_parts(model: RewritableModel, result: CascadeAnswer, data: bytes) -> Written:
+def written_in_parts(model: RewritableModel, result: CascadeAnswer, data: bytes, scratch: Mapping[str, int]) -> Written:
     """Return the form of a cascade's points whose arena is the smallest as a file, if it is smaller than as given."""
-    own_arena = arena_of(data)
-    best = min(arenas_in_parts(model, result.points, own_arena, arena_of), key=lambda row: row[0].used, default=None)
+    own_arena = arena_of(data, scratch)
+    forms = arenas_in_parts(model, result.points, own_arena, partial(arena_of, scratch=scratch))
+    best = min(forms, key=lambda row: row[0].used, default=None)
     if best is None or not best[0].is_smaller(own_arena):
         least = "no form has fewer" if best is None else f"{best[0]} in parts"
         return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {least}",))

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, PlanLink, SearchOptions, Seconds
+from memplan.capabilities.capability import AnswerOfFile, Capability, Control, PlanLink, SearchOptions, Seconds
 from memplan.capabilities.certify.veripb import veripb_proof
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.planner.audit import refuse_other_plan, verify
@@ -31,7 +31,7 @@ class CertifyOptions(SearchOptions):
     proof_s: Seconds = Field(TIME_LIMIT_S, description="Of these, the seconds for the proof.")
 
 
-class CertificateAnswer(Answer):
+class CertificateAnswer(AnswerOfFile):
     """The certificate of a plan, and the plan; `text` is what `checkers/check.py` reads, empty with a `reason`.
 
     `left_open` is what the plan claims beyond it, and why that is not proved.

@@ -13,13 +13,19 @@ from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import FormatError, InputError, sentences, shown
 from memplan.systems.reading import detect
+from memplan.systems.tflite.tflm_arena import scratch_flags
 from memplan.systems.tflite.tflm_tail import arena_of
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
-    """Return the rule that an arena breaks, if it is larger than the budget of its pool."""
-    if arena.least <= budget:
+    """Return the rule that an arena breaks, if it is larger than the budget of its pool, or may be."""
+    if arena.least <= budget and not arena.unknown:
         return []
+    if arena.least <= budget:
+        way = scratch_flags(arena.unknown, "BYTES")
+        what = f"what kernels of {', '.join(arena.unknown)} ask for and keep is not known{way and f': {way} says it'}"
+        message = f"pool {shown(pool)}: TFLite Micro's arena takes at least {arena.least:,} bytes of {budget:,}; {what}"
+        return [Failure(rule="unknown-arena", pool=pool, message=message)]
     over = f"{arena.least - budget:,} above its budget of {budget:,}"
     message = f"pool {shown(pool)}: TFLite Micro's arena for this file is {arena.text}, {over}"
     return [Failure(rule="over-budget", pool=pool, message=message)]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, silent
+from memplan.capabilities.capability import Answer, AnswerOfFile, Capability, Control, SearchOptions, silent
 from memplan.capabilities.check.arena import ARENA, failure_of_arena
 from memplan.capabilities.check.budgets import Tolerance, plan_within, read_budgets
 from memplan.capabilities.check.difference import Difference, difference_of, lines_of_difference
@@ -62,7 +62,7 @@ class PlacementChanges(Answer):
     gone: int
 
 
-class Check(Answer):
+class Check(AnswerOfFile):
     """The result of checking a plan against budgets and a baseline: pool by pool, and the rules that are broken."""
 
     passed: bool
@@ -269,7 +269,7 @@ CAPABILITY = Capability(
     any_of=("problem", "plan"),
     lines=lines,
     exit_status=lambda found: 0 if found.passed else 1,
-    exits={0: "within", 1: "over budget, grown beyond the tolerance, moved, or no plan"},
+    exits={0: "within", 1: "over budget, grown beyond the tolerance, moved, no plan, or an arena that is not known"},
     status=lambda found: "passed" if found.passed else "failed",
     example={
         "problem": EXAMPLE,

@@ -13,11 +13,12 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.peak_growth import Cause, LiveSet, Occupancy, growths
 
-Rule = Literal["unread", "no-plan", "over-budget", "grown", "moved"]
+Rule = Literal["unread", "no-plan", "over-budget", "unknown-arena", "grown", "moved"]
 RULES: Mapping[Rule, str] = {
     "unread": "The file of a model, and its options, can be read.",
     "no-plan": "A plan is found that fits the pools.",
     "over-budget": "No pool uses more than its budget.",
+    "unknown-arena": "What the kernels of the runtime take of a budget is known.",
     "grown": "No pool uses more than the baseline does, beyond the tolerance.",
     "moved": "Where nothing may move, no buffer comes, goes or moves against the baseline.",
 }

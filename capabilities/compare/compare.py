@@ -128,8 +128,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     own, audited = _own(format_name, (apart, shared), time)
     is_partial = False
     note(answer(in_place))
-    # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
-    reordered = None if shared.has_scratch else _reordered(shared, time)
+    reordered = None if shared.has_unknown_scratch else _reordered(shared, time)
     return answer(in_place, reordered)
 
 
@@ -189,6 +188,8 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
     own_name = file_readers()[found].planner
     if own_name is None:
         return None, None
+    if apart.planner_peak is not None:
+        return OwnPlan(name=own_name, peak=apart.planner_peak()), None
     planner = find(own_name)
     assert planner is not None, "its name begins as those of reference planners do"
     if missing := needed_features(apart.problem, compile_problem(apart.problem)) - planner.can:

@@ -75,6 +75,8 @@ class Deployment(Answer):
     planned: True where the file has an offline plan inside.
     macs_ratio: its multiplications, of those as given.
     notes: why a form was not possible.
+    runs: True where the runtime ran it with outputs equal to those of the model as given; None where it ran none.
+    measured: what the runtime said of its arena, or why it said nothing, as a part of a sentence.
     """
 
     fits: bool | None
@@ -83,6 +85,8 @@ class Deployment(Answer):
     planned: bool
     macs_ratio: float
     notes: tuple[str, ...]
+    runs: bool | None
+    measured: str
 
 
 class ReaderWarning(Answer):
@@ -213,8 +217,9 @@ def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
     if answer.is_as_given:
         yield "nothing is gained by another form"
     if found.fits is not None:
-        yield "it fits" if found.fits else _too_large(answer)
-    yield from (f"not tried: {note}" for note in found.notes)
+        but = ", but for what is not known" if answer.arena is not None and answer.arena.unknown else ""
+        yield f"it fits{but}" if found.fits else _too_large(answer)
+    yield from (f"not taken: {note}" for note in found.notes)
 
 
 def lines(answer: Converted) -> Iterator[str]:

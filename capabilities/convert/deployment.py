@@ -8,8 +8,10 @@ from memplan.capabilities.capability import Control
 from memplan.capabilities.convert.answer import RUNTIME, Converted, Deployment, RuntimeArena, WrittenFile
 from memplan.capabilities.convert.device_forms import FormSearch
 from memplan.capabilities.convert.options import TFLITE, ConvertOptions
+from memplan.capabilities.convert.source import warnings_of
 from memplan.planner.errors import FormatError
 from memplan.systems import reading as importers
+from memplan.systems.tflite.interpreter import LIMIT_S, compared
 from memplan.systems.tflite.system import is_tflite
 from memplan.systems.tflite.tflm_tail import write_c_model
 
@@ -21,7 +23,12 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
         way = "--to c writes its plan" if got == "JSON" else "convert it first"
         raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
     search = FormSearch(file, options, running)
-    best = search.run()
+    best, given = search.run(), search.given
+    sizes, limit_s = (given.arena.least, best.arena.least), min(LIMIT_S, running.left_s / 2)
+    runs, measured = compared(given.data, best.data, sizes, limit_s)
+    if runs is False:
+        search.notes.append(f"{best.kind}: {measured}")
+        best, (runs, measured) = given, compared(given.data, given.data, (sizes[0], sizes[0]), limit_s)
     files = {"": best.data}
     if options.c_array:
         stem = options.prefix or PurePath(options.name or "model").stem
@@ -29,6 +36,7 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
     return Converted(
         to=TFLITE,
         format=TFLITE,
+        warnings=warnings_of(importers.read_model(file, options=options)),
         files=tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
         deployment=Deployment(
             fits=None if options.fit is None else best.arena.least <= options.fit,
@@ -37,7 +45,9 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
             planned=best.planned,
             macs_ratio=round(best.macs_ratio, 6),
             notes=tuple(search.notes),
+            runs=runs,
+            measured=measured,
         ),
         arena=RuntimeArena.of(best.arena),
-        given=RuntimeArena.of(search.given.arena),
+        given=RuntimeArena.of(given.arena),
     )

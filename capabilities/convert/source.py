@@ -27,18 +27,23 @@ def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, tar
     if imported is None:
         return Converted(to=target, format=formats.detect(file, name))
     broken = () if imported.own_plan is None else verify(problem, imported.own_plan)[:_MOST_VIOLATIONS]
-    warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in imported.warnings]
-    if imported.views.apart:
-        text = f"{imported.views.apart} views are buffers of their own, of {size_text(imported.views.apart_bytes)}"
-        warnings.append(ReaderWarning(rule="views-apart", message=text))
     return Converted(
         to=target,
         format=importers.detect(file, name) or "operations",
         own_peak=imported.own_peak,
         violations=tuple(violation.message for violation in broken),
-        warnings=tuple(warnings),
+        warnings=warnings_of(imported),
         plan=imported.own_plan,
     )
+
+
+def warnings_of(imported: Imported) -> tuple[ReaderWarning, ...]:
+    """Return what the reader of a file noticed."""
+    warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in imported.warnings]
+    if imported.views.apart:
+        text = f"{imported.views.apart} views are buffers of their own, of {size_text(imported.views.apart_bytes)}"
+        warnings.append(ReaderWarning(rule="views-apart", message=text))
+    return tuple(warnings)
 
 
 def with_program(imported: Imported | None, found: Converted, target: str) -> Converted:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities.capability import Answer, Capability, Control, PlanLink
+from memplan.capabilities.capability import AnswerOfFile, Capability, Control, PlanLink
 from memplan.capabilities.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
 from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.capabilities.explain.repairs.repair import repairs_of
@@ -36,7 +36,7 @@ from memplan.systems.reading import detect
 _NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
 
 
-class ExplainAnswer(Answer):
+class ExplainAnswer(AnswerOfFile):
     """The reason why a problem does not fit; or, where it fits, what decides the peak of each pool in its best plan.
 
     `repairs` and `what_if` are there where they were asked for: the fewest changes with which it fits, and what single

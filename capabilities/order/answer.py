@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, WrapValidator
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.capabilities.capability import Answer
+from memplan.capabilities.capability import Answer, AnswerOfFile
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.in_place import written_over_along
@@ -119,7 +119,7 @@ class Recomputed(Answer):
             yield "no program was found within the limit; the last point is the nearest"
 
 
-class OrderAnswer(Answer):
+class OrderAnswer(AnswerOfFile):
     """An order of operations, by their positions in the graph; sizes are in bytes, and `witness` proves the bound.
 
     `regions` are the orders inside operations that differ from the given ones, `sources` where a model's file has the

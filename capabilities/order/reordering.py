@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memplan.capabilities.graph_inputs import read_operations_field
@@ -13,6 +13,7 @@ from memplan.capabilities.order.search.regions import OrderedRegions
 from memplan.planner.errors import FormatError, OptionError, counted
 from memplan.planner.formats import memplan_json
 from memplan.planner.liveness.analysis import analyse
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import read_graph
 from memplan.planner.operations.graph_facts import ProgramFacts
@@ -25,10 +26,14 @@ from memplan.systems.model_options import ModelOptions
 
 @dataclass(frozen=True)
 class Reordered:
-    """A file's operations in a better order: the answer with its plan, and the program in that order, if any."""
+    """A file's operations in a better order: the answer with its plan, and the program in that order, if any.
+
+    `warnings` are what the reader of a model noticed.
+    """
 
     answer: OrderAnswer
     operations: Operations | None = None
+    warnings: tuple[Finding, ...] = ()
 
     def facts(self) -> dict[str, Any]:
         """Return what a program is told: the order, and the operations in it where the file has a program."""
@@ -53,7 +58,7 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
         imported = importers.read_model(data, name, options)
         if imported.operations is None:
             raise OptionError("order: best must be asked for a file that has operations, got one that has lifetimes")
-        return reorder_program(imported.operations, control, imported.facts)
+        return replace(reorder_program(imported.operations, control, imported.facts), warnings=imported.warnings)
     fields = _fields(data)
     if "ops" in fields:
         return Reordered(order_and_place(read_graph(data), control, goal="placed"))

@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
-from memplan.capabilities.capability import Answer, Control
+from memplan.capabilities.capability import AnswerOfFile, Control
 from memplan.capabilities.inputs import object_in, problem_json, problem_subject, read_problem_field
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader, ReadOptions
@@ -28,7 +28,7 @@ _MOST_BUFFERS = 10_000
 """The most buffers: the first quick way, which no clock ends, and the verifier take 1 s of CPU for so many."""
 
 
-class ObjectsAnswer(Answer):
+class ObjectsAnswer(AnswerOfFile):
     """Objects and the sum of their bytes, or of the texels of textures: `optimal` where no objects have a smaller sum.
 
     `ways` is what the ways of other systems need, as far as they can (`by-size`, `in-order`, `flow`, `relay` and more),

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer
+from memplan.capabilities.capability import Answer, AnswerOfFile
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.timing.figures import Run
 from memplan.capabilities.cascade.timing.target import Target
@@ -55,7 +55,7 @@ class SchedulePoint(Answer):
     steps: int
 
 
-class ScheduleAnswer(Answer):
+class ScheduleAnswer(AnswerOfFile):
     """A schedule: for each step its operations, the width, height and depth of tiles, and the tensors it retains.
 
     Times are those of the simulator; `link_busy` is the part of a step's time in which bytes move over the link.

@@ -13,7 +13,16 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, Va
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.adapting import aligned
-from memplan.capabilities.capability import Answer, Capability, ChartView, Control, SearchOptions, Seconds, silent
+from memplan.capabilities.capability import (
+    Answer,
+    AnswerOfFile,
+    Capability,
+    ChartView,
+    Control,
+    SearchOptions,
+    Seconds,
+    silent,
+)
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
 from memplan.capabilities.plan.plan import PlanOptions, plan
@@ -121,7 +130,7 @@ class SweepRow(Answer):
         return changed.with_capacity(self.sizes) if self.sizes else changed
 
 
-class Sweep(Answer):
+class Sweep(AnswerOfFile):
     """The number of combinations, and those planned in time: what goes fastest are sizes, the last pool's the most,
     then changes, then alignments.
 

@@ -93,7 +93,9 @@ def _comparable(plan: Plan) -> Plan:
         name: None if part is None else part.model_copy(update={"certificate": None})
         for name, part in (("proof", plan.proof), ("explanation", plan.explanation))
     }
-    return plan.model_copy(update={"wall_time_s": None, "findings": (), "read_with": None, **uncertified})
+    return plan.model_copy(
+        update={"wall_time_s": None, "findings": (), "unknown": (), "read_with": None, **uncertified}
+    )
 
 
 def _value(plan: Plan) -> tuple[Any, ...]:

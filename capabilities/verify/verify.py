@@ -7,7 +7,7 @@ from typing import TypeVar, get_args
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.capabilities.capability import Answer, AnswerOfFile, Capability, CapabilityOptions, Control
 from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN
 from memplan.capabilities.plan.answers import problem_in_heaps
 from memplan.capabilities.plan.any_plan import ANY_PLAN, PROBLEM_OF_PLAN
@@ -66,7 +66,7 @@ class VerifyOptions(CapabilityOptions):
         return self.again
 
 
-class Verdict(Answer):
+class Verdict(AnswerOfFile):
     """The verdict on a plan of a problem: valid or not, and its violations; of a valid one, the peak of each pool.
 
     `claims` are those of the plan, each with what checked it; none where it is not valid. `proved` is what the checker

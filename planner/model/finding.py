@@ -15,3 +15,8 @@ class Finding:
     rule: str
     message: str
     buffers: tuple[int | str, ...] = ()
+
+    @property
+    def is_unknown(self) -> bool:
+        """True for what a file does not say and its reader does not know, so that a plan may need more bytes."""
+        return self.rule.startswith("unknown-")

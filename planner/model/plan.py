@@ -233,7 +233,8 @@ class Plan(PlanValue):
     `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
     the work done, decided, and `options` are those of the search. Of any search it says that an engine failed.
     `read_with` are the options that changed the problem while it was read: questions about the plan read it so, too.
-    `findings` are those of lint about the problem. Of a plan in `heaps`, pools are those, the fullest first.
+    `unknown` says what the reader of the file did not know, and `findings` are those of lint about the problem. Of a
+    plan in `heaps`, pools are those, the fullest first.
     """
 
     status: Status = "feasible"
@@ -261,6 +262,7 @@ class Plan(PlanValue):
     disturbed_by: Disturbance | None = None
     options: dict[str, Any] | None = None
     read_with: dict[str, Any] | None = None
+    unknown: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field((), exclude_if=lambda rows: not rows)
     findings: Findings = ()
     wall_time_s: float | None = None
     problem_hash: str | None = None

@@ -3,31 +3,27 @@
 As TFLite Micro runs it, a subgraph has tensors of its own, into which the operator that runs it copies what it is
 given, and from which it copies what it gives; a tensor keeps its place however often its subgraph is run. Scratch
 buffers of kernels are not in the file; those of TFLite Micro's reference kernels, which follow from types and shapes,
-are buffers of the problem, and where they are not known, that is said. Buffers are aligned to 16 bytes, as in its
-arena.
+are temporaries of their operators, and where they are not known, that is said. Buffers are aligned to 16 bytes, as in
+its arena.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import MAX_LISTED, Finding
-from memplan.planner.model.problem import Problem, with_fields
-from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.graph_facts import OperationFacts
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.imported import Imported, element_count, once_computed, plan_of, sized
+from memplan.systems.imported import Imported, element_count, once_computed, sized
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.tflite import ethos_u
 from memplan.systems.tflite.facts import has_effects, operator_facts, tensor_facts
 from memplan.systems.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.systems.tflite.open_shapes import open_dimensions, with_sizes
-from memplan.systems.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, scratch_of_model
+from memplan.systems.tflite.tflm_arena import ALIGNMENT, arena_head, rounded_bytes, scratch_of, scratch_of_model
 
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}
@@ -49,16 +45,17 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         raise OptionError(f"scratch: must be of operators of the model ({some}), got {shown(other)}")
     program = _Program(model, options)
     program.run()
-    offline = program.offline_plan()
-    own_peak = None if offline is None else max((offset + size for offset, size in offline.values()), default=0)
-    own_offsets = None if offline is None else {name: offset for name, (offset, _) in offline.items()}
+    own_peak, own_offsets = program.offline_plan()
     computing = "LiteRT makes them float32 or dense before the first run"
     warnings = once_computed(
         program.widened.values(), computing, "a runtime that executes DEQUANTIZE or DENSIFY does so then"
     )
-    imported = program.draft.imported([*_open_dimensions(model), *warnings], own_peak, own_offsets)
-    # Other sizes than the file's are of runtimes with memory to allocate: their kernels' scratch is not TFLite Micro's.
-    return ethos_u.with_regions(model, imported if options.dims else _with_scratch(model, imported, options))
+    unknown = () if options.dims else _unknown_scratch(model)
+    imported = program.draft.imported([*_open_dimensions(model), *warnings, *unknown], own_peak, own_offsets)
+    # TFLite Micro takes what a subgraph is given and gives to be alive longer; variables by name are in no such plan.
+    if len(model.subgraphs) > 1 and "VAR_HANDLE" not in names and not options.dims and options.alignment is None:
+        imported = replace(imported, planner_peak=lambda: _planned_by_runtime(model))
+    return ethos_u.with_regions(model, imported)
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
@@ -66,49 +63,16 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
     return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
 
 
-def _with_scratch(model: Model, imported: Imported, options: ModelOptions) -> Imported:
-    """Add what kernels require beside tensors, as buffers of their operators, and say what is not known.
-
-    Of models with several subgraphs, whose operators run at several times, it is only reported.
-    """
-    requested, unknown = scratch_of_model(model)
-    warnings = [*imported.warnings]
-    if unknown:
+def _unknown_scratch(model: Model) -> Iterator[Finding]:
+    """Yield what is not known of the bytes that kernels of TFLite Micro require beside tensors."""
+    if unknown := scratch_of_model(model)[1]:
         what = f"what the kernels of {', '.join(unknown[:MAX_LISTED])} ask for besides is not known"
-        warnings.append(
-            Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
-        )
-    if requested and len(model.subgraphs) > 1:
-        total = sum(scratch.size for scratch in requested)
-        what = f"scratch of kernels, {total} bytes by {KERNELS}"
-        warnings.append(Finding("unknown-scratch", f"{what}, is not planned in a model of several subgraphs"))
-        requested = ()
-    imported = replace(imported, warnings=tuple(warnings))
-    if not requested:
-        return imported
-    problem, alignment = imported.problem, options.alignment or ALIGNMENT
-    rows = []
-    for scratch in requested:
-        operator = model.subgraphs[0].operators[scratch.operator]
-        result = problem.root_of(f"main/{model.subgraphs[0].tensors[operator.outputs[0]].id}")
-        start = min(first for first, _ in problem.buffers.intervals(result))
-        size = -(-scratch.size // alignment) * alignment
-        rows.append(Buffer(id=scratch.id, size=size, start=start, end=start + 1, alignment=alignment))
-    larger = with_fields(problem, buffers=BufferTable.from_rows((*problem.buffers, *rows)))
-    return replace(imported, source=larger, **_own_with_scratch(model, imported, larger))
+        yield Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
 
 
-def _own_with_scratch(model: Model, imported: Imported, larger: Problem) -> dict[str, Any]:
-    """Return the peak and the plan in a file with the scratch buffers where TFLite Micro puts them, around the plan."""
-    if imported.own_peak is None:
-        return {}
-    head = arena_head(model, model.offline_offsets)
-    plan = imported.own_plan
-    if plan is not None:
-        offsets: dict[int | str, int] = {row.id: row.offset for row in plan.placements}
-        offsets.update(head.places.items())
-        plan = plan_of(larger, offsets)
-    return {"own_peak": max(imported.own_peak, head.size), "own_plan": plan}
+def _planned_by_runtime(model: Model) -> int:
+    """Return what TFLite Micro's planner takes for tensors and scratch, and beside these for variables."""
+    return arena_head(model).size + sum(rounded_bytes(tensor) for tensor in model.tensors if tensor.is_variable)
 
 
 class _Program:
@@ -116,7 +80,7 @@ class _Program:
 
     def __init__(self, model: Model, options: ModelOptions) -> None:
         self.model = model
-        self.alignment = options.alignment or ALIGNMENT
+        self.options, self.alignment = options, options.alignment or ALIGNMENT
         main = model.subgraphs[0]
         self.given_back = {_result_name(main.tensors[index]): main.tensors[index] for index in main.outputs}
         self.draft = OperationsDraft(None, self.given_back, options, self.alignment)
@@ -124,6 +88,7 @@ class _Program:
         self.facts: dict[tuple[int, int], OperationFacts] = {}
         self.n_drawn = 0
         self.widened: dict[str, int] = {}
+        self.scratch: dict[str, str] = {}
 
     def run(self) -> None:
         """Draw the first subgraph, with the program's inputs and outputs."""
@@ -139,18 +104,25 @@ class _Program:
                 self.draft.declare(name, self._size(tensor))
                 self.draft.operation("copy", [tensor.id], [name])
 
-    def offline_plan(self) -> dict[str, tuple[int, int]] | None:
-        """Return (offset, bytes) of each tensor in the file's own plan, None where it has none of all that count."""
+    def offline_plan(self) -> tuple[int | None, dict[str, int] | None]:
+        """Return the peak and the offsets of the plan in the file; None where it has none of all tensors that count.
+
+        Scratch buffers, which no file places, lie where TFLite Micro puts them, around the plan.
+        """
         offsets = self.model.offline_offsets
         if offsets is None:
-            return None
-        planned_offsets = {}
+            return None, None
+        places, peak = dict[str, int](), 0
         for tensor, offset in zip(self.model.tensors, offsets, strict=True):
             if self.draft.is_declared(tensor.id) and not self.draft.is_constant(tensor.id):
                 if offset < 0:
-                    return None
-                planned_offsets[tensor.id] = (offset, self._size(tensor))
-        return planned_offsets
+                    return None, None
+                places[tensor.id], peak = offset, max(peak, offset + self._size(tensor))
+        if self.scratch:
+            head = arena_head(self.model, offsets)
+            places |= {name: head.places[each] for name, each in self.scratch.items()}
+            peak = max(peak, head.size)
+        return peak, places
 
     def _subgraph(self, index: int, given: Iterable[int]) -> None:
         """Draw a subgraph whose tensors `given` have been written."""
@@ -164,7 +136,8 @@ class _Program:
             self._count(operator.path)
             if operator.name == ethos_u.OPERATOR:
                 self._arenas(subgraph, operator, written)
-            if subgraph.widened.issuperset(operator.outputs) and operator.outputs:
+            scratch = self._scratch_of(index, k, operator)
+            if subgraph.widened.issuperset(operator.outputs) and operator.outputs and not scratch:
                 continue
             self._read(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
@@ -173,7 +146,7 @@ class _Program:
             if facts is None:  # a subgraph that runs again is read once
                 facts = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
             with self.draft.drawing(facts, has_effects=has_effects(subgraph, operator)):
-                self._operator(subgraph, operator)
+                self._operator(subgraph, operator, scratch)
         self._read(subgraph, subgraph.outputs, written, subgraph.path)
         self.running.pop()
 
@@ -189,13 +162,29 @@ class _Program:
         if arenas:
             self.draft.operation(ethos_u.OPERATOR, [], arenas)
 
-    def _operator(self, subgraph: Subgraph, operator: Operator) -> None:
+    def _scratch_of(self, index: int, k: int, operator: Operator) -> list[str]:
+        """Declare what the kernel of an operator requires while it runs, and return the names."""
+        # Other sizes than the file's are of runtimes with memory to allocate, whose kernels are not TFLite Micro's.
+        is_known = not self.options.dims or operator.name in self.model.scratch
+        rows = scratch_of(self.model, index, k) if is_known else None
+        if rows and operator.subgraphs:
+            raise OptionError(f"scratch: must be of operators that run no subgraphs, got {shown(operator.name)}")
+        names = []
+        for row in rows or ():
+            # In a subgraph that runs again it is another buffer, as nothing is in it between.
+            name = row.id if row.id not in self.scratch else f"{row.id}/again {len(self.scratch)}"
+            self.draft.declare(name, sized(f"{operator.path}: scratch", row.size, 8, self.alignment))
+            self.scratch[name] = row.id
+            names.append(name)
+        return names
+
+    def _operator(self, subgraph: Subgraph, operator: Operator, scratch: Sequence[str]) -> None:
         inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]
         outputs = [subgraph.tensors[index].id for index in operator.outputs]
         name = operator.name
         if name in _UNKNOWN:
             raise FormatError(f"{operator.path}: must not be {name}: what it runs is not known here")
-        if name in _VIEWS and inputs and len(outputs) == 1:
+        if name in _VIEWS and inputs and len(outputs) == 1 and not scratch:
             self.draft.view(name, inputs[0], outputs[0])
         elif name == "IF":
             self._if(operator, inputs, outputs)
@@ -208,7 +197,7 @@ class _Program:
             self._run_inside(operator, operator.subgraphs[0], [], [])
             self.draft.branches((), [self.draft.end_block(), []])
         else:
-            self.draft.operation(name, inputs, outputs)
+            self.draft.operation(name, inputs, outputs, scratch)
 
     def _if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         if not inputs:

@@ -11,7 +11,6 @@ and of metadata, whose entries but for the new ones point into the old file.
 
 from __future__ import annotations
 
-import shlex
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +30,7 @@ from memplan.systems.flatbuffer import (
 from memplan.systems.layout import VerifiedLayout
 from memplan.systems.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
 from memplan.systems.tflite.system import IDENTIFIER, is_tflite
-from memplan.systems.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes
+from memplan.systems.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes, scratch_flags
 
 _AT_RUN_TIME = -1
 _VERSION, _SUBGRAPHS = 0, 1
@@ -66,7 +65,7 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
     ours, own = arena_head(model, offsets), arena_head(model)
     if ours.unknown:
         rule = f"must have kernels whose scratch is known ({KERNELS}), for tflite, got {', '.join(ours.unknown)}"
-        way = " ".join(f"--scratch {shlex.quote(f'{name}=0')}" for name in ours.unknown)
+        way = scratch_flags(ours.unknown, "0")
         raise FormatError(f"model: {rule}; where they need none, `memplan convert {way}`; else 0 is what they need")
     moved = [
         tensor for tensor, offset in zip(model.tensors, offsets, strict=True) if tensor.is_variable and offset >= 0

@@ -9,8 +9,9 @@ signal/micro/kernels/rfft.cc.
 
 from __future__ import annotations
 
+import shlex
 from bisect import insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memplan.systems.imported import element_count
@@ -41,18 +42,22 @@ _WITHOUT = frozenset((
 """The operators whose reference kernels request nothing."""
 
 
+_COMPRESSED = "compressed weights"
+
+
 @dataclass(frozen=True)
 class Scratch:
-    """A scratch buffer: the `number`-th of the operator at `operator` in its subgraph, and its bytes."""
+    """A scratch buffer: the `number`-th of the operator at `operator` in a subgraph, and its bytes."""
 
+    subgraph: int
     operator: int
     number: int
     size: int
 
     @property
     def id(self) -> str:
-        """The id of the buffer in a problem, which no tensor has."""
-        return f"scratch/{self.operator}/{self.number}"
+        """The id of the buffer in a program, which no tensor has."""
+        return f"#scratch/{self.subgraph}/{self.operator}/{self.number}"
 
 
 @dataclass(frozen=True)
@@ -90,22 +95,28 @@ def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
     arena = _ArenaRequests(model, offsets)
     arena.run(0)
     requests = [request for requests in arena.tensors for request in requests if request is not None]
-    head = _planned([*requests, *(request for _, request in arena.scratch)])
-    ends = [head[id(request)] + request.size for request in (*requests, *(row[1] for row in arena.scratch))]
-    places = {scratch.id: head[id(request)] for scratch, request in arena.scratch}
+    used = {name: request for rows in arena.scratch.values() for name, request in rows if request.first >= 0}
+    head = _planned([*requests, *used.values()])
+    ends = [head[id(request)] + request.size for request in (*requests, *used.values())]
+    places = {name: head[id(request)] for name, request in used.items()}
     return ArenaHead(max(ends, default=0), places, scratch_of_model(model)[1])
 
 
 def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]]:
     """Return the scratch buffers of all operators, and the names of those of which they are not known."""
     scratch: list[Scratch] = []
-    unknown = ["compressed weights"] if "COMPRESSION_METADATA" in model.metadata else []
-    for graph in model.subgraphs:
+    unknown = [_COMPRESSED] if "COMPRESSION_METADATA" in model.metadata else []
+    for i, graph in enumerate(model.subgraphs):
         for k, operator in enumerate(graph.operators):
-            sizes = scratch_of(graph, operator, model.scratch)
-            unknown += [operator.name] if sizes is None else []
-            scratch += [Scratch(k, j, size) for j, size in enumerate(sizes or ()) if size > 0]
+            buffers = scratch_of(model, i, k)
+            unknown += [operator.name] if buffers is None else []
+            scratch += buffers or ()
     return tuple(scratch), tuple(dict.fromkeys(unknown))
+
+
+def scratch_flags(names: Iterable[str], size: str) -> str:
+    """Return the flags of commands that say what is not known of kernels, for the operators that are among names."""
+    return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in names if name != _COMPRESSED)
 
 
 @dataclass
@@ -115,7 +126,7 @@ class _ArenaRequests:
     model: Model
     offsets: Sequence[int] | None
     tensors: list[list[_Request | None]] = field(init=False)
-    scratch: list[tuple[Scratch, _Request]] = field(default_factory=list)
+    scratch: dict[tuple[int, int], list[tuple[str, _Request]]] = field(default_factory=dict)
     time: int = 0
 
     def __post_init__(self) -> None:
@@ -125,6 +136,9 @@ class _ArenaRequests:
             for operator in graph.operators:
                 for index in operator.outputs if operator.name == "VAR_HANDLE" else ():
                     requests[index] = None  # the kernel has the number of the variable itself
+        for each in scratch_of_model(self.model)[0]:  # in the order in which kernels request it
+            rows = self.scratch.setdefault((each.subgraph, each.operator), [])
+            rows.append((each.id, _Request(_rounded(each.size))))
 
     def run(self, index: int) -> None:
         """Go through a subgraph, and through those that it runs."""
@@ -138,10 +152,9 @@ class _ArenaRequests:
                 self.time += 1
                 self.run(inside)
             _use(requests, (*operator.inputs, *operator.outputs), self.time)
-            for j, size in enumerate(scratch_of(graph, operator, self.model.scratch) or ()):
-                if size > 0:
-                    request = _Request(_rounded(size), None, began, self.time)
-                    self.scratch.append((Scratch(k, j, size), request))
+            for _, request in self.scratch.get((index, k), ()):
+                request.use(began)
+                request.use(self.time)
         _use(requests, graph.outputs, self.time)
 
 
@@ -197,11 +210,18 @@ def _planned(requests: Sequence[_Request]) -> dict[int, int]:
     return {id(request): offset for offset, _, request in placed}
 
 
-def scratch_of(graph: Subgraph, operator: Operator, given: Mapping[str, int]) -> tuple[int, ...] | None:
-    """Return the bytes of each scratch buffer that an operator's kernel requires; None: not known.
+def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
+    """Return the scratch buffers that the kernel of an operator requires, which is at a position; None: not known.
 
-    The kernel is the reference kernel where `given` does not say by the operator's name what another one requires.
+    The kernel is the reference kernel where nobody says by the operator's name what another one requires.
     """
+    graph = model.subgraphs[subgraph]
+    sizes = _sizes_of(graph, graph.operators[operator], model.scratch)
+    rows = enumerate(sizes or ())
+    return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in rows if size > 0)
+
+
+def _sizes_of(graph: Subgraph, operator: Operator, given: Mapping[str, int]) -> tuple[int, ...] | None:
     if operator.name in given:
         return (given[operator.name],)
     if operator.name in _WITHOUT:

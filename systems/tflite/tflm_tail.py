@@ -170,15 +170,20 @@ def _kept(graph: Subgraph, operator: Operator) -> Iterator[int]:
     inputs = [graph.tensors[index] if index >= 0 else None for index in operator.inputs[:2]]
     first, weights = (*inputs, None, None)[:2]
     is_quantized = first is not None and first.type in (_INT8, _INT16)
-    if name != "LOG_SOFTMAX" or is_quantized:
+    if name not in ("ADD_N", "CUMSUM", "LOG_SOFTMAX") or is_quantized:
         yield _DATA.get(name, 0)
     if weights is not None:
         if name in _BY_CHANNEL:
             yield from (4 * weights.shape[_BY_CHANNEL[name]],) * 2
         elif name == "FULLY_CONNECTED" and _scales(weights) > 1:
             yield from (4 * _scales(weights),) * 2
-    if name == "BATCH_MATMUL" and is_quantized:
-        yield _QUANTIZED_PRODUCT
+    if name == "BATCH_MATMUL":
+        yield _QUANTIZED_PRODUCT if is_quantized else 0
+        # The second one is turned unless it lies so already, the first one where that is asked for.
+        options = None if operator.table is None else operator.table.table(4, "builtin_options")
+        asked = [options is not None and options.integer(k, "adj", "B") != 0 for k in (0, 1)]
+        for tensor in [each for each, is_turned in ((first, asked[0]), (weights, not asked[1])) if is_turned]:
+            yield from () if tensor is None else (_EVAL_TENSOR, 4 + 4 * len(tensor.shape), _bytes(tensor))
     if name == "SOFTMAX" and first is not None and first.type == _INT16:
         yield from (_TABLE, _TABLE)
     if name in _COPIES_SHAPE:

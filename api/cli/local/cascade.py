@@ -64,7 +64,8 @@ def _model(call: Invocation, answer: Any, path: str) -> bytes | None:
         return None
     from memplan.capabilities.cascade.writing import written_in_parts
 
-    return model_if_gained(call, written_in_parts(call.prepared.model, answer, call.reader.data), path)
+    scratch = call.reader.options.scratch
+    return model_if_gained(call, written_in_parts(call.prepared.model, answer, call.reader.data, scratch), path)
 
 
 def _program(call: Invocation, answer: Any, path: str) -> None:

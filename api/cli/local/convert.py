@@ -67,10 +67,11 @@ def _finish(call: Invocation, answer: Converted) -> Sequence[str]:
         lines.append(f"{output}: not written, as {answer.not_written}")
     elif answer.arena is not None:
         # Imported here: few models are written.
-        from memplan.systems.tflite.interpreter import measured
+        from memplan.systems.tflite.interpreter import run
 
         unchanged = "the model as given, as nothing is gained; " if answer.is_as_given else ""
-        lines.append(f"{output}: {unchanged}{measured(answer.files[0].data, answer.arena.least)}")
+        form, written = answer.deployment, answer.files[0].data
+        lines.append(f"{output}: {unchanged}{form.measured if form else run(written, answer.arena.least).said}")
     return lines
 
 

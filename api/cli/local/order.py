@@ -80,15 +80,19 @@ def _model(call: Invocation, answer: Any, path: str) -> bytes | None:
 
 def model_if_gained(call: Invocation, written: Written, path: str) -> bytes | None:
     """Return a model in another form, if it is there, and keep the sentences about it; without, the status is 1."""
-    sentences = [f"{path}: {sentence}" for sentence in written.sentences]
-    if written.data is None:
-        call.exit_status = 1
-    elif written.arena is not None:
-        from memplan.systems.tflite.interpreter import measured
+    data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
+    if data is not None and written.arena is not None:
+        from memplan.systems.tflite.interpreter import compared
+        from memplan.systems.tflite.tflm_tail import arena_of
 
-        sentences[-1] += f"; {measured(written.data, written.arena.least)}"
+        least = arena_of(call.reader.data, call.reader.options.scratch).least
+        runs, said = compared(call.reader.data, data, (least, written.arena.least))
+        sentences[-1] += f"; {said}"
+        data = None if runs is False else data
+    if data is None:
+        call.exit_status = 1
     call.said += sentences
-    return written.data
+    return data
 
 
 LOCAL = CommandExtras(

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from memplan.api.cli.from_capability import Invocation
-from memplan.api.cli.streams import FOLDER, suffix_of, write
+from memplan.api.cli.streams import FOLDER, suffix_of, warnings, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.order.reordering import reorder
 from memplan.capabilities.sizes import with_capacities
@@ -37,6 +37,7 @@ def reordered(call: Invocation, control: Control) -> Mapping[str, Any]:
     reader, path = call.reader, str(call.files["problem"])
     with named(path):
         model = reorder(reader.data, path, control.begun(call.options).child(_SHARE), reader.options)
+    reader.warnings += model.warnings
     placed = model.answer.placed
     assert placed is not None, "an order with a problem has a plan, though it may be without placements"
     problem = with_capacities(placed.problem, reader.options.capacity)
@@ -44,5 +45,5 @@ def reordered(call: Invocation, control: Control) -> Mapping[str, Any]:
         for name, content in zip(PARTS, (to_json(model.facts()) + b"\n", write_problem(problem)), strict=True):
             write(str(Path(folder, name)), content)
     if not call.flags["quiet"]:
-        call.say("".join(model.lines()))
+        call.say(*warnings(model.warnings), "".join(model.lines()))
     return {"problem": problem} if placed.plan.peak is None else {"problem": problem, "start": placed.plan}

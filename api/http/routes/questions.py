@@ -102,7 +102,7 @@ class _Call:
         wanted = PlanRequest(compiled, asked.options, deadline, caller_of(self.request).key_id)
         plan = await service.solving.plan(wanted, self.cancelled)
         if asked.reading is not None:
-            plan = with_reading(plan, asked.reader().options)
+            plan = with_reading(plan, asked.reader())
         content = await service.run(partial(write_in, plan_format, plan, compiled.problem), n_bytes)
         response = plan_response(content, plan.status, plan_format)
         response.headers[CACHE] = LOOKUP.get()

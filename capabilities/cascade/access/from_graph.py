@@ -139,7 +139,9 @@ class _Reading:
         role: Role = "sum" if maps.is_sum else "striped"
         is_accumulated = kind in ACCUMULATED and maps.mixes and len(read) == 1 and facts.integer("groups", 1) == 1
         partial = out.rows * out.columns * out.channels * each if is_accumulated else 0
-        return AccessOperation(kind, reads, row.outputs, role, maps.macs, weights, sums, 0, name, partial=partial)
+        return AccessOperation(
+            kind, reads, row.outputs, role, maps.macs, weights, sums, row.work, name, partial=partial
+        )
 
     def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
         """Return the multiplications of a fully connected layer that runs whole; other barriers count none."""
@@ -150,8 +152,8 @@ class _Reading:
 
     def _facts(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
         """Return what is known of an operation; raises UnknownAccess where that is not enough to run it in parts."""
-        if row.regions or row.after or row.work:
-            raise UnknownAccess("runs other graphs, has an order of its own, or needs memory of its own")
+        if row.regions or row.after:
+            raise UnknownAccess("runs other graphs, or has an order of its own")
         if len(row.outputs) != 1 or not read:
             raise UnknownAccess(f"has {len(row.outputs)} outputs and {len(read)} inputs")
         around = (*(row.inputs[k] for k in read), row.outputs[0])

@@ -111,16 +111,19 @@ class StripedLoops:
     def _whole(self, number: int, region: CascadeRegion) -> str:
         v = region.first
         row = self.graph.operations[v]
-        outs = [self._view(number, region, t) for t in row.outputs]
-        if work := self.graph.way(v, region.alternative)[1]:
-            outs.append(self._named(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1)))
+        outs = self._outs(v, [self._view(number, region, t) for t in row.outputs], region.alternative)
         made = self.graph.tensors[row.outputs[0]].sizes if row.outputs else (1, 1)
         part = _whole_part(made, _ALL_CHANNELS)
-        text = "  " + self._call(v, "make", f"{_list(outs)}, {self._reads(number, region, v)}, {part}")
+        text = "  " + self._call(v, "make", f"{outs}, {self._reads(number, region, v)}, {part}")
         for tensor in row.outputs:
             if tensor in self.cascade.streamed:
                 text += f"  {self._stream('output', tensor)}(&{self._view(number, region, tensor)}, {part});\n"
         return text
+
+    def _outs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
+        """Return what an operation writes: parts of its outputs, and the memory to work in that it needs."""
+        work = self.graph.way(v, way)[1]
+        return _list([*outs, *([self._named(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
 
     def _loop(self, number: int, region: CascadeRegion) -> str:
         last = region.end - 1
@@ -138,7 +141,7 @@ class StripedLoops:
                 call = self._call(v, "add", f"{sums}, {reads}, part")
             else:
                 view = self._view(number, region, tensor)
-                call = self._call(v, "make", f"{_list([view])}, {reads}, part")
+                call = self._call(v, "make", f"{self._outs(v, [view])}, {reads}, part")
                 if tensor in self.cascade.streamed:
                     call += f"        {self._stream('output', tensor)}(&{view}, part);\n"
             steps += self._step(number, f"op{v}", region.ranges[v], call)
@@ -184,7 +187,7 @@ class StripedLoops:
             if is_summed and v == last:
                 steps += "    " + self._call(v, "add", f"{sums}, {reads}, {part}")
                 continue
-            steps += "    " + self._call(v, "make", f"{_list([seen(tensor)])}, {reads}, {part}")
+            steps += "    " + self._call(v, "make", f"{self._outs(v, [seen(tensor)])}, {reads}, {part}")
             if tensor in self.cascade.streamed:
                 steps += f"    {self._stream('output', tensor)}(&{seen(tensor)}, {part});\n"
         return f"{before}  for (int32_t k = 0; k < {region.trips}; ++k) {{\n{steps}  }}\n{after}"

@@ -14,8 +14,18 @@ from memplan.systems.tflite.model import Model, TfliteTensor, read_model
 from memplan.systems.tflite.reordered import refuse_bound_models
 
 # Numbers of TensorType in TFLite's schema.
-_FLOAT, _INT32, _UINT8, _INT8 = 0, 2, 3, 9
-LEAST = {_FLOAT: struct.pack("<f", -3.4028235e38), _UINT8: b"\0", _INT8: b"\x80"}
+_FLOAT, _INT32, _INT64, _BOOL, _INT16, _INT8 = 0, 2, 4, 6, 7, 9
+TAKEN: Mapping[str, frozenset[int]] = {
+    "STRIDED_SLICE": frozenset((_FLOAT, _INT32, _BOOL, _INT16, _INT8)),
+    "CONCATENATION": frozenset((_FLOAT, _INT32, _INT64, _BOOL, _INT16, _INT8)),
+    "PAD": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
+    "PADV2": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
+}
+"""The types that TFLite Micro's kernels take of the operators that join and border parts.
+
+Source: tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/{strided_slice,concatenation,pad}.cc.
+"""
+LEAST = {_FLOAT: struct.pack("<f", -3.4028235e38), _INT8: b"\x80"}
 """The least number of a type: what a maximum is padded with."""
 PADDED: Mapping[str, Sequence[tuple[int, Literal["b", "i"], int]]] = {
     "CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "b", 0), (4, "i", 1), (5, "i", 1), (6, "b", 0)),
@@ -66,7 +76,9 @@ class TfliteSource:
         constants = [k for k in operator.inputs if k >= 0 and k not in read]
         if operator.is_custom or len(operator.outputs) != 1 or not active:
             return False
-        if any(len(row.shape) != 4 for row in (*active, tensors[operator.outputs[0]])):
+        cut = (*active, tensors[operator.outputs[0]])
+        inserted = ("STRIDED_SLICE", "CONCATENATION", *(("PAD",) if operator.name in PADDED else ()))
+        if any(len(row.shape) != 4 or not all(row.type in TAKEN[each] for each in inserted) for row in cut):
             return False
         if len(read.difference(operator.inputs)):
             return False
@@ -123,7 +135,7 @@ class TfliteTensors:
     def least(self, own: TfliteTensor) -> int:
         """Return the position of a constant tensor of the least number that another one can have."""
         if own.type not in LEAST:
-            raise OperationsError(f"tensor {shown(own.id)}: must be of float32, int8 or uint8 to be padded")
+            raise OperationsError(f"tensor {shown(own.id)}: must be of float32 or int8 to be padded")
         key = ("least", own.id)
         if key not in self._constants:
             self._constants[key] = self.like(own, (), f"{own.id}/least", self._buffer(LEAST[own.type]))

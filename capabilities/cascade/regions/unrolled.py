@@ -86,16 +86,17 @@ class Unrolled:
 
     @property
     def live_peak(self) -> int:
-        """The most bytes of values that are alive at once, no operation in place: a lower bound for each runtime."""
+        """The most bytes that are alive at once, no operation in place: a lower bound for each runtime."""
         return max(self.live())
 
     def live(self) -> list[int]:
-        """Return the bytes of values that are alive before the first step, in each step and behind the last one."""
+        """Return the bytes alive before the first step, in each step, with what its operation needs, and behind."""
         change = [0] * (len(self.steps) + 3)
         for value, (first, last) in enumerate(self.lifetimes()):
             change[first + 1] += self.bytes_of(value)
             change[last + 2] -= self.bytes_of(value)
-        return list(accumulate(change))
+        work = (self.graph.operations[step.operation].work if step.kind == "run" else 0 for step in self.steps)
+        return [alive + more for alive, more in zip(accumulate(change), (0, *work, 0, 0), strict=True)]
 
 
 def unrolled(cascade: Cascade) -> Unrolled:

@@ -178,6 +178,9 @@ class _Lifetimes:
                 size = graph.tensors[tensor].bytes if hold is None or is_whole else hold.bytes
                 is_kept = (is_whole or hold is None or hold.kept) and region.trips > 1
                 self._use(name, size, begin if is_kept else time, end if is_kept else time + 1)
+        for time, v in enumerate(region.ops, end - len(region.ops)):
+            if work := graph.operations[v].work:
+                self._use(f"work_{v}", work, time, time + 1)
         self.time = end
         if is_summed:
             sink = graph.operations[region.ops[-1]].outputs[0]

@@ -92,7 +92,7 @@ class WindowKeys:
         row = self.graph.operations[v]
         made = self.tensors[row.outputs[0]] if row.outputs else ()
         reads = tuple((read.rows, read.columns, read.channels) for read in row.reads)
-        return row.role, row.macs, row.weights, sums, row.partial, made, reads
+        return row.role, row.macs, row.weights, sums, row.partial, row.work, made, reads
 
     def first(self, j: int) -> int:
         """Return the first operation that a region may have that ends with operation j - 1."""
@@ -171,6 +171,7 @@ class RegionSearch:
         self.tables: Access = access_tables(graph, options, elsewhere)
         self._keys = WindowKeys(graph, self.tables, options, self.windows, longest)
         self._access = Reference(self.tables)
+        self._work = np.array([row.work for row in graph.operations], np.int64)
         self._parts: list[Rows] = []
         self._found, self._answer = np.zeros((_ROOM, N_FOUND), np.int64), np.zeros(3, np.int64)
 
@@ -228,6 +229,8 @@ class RegionSearch:
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
         if stored is None:
             rows = self._ending_at(j)
+            if self._work[:j].any():  # a region needs what the operation needs that works in the most memory
+                rows[:, FOUND_PEAK] += np.maximum.accumulate(self._work[:j][::-1])[j - 1 - rows[:, FOUND_FROM]]
             self.windows.found[key] = rows - shift
             return rows
         return stored + shift

@@ -13,7 +13,7 @@ from tests.support.foreign_files import files
 
 READ: dict[str, tuple[int, int | None, bool | None]] = {
     "choice.tflite": (9, None, None),
-    "loop.tflite": (9, None, None),
+    "loop.tflite": (11, None, None),
     "variable.tflite": (8, None, None),
     "view.tflite": (4, None, None),
     "kws_dscnn_int8.tflite": (13, None, None),

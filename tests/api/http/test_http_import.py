@@ -23,6 +23,7 @@ from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
 from tests.support.dump_files import MEMORIES, recorded
 from tests.support.server import Running, running
+from tests.support.tflite_files import model, operator, subgraph, tensor
 
 MODEL = (Path(__file__).parents[2] / "models" / "choice.tflite").read_bytes()
 VIEW = (Path(__file__).parents[2] / "models" / "view.tflite").read_bytes()
@@ -220,3 +221,15 @@ def test_long_lists_of_what_is_wrong_arrive_whole(server: Running) -> None:
     buffers = [{"id": 60 * "x", "size": 1, "start": 0, "end": 1}] * 200
     errors = post(server, "/v1/explain", 422, json={"problem": {"buffers": buffers}})["errors"]
     assert (sum(map(len, errors)) > 10_000, errors[0].startswith("buffers[1].id")) == (True, True)
+
+
+@pytest.mark.parametrize("call", ["plan?", "order?", "check?budgets=1MiB"])
+def test_what_a_reader_does_not_know_is_in_answers_over_http(server: Running, call: str) -> None:
+    rows = [operator("RELU", [0], [1]), operator("CUSTOM", [1], [2])]
+    data = model(subgraph([tensor(name, (4,)) for name in "xyz"], [0], [2], rows))
+    for given, n_unknown in (("", 1), ("&scratch=CUSTOM=64", 0)):
+        answer = server.client.post(f"/v1/{call}{given}", content=data, headers=BYTES)
+        assert answer.status_code == 200, answer.text
+        assert len(answer.json().get("unknown", ())) == n_unknown
+        if call.startswith("check"):
+            assert answer.json()["passed"] == (n_unknown == 0)

@@ -48,7 +48,7 @@ def test_scratch_of_known_kernels_is_in_the_problem_while_they_run() -> None:
         (1, 8),
     ]
     problem = read_model(AVERAGES).problem
-    scratch = [row for row in problem.buffers if str(row.id).startswith("scratch/1/")]
+    scratch = [row for row in problem.buffers if str(row.id).startswith("main/#scratch/0/1/")]
     assert [row.size for row in scratch] == [32, 16, 16]
     result = next(row for row in problem.buffers if row.id == "main/y")
     assert {(row.start, row.end) for row in scratch} == {(result.start, (result.start or 0) + 1)}
@@ -65,7 +65,7 @@ def test_a_plan_is_told_with_the_scratch_that_the_device_adds() -> None:
     found = read_model(AVERAGES)
     plan = solve(found.problem)
     planned = export("tflite", lay_out(found.problem, plan, AVERAGES), "model")[""]
-    offsets = [row.offset for row in plan.placements if not str(row.id).startswith("scratch/")]
+    offsets = [row.offset for row in plan.placements if "#scratch/" not in str(row.id)]
     assert offsets
     again = read_model(planned)
     assert again.own_peak == plan.peak == arena_head(read_tensors(AVERAGES)).size
@@ -125,7 +125,9 @@ def test_scratch_that_is_given_is_planned_and_a_saving_told() -> None:
     options = ModelOptions(scratch={"CUSTOM": 5000})
     found = read_model(CUSTOM, None, options)
     assert not found.has_unknown_scratch
-    assert [(row.id, row.size) for row in found.problem.buffers if "scratch" in str(row.id)] == [("scratch/0/0", 5008)]
+    assert [(row.id, row.size) for row in found.problem.buffers if "scratch" in str(row.id)] == [
+        ("main/#scratch/0/0/0", 5008)
+    ]
     assert compare(CUSTOM, CompareOptions(scratch={"CUSTOM": 5000}, time_limit_s=1)).saved is not None
     with pytest.raises(OptionError, match=r'scratch: must be of operators of the model \(.*\), got "OTHER"'):
         read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))

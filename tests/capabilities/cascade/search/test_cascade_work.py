@@ -1,0 +1,62 @@
+"""Operations that need memory of their own, cut in parts: it counts in each step, in plans, parts and C."""
+
+from __future__ import annotations
+
+import pytest
+
+from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.capabilities.cascade.answer import CascadeAnswer
+from memplan.capabilities.cascade.c_program import write_cascade
+from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
+from memplan.capabilities.cascade.regions.unrolled import unrolled
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import replaced
+from tests.support import networks
+
+WORK = 3000
+
+
+def with_work(graph: OperationGraph, work: dict[int, int]) -> OperationGraph:
+    """Return a graph some of whose operations need bytes beside their tensors."""
+    rows = (row.model_copy(update={"work": work.get(v, 0)}) for v, row in enumerate(graph.ops))
+    return replaced(graph, ops=tuple(rows))
+
+
+def searched(graph: OperationGraph) -> CascadeAnswer:
+    return cascade(access_graph(graph), CascadeOptions(time_limit_s=5))
+
+
+@pytest.mark.parametrize("make", [networks.two_convolutions, networks.five_operations])
+def test_what_all_operations_need_is_added_to_each_peak(make: type[OperationGraph]) -> None:
+    graph = make()
+    plain, heavy = searched(graph), searched(with_work(graph, dict.fromkeys(range(len(graph.ops)), WORK)))
+    assert heavy.layers_peak == plain.layers_peak + WORK
+    assert [(row.peak, row.macs) for row in heavy.points] == [(row.peak + WORK, row.macs) for row in plain.points]
+    assert any(region.kind != "whole" for region in heavy.points[-1].regions)
+
+
+def test_what_one_operation_needs_counts_while_it_runs() -> None:
+    graph = networks.two_convolutions()
+    plain = searched(graph)
+    for v in range(len(graph.ops)):
+        heavy = searched(with_work(graph, {v: WORK}))
+        assert all(point.peak >= min(row.peak for row in plain.points) for point in heavy.points)
+        for point in heavy.points:
+            placed = point.placed
+            assert placed is not None
+            works = [row for row in placed.problem.buffers if row.id == f"work_{v}"]
+            assert [row.size for row in works] == [WORK]
+            parts = unrolled(placed.cascade)
+            alive = parts.live()
+            runs = [at for at, step in enumerate(parts.steps, 1) if step.kind == "run" and step.operation == v]
+            assert runs
+            assert all(alive[at] >= WORK for at in runs)
+
+
+def test_functions_of_c_are_given_the_memory_that_they_need() -> None:
+    graph = with_work(networks.two_convolutions(), {1: WORK})
+    found = searched(graph)
+    files = write_cascade(found.points[-1], graph, "net", 4)
+    source = next(text for name, text in files.items() if name.endswith(".c") and b"region_0" in text).decode()
+    assert found.points[-1].regions[0].kind != "whole"
+    assert "work_1" in source
