@@ -101,12 +101,11 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
                 raise FileError(f"{error}; {way} makes it") from None
         elif each.from_text is not None:
             question[each.name] = each.from_text(tuple(argument), question)
-    if reader.problem_of_plan is not None:
-        question["problem"] = reader.problem_of_plan
-    problem = question.get("problem")
+    settled = reader.settled(question)
+    problem = settled.get("problem")
     if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
         raise ProblemError(f"{given['problem']}: buffers: must not be empty, as there is nothing to plan, got none")
-    return question
+    return settled
 
 
 def as_for_the_plan(line: CommandLine) -> CommandLine:

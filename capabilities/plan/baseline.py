@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from memplan.capabilities.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
+from memplan.capabilities.plan_files import without_pins
 from memplan.capabilities.question import Input
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner import formats
@@ -17,7 +16,6 @@ from memplan.planner.errors import InputError, PlanError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.formats.memplan_json import refuse_unless_plan
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.peak_growth import Occupancy, occupancies
@@ -79,13 +77,6 @@ def planned_in(data: bytes) -> Baseline | None:
     if not isinstance(value, dict) or "buffers" in value or not value.keys() & {"placements", "plan"}:
         return None
     return _from_json(value, None)
-
-
-def without_pins(problem: Problem) -> Problem:
-    """Return a problem in which no buffer is pinned: of a table whose offsets are a plan."""
-    table = problem.buffers
-    free = column(np.full(len(table), ABSENT))
-    return problem.model_copy(update={"buffers": replace(table, offset=free)})
 
 
 def read_baseline_field(value: object, name: str) -> Baseline:

@@ -115,6 +115,18 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
         'pools[0].size: must be an integer, got "64KiB" (did you mean 65536, in bytes?)',
     ),
     (memplan.Buffer, ["a", 64], {}, "must be given fields by name, as Buffer(id=..., size=...), got ['a', 64]"),
+    (
+        memplan.plan,
+        [TWO],
+        {"accept": 0.05},
+        "accept: must have its sign where it is below 1, got 0.05 (did you mean 5%",
+    ),
+    (
+        memplan.OrderOptions,
+        [],
+        {"extra_cost": "0.1"},
+        'extra_cost: must have its sign where it is below 1, got "0.1" (did you mean 10% or 0.1%?)',
+    ),
     (memplan.OrderOptions, [], {"timelimit": 2}, "timelimit: is not a known field (did you mean time_limit_s?)"),
     (memplan.PlanOptions, [], {"time_limit_s": "2s"}, 'time_limit_s: must be a number, got "2s"'),
     (memplan.solve, [TWO, 5], {}, "start: must be a Plan, got 5: plan(problem)"),
