@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
-from memplan.capabilities.plan_files import as_its_own_plan_is_of, pins_as_plan, plan_beside, read_plan, without_pins
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
@@ -191,6 +190,9 @@ class Reader:
 
         One that a runtime printed of its model needs that, and is of a problem that it says itself.
         """
+        # Imported here, and below: few questions come with plans of others.
+        from memplan.capabilities.plan_files import read_plan
+
         if data == self.data:
             return self.plan_inside(problem)
         if (of := importers.model_of_plan(data)) is None:
@@ -204,6 +206,8 @@ class Reader:
 
     def plan_inside(self, problem: Problem) -> Plan:
         """Return the plan inside of the file that a problem was read from; raises FormatError where it has none."""
+        from memplan.capabilities.plan_files import as_its_own_plan_is_of, pins_as_plan, plan_beside, without_pins
+
         if (imported := self.imported) is not None:
             own = as_its_own_plan_is_of(imported, self.data, self.name, self.options)
             plan, self.problem_of_plan = own.own_plan, adapted(own.problem, own.operations, self.options)

@@ -257,6 +257,8 @@ def _near(name: str) -> str:
     with contextlib.suppress(OSError):
         if near := meant(path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), cutoff=0.75):
             return f" (did you mean {path.parent / near}?)"
+    if path.parts[:1] == ("examples",) and not Path("examples").exists():
+        return ": `memplan examples` writes those that the documents name"
     return f" in {path.parent.resolve()}"
 
 
