@@ -13,6 +13,7 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from
+from memplan.systems import reading as importers
 from memplan.systems.model_options import ModelOptions
 
 
@@ -37,6 +38,14 @@ def operations_subject(operations: Operations) -> Subject:
     )
 
 
+def _read_operations(data: bytes, name: str) -> Operations:
+    """Return the program in the bytes of a file; raises InputError, which says of a model how it becomes one."""
+    if (kind := importers.detect(data, name)) is not None:
+        way = "`memplan convert FILE --to operations -o operations.json` writes its operations"
+        raise OperationsError(f"must be operations in JSON, got a model or dump ({kind}); {way}")
+    return read_operations_field(memplan_json.parse(data))
+
+
 GRAPH = Input(
     "graph",
     OperationGraph,
@@ -56,6 +65,6 @@ OPERATIONS = Input(
     read_operations_field,
     lambda operations: operations.model_dump(mode="json", by_alias=True, exclude_defaults=True),
     "A file, JSON, or - for standard input.",
-    from_file=lambda _reader, data, _name, _: read_operations_field(memplan_json.parse(data)),
+    from_file=lambda _reader, data, name, _: _read_operations(data, name),
     subject=operations_subject,
 )

@@ -57,6 +57,8 @@ def _members(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
     others = live.buffers[_MEMBERS_TOLD:]
     more = f" and {len(others):,} more ({sum(sizes[name] for name in others):,})" if others else ""
     above = f"; {used - live.bytes:,} above them" if used > live.bytes else ""
+    if used < live.bytes:
+        above = f"; some share bytes, {live.bytes - used:,} of these {live.bytes:,}"
     return f"{when}: {text}{more}{above}"
 
 

@@ -164,6 +164,7 @@ def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, 
     plan = Plan.model_validate(
         {
             "status": "optimal" if is_best else "feasible",
+            "solver": "heaps",
             "peak": peak,
             "lower_bound": least_bytes,
             "gap": gap_of([(peak, least_bytes)]) if least_bytes else None,

@@ -44,7 +44,7 @@ _WAYS = [
     (r"must be the position of one", "positions count from 0"),
     (r"symbols: is required", 'as {"symbols": {"n": {"min": 1, "max": 64}}}: see docs/shapes.md'),
     (r"must be at least \d+, got -", "sizes, offsets, times and counts are not negative here"),
-    (r"is required where", "give both, or lifetimes, as [[0, 3]]"),
+    (r"is required where (start|end) is", "give both, or lifetimes, as [[0, 3]]"),
     (r"must be the (model|program), a (\.\w+) file", "give the file that the plan was made of, with that ending"),
     (r"must be '", "write one of these, or leave it out for the usual one"),
 ]

@@ -26,7 +26,7 @@ def sentence(problem: Problem, found: Explanation) -> str:
             first, last = found.stretch
             text = f"what is alive from time {first} to {last} does not fit: {counted(count, 'buffer')}"
     if found.rules:
-        text += f", with {_listed([rule_text(rule) for rule in found.rules], len(found.rules))}"
+        text += f", with {_listed([_with_size(problem, rule) for rule in found.rules], len(found.rules))}"
     if len(problem.pools) > 1 and found.missing_bytes is None:
         text = text.replace(_pool(found), "no pools hold", 1)
     if found.other_bottlenecks:
@@ -39,6 +39,13 @@ def _pool(found: Explanation) -> str:
     """Say which pool does not hold buffers, with its size where it has one."""
     size = "" if found.capacity in (None, ADDRESS_SPACE - 1) else f" ({found.capacity:,} bytes)"
     return f"pool {shown(found.pool)}{size} does not hold"
+
+
+def _with_size(problem: Problem, rule: RuleMember) -> str:
+    """Say a rule, of a page with the size that is held against it."""
+    if rule.rule != "no_cross" or rule.buffer not in problem.index:
+        return rule_text(rule)
+    return f"{rule_text(rule)} ({int(problem.buffers.size[problem.index[rule.buffer]]):,} bytes)"
 
 
 def rule_text(rule: RuleMember) -> str:
