@@ -222,7 +222,7 @@ class _Search:
 
 
 def _is_within(one: Repair, other: Repair) -> bool:
-    """Return True where one repair has the changes of another in no more steps: what that does beyond is for nothing."""
+    """Return True where one repair has the changes of another in no more steps: more of them are for nothing."""
     alike = [[change.model_copy(update={"steps": None}) for change in each.changes] for each in (one, other)]
     steps = zip(one.changes, other.changes, strict=False)
     return alike[0] == alike[1] and all((a.steps or 0) <= (b.steps or 0) for a, b in steps)
