@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from memplan.capabilities.inputs import object_in
 from memplan.capabilities.question import Input, Subject
 from memplan.planner.errors import OperationsError
-from memplan.planner.formats import memplan_json
+from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from
@@ -43,6 +43,9 @@ def _read_operations(data: bytes, name: str) -> Operations:
     if (kind := importers.detect(data, name)) is not None:
         way = "`memplan convert FILE --to operations -o operations.json` writes its operations"
         raise OperationsError(f"must be operations in JSON, got a model or dump ({kind}); {way}")
+    if not memplan_json.recognises(data) and minimalloc_csv.recognises(data):
+        way = "`memplan plan FILE` makes a plan of them"
+        raise OperationsError(f"must be operations in JSON, got a table of lifetimes; {way}")
     return read_operations_field(memplan_json.parse(data))
 
 

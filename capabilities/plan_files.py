@@ -57,9 +57,10 @@ def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
     for k, row in enumerate(rows):
         pair = (row.get("id"), row.get("offset")) if isinstance(row, dict) else row
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], (int, str)):
-            raise FormatError(f"offsets[{k}]: must be an id and an offset, got {shown(row)}")
+            raise FormatError(f'offsets[{k}]: must be an id and an offset, as ["a", 64], got {shown(row)}')
         if type(pair[1]) is not int or not 0 <= pair[1] < 2**63:
-            raise FormatError(f"offsets[{k}]: must be an offset of at least 0 and below 2^63, got {shown(pair[1])}")
+            rule = 'must be an id and an offset of at least 0 and below 2^63, as ["a", 64]'
+            raise FormatError(f"offsets[{k}]: {rule}, got {shown(list(pair))}")
         ids.append(pair[0] if pair[0] in problem.index else by_text.get(str(pair[0]), pair[0]))
         offsets.append(pair[1])
     return PlacementTable(tuple(ids), (problem.pools[0].name,), column([0] * len(ids)), column(offsets))

@@ -147,7 +147,9 @@ class Reader:
         if not is_model:
             self.options.refuse_for_models()
         elif self.options.inclusive is not None:
-            raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
+            raise OptionError(
+                "inclusive, half-open: must be given for problems only, as a model's lifetimes are known: leave it out"
+            )
         problem, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
         if self.imported is not None:
             self.warnings += self.imported.warnings
@@ -198,7 +200,8 @@ class Reader:
         if (of := importers.model_of_plan(data)) is None:
             return read_plan(data, problem, name, self.options)
         if importers.detect(self.data, self.name) != of:
-            raise FormatError(f"must be a plan of the file before it, got one of a model of {of}")
+            way = f"give that model: `memplan verify MODEL.{of} FILE`"
+            raise FormatError(f"must be a plan of the file before it, got one of a model of {of}; {way}")
         imported = importers.read_plan_as(data, self.data, self.options)
         self.problem_of_plan = adapted(imported.problem, None, self.options)
         assert imported.own_plan is not None  # which its reader is for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -98,6 +99,8 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
                 ):
                     continue  # the first of many calls with the same command line makes the file
                 way = line.with_files({each.name: None, f"save_{each.name}": argument})
+                if not each.named_by_flag:  # what is saved is another one
+                    way = f"`memplan plan {shlex.join([str(given[capability.inputs[0].name]), '-o', argument])}`"
                 raise FileError(f"{error}; {way} makes it") from None
         elif each.from_text is not None:
             question[each.name] = each.from_text(tuple(argument), question)

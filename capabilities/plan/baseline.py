@@ -20,6 +20,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.peak_growth import Occupancy, occupancies
 from memplan.planner.verify.verifier import verify
+from memplan.systems import reading as importers
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,9 @@ def as_baseline(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
 
 def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
     """Read a plan with its problem as far as the file tells: a table holds both. Raises InputError."""
+    if (kind := importers.detect(data, name)) is not None:
+        way = "`memplan check FILE --save-baseline baseline.json` writes one of it"
+        raise PlanError(f"must be a plan, alone or with its problem, got a model or dump ({kind}); {way}")
     if formats.detect(data, name) == "json":
         return _from_json(memplan_json.parse(data), problem)
     its = problem

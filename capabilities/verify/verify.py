@@ -239,7 +239,7 @@ def _certificate_file(reader: Reader, data: bytes, _name: str, _question: Questi
         problem = reader.data.decode() if is_plain else None
         return ProofText(data.decode(), problem, reader.options.interval)
     except UnicodeDecodeError:
-        raise FormatError("must be a certificate, a text") from None
+        raise FormatError("must be a certificate, a text, as `memplan certify` writes it") from None
 
 
 CERTIFICATE = Input(

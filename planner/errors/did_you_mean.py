@@ -121,6 +121,7 @@ _EXAMPLES = {
     "together": 'a list of lists of ids, as [["a", "b"]]',
     "reserved": "a list of pairs of an offset and a size, as [[0, 1024]]",
     "branches": 'branches are bodies, each a list of statements, as [[{"op": "relu"}], []]',
+    "format": "a newer memplan wrote it: update this one",
     "interval": "whether the end is a time of the lifetime; left out, half-open: it is not",
     "placements": 'a list, as [{"id": "a", "pool": "sram", "offset": 0}]',
     **dict.fromkeys(("in", "out"), "a list of the positions of tensors, as [0]"),

@@ -17,7 +17,7 @@ def _prepare(call: Invocation) -> None:
     options: Any = call.options
     if call.flags["save_plan"] is not None:
         if not (options.better or options.again):
-            raise OptionError("save-plan: must be given with better or again, whose plan it is")
+            raise OptionError("save-plan: must be given with --better or --again, whose plan it is")
         call.change(with_plans=True)
 
 

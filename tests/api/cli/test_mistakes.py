@@ -18,10 +18,10 @@ from memplan.api.cli.main import main
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import graph_from
-from tests.support.mistakes import FILES, NEW, OLD, A, B, Mistake, text
+from tests.support.mistakes import FILES, NEW, OLD, WITH_FILES, A, B, Mistake, broken_files, text
 
 MODELS = Path(__file__).parents[2] / "models"
-LEAST, MEAN, FULL = 3, 4.5, 5
+LEAST, MEAN, MEAN_WITH_FILES, FULL = 3, 4.5, 4.6, 5
 
 
 @pytest.fixture
@@ -54,6 +54,16 @@ def scored(mistake: Mistake, capfd: pytest.CaptureFixture[str]) -> tuple[int, st
         points -= main(shlex.split(mistake.mended)) not in (0, 1)
         capfd.readouterr()
     return points, said
+
+
+def test_answers_to_mistakes_with_files_score_more(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name, content in broken_files().items():
+        Path(name).write_bytes(content)
+    Path("folder").mkdir()
+    found = [(*scored(mistake, capfd), mistake.line, mistake.content[:60]) for mistake in WITH_FILES]
+    lost = json.dumps([each for each in found if each[0] < FULL], indent=1)
+    assert (len(found) >= 60, min(points for points, *_ in found) >= LEAST) == (True, True), lost
+    assert sum(points for points, *_ in found) / len(found) >= MEAN_WITH_FILES, lost
 
 
 @pytest.mark.parametrize("mistakes", [NEW, OLD], ids=["new", "old"])
