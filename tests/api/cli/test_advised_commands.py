@@ -71,7 +71,13 @@ ELSEWHERE = {
     ("auth", "keys"): "help of the page of the service",
     ("server", "keys"): "a refusal of memplan serve: tests/api/http/test_serving.py",
     ("remote", "serve"): "a service that is away: it is to be started",
-    ("graph_inputs", "convert"): "tests/support/mistakes.py",
+    **dict.fromkeys(
+        (
+            *(("graph_inputs", "convert"), ("graph_inputs", "plan"), ("verify", "certify"), ("reading", "verify")),
+            *(("baseline", "check"), ("allocation_plan", "verify")),
+        ),
+        "tests/support/mistakes.py",
+    ),
     ("fits", "plan"): "a picture of what fits of a graph of ggml: tests/api/cli/test_cli_liveness.py",
     ("plan_files", "plan"): "tests/support/mistakes.py",
     ("reading", "plan"): "tests/support/mistakes.py",
