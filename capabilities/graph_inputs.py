@@ -39,14 +39,13 @@ def operations_subject(operations: Operations) -> Subject:
 
 
 def _read_operations(data: bytes, name: str) -> Operations:
-    """Return the program in the bytes of a file; raises InputError, which says of a model how it becomes one."""
+    """Return the program in the bytes of a file; raises InputError, which says of another kind what reads it."""
+    got, way = "a table of lifetimes", "`memplan plan FILE` makes a plan of them"
     if (kind := importers.detect(data, name)) is not None:
-        way = "`memplan convert FILE --to operations -o operations.json` writes its operations"
-        raise OperationsError(f"must be operations in JSON, got a model or dump ({kind}); {way}")
-    if not memplan_json.recognises(data) and minimalloc_csv.recognises(data):
-        way = "`memplan plan FILE` makes a plan of them"
-        raise OperationsError(f"must be operations in JSON, got a table of lifetimes; {way}")
-    return read_operations_field(memplan_json.parse(data))
+        got, way = f"a model or dump ({kind})", "`memplan convert FILE --to operations -o operations.json` writes them"
+    elif memplan_json.recognises(data) or not minimalloc_csv.recognises(data):
+        return read_operations_field(memplan_json.parse(data))
+    raise OperationsError(f"must be operations in JSON, got {got}; {way}")
 
 
 GRAPH = Input(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from memplan.api.cli.streams import say, write
+from memplan.api.cli.streams import say
 from memplan.files import os_errors_named
 
 _PLACES = tuple(Path(__file__).parents[k] / "examples" for k in (3, 4))
@@ -22,10 +23,6 @@ def examples(
     Exit status: 0 they are written, 2 wrong input.
     """
     source = next(place for place in _PLACES if place.is_dir())
-    files = [path for path in sorted(source.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
-    for file in files:
-        path = Path(output, file.relative_to(source))
-        with os_errors_named(str(path)):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        write(str(path), file.read_bytes())
-    say(f"memplan: wrote {len(files)} files into {output}")
+    with os_errors_named(output):
+        shutil.copytree(source, output, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    say(f"memplan: wrote {output}")
