@@ -239,7 +239,9 @@ def _certificate_file(reader: Reader, data: bytes, _name: str, _question: Questi
         problem = reader.data.decode() if is_plain else None
         return ProofText(data.decode(), problem, reader.options.interval)
     except UnicodeDecodeError:
-        raise FormatError("must be a certificate, a text, as `memplan certify` writes it") from None
+        raise FormatError(
+            f"must be a certificate, a text, got {shown(data[:16])}; left out, the plan alone is checked"
+        ) from None
 
 
 CERTIFICATE = Input(
