@@ -649,6 +649,7 @@ WITH_FILES = [
     ),
     *_of(
         "options",
+        ("", "explain two.json --capacity 80 -o why.gif", "output", '"why.gif"', "must end in", ".json"),
         ("", "plan two.json --threads 0", "threads", "got 0", "must be at least 1", "left out"),
         ("", "plan two.json --accept 0.05", "accept", '"0.05"', "must have its sign", "did you mean 5% or 0.05%?"),
         ("", "order chain.onnx --extra-cost 0.1", "extra-cost", '"0.1"', "must have its sign", "did you mean 10% or"),
