@@ -12,7 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import memplan
 from memplan.api.cli.main import main
+from memplan.api.requests import head_of, parse_request
+from memplan.capabilities.capability import Control
 from memplan.planner.operations.graph import write_graph
 from tests.support import networks, onnx_models
 from tests.support.foreign_files import files
@@ -171,6 +174,19 @@ def test_a_wrong_plan_of_others_is_mended_by_the_command_that_is_printed(
     assert (moved["moved"] >= 1, moved["stayed"] >= 1) == (True, True)
     if first != "pinned.csv":  # whose offsets are pins beside another plan
         assert main(["verify", first, "mended.json"]) == 0
+
+
+def test_a_file_with_a_plan_inside_is_one_in_python_and_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(WRONG)
+    name = "ptoas-545.pto"
+    assert not memplan.verify(name, name).valid
+    kept = memplan.plan(name, keep=name).kept
+    assert kept is not None
+    assert (kept.moved, kept.stayed) == (1, 1)
+    found = memplan.verify("onnxruntime-32466.onnx", "onnxruntime-32466.txt")
+    assert (len(found.violations), str(found.unmendable)[:31]) == (1, "no plan is right in these pools")
+    asked = parse_request("verify", head_of("application/octet-stream", f"name={name}"), Path(name).read_bytes())
+    assert json.loads(asked.answer(Control())[0])["violations"][0]["rule"] == "overlap"
 
 
 @pytest.mark.parametrize("given", ["onnxruntime-32466.onnx onnxruntime-32466.txt", "pytorch-187678.py.txt"])
