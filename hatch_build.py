@@ -46,6 +46,11 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if version != "editable":
             made = [file for file in package.glob("**/core/built/*") if file.is_file()]
             build_data["force_include"] |= {str(file): str("memplan" / file.relative_to(package)) for file in made}
+            build_data["force_include"] |= {
+                str(file): str("memplan" / file.relative_to(self.root))
+                for file in Path(self.root, "examples").glob("**/*")
+                if file.is_file() and not {"problems", "__pycache__"}.intersection(file.parts)
+            }
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{_platform()}"
 

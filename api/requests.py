@@ -119,7 +119,7 @@ class ParsedRequest:
                 value = None if each.absent is None or not self.files else each.absent(reader, question)
             if value is not None:
                 question[each.name] = value
-        return question
+        return reader.settled(question)
 
     def _adapted(self, value: Any, reader: Reader) -> Any:
         reading = reader.options

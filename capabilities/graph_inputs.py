@@ -9,10 +9,11 @@ from pydantic_core import from_json
 from memplan.capabilities.inputs import object_in
 from memplan.capabilities.question import Input, Subject
 from memplan.planner.errors import OperationsError
-from memplan.planner.formats import memplan_json
+from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from
+from memplan.systems import reading as importers
 from memplan.systems.model_options import ModelOptions
 
 
@@ -37,6 +38,16 @@ def operations_subject(operations: Operations) -> Subject:
     )
 
 
+def _read_operations(data: bytes, name: str) -> Operations:
+    """Return the program in the bytes of a file; raises InputError, which says of another kind what reads it."""
+    got, way = "a table of lifetimes", "`memplan plan FILE` makes a plan of them"
+    if (kind := importers.detect(data, name)) is not None:
+        got, way = f"a model or dump ({kind})", "`memplan convert FILE --to operations -o operations.json` writes them"
+    elif memplan_json.recognises(data) or not minimalloc_csv.recognises(data):
+        return read_operations_field(memplan_json.parse(data))
+    raise OperationsError(f"must be operations in JSON, got {got}; {way}")
+
+
 GRAPH = Input(
     "graph",
     OperationGraph,
@@ -56,6 +67,6 @@ OPERATIONS = Input(
     read_operations_field,
     lambda operations: operations.model_dump(mode="json", by_alias=True, exclude_defaults=True),
     "A file, JSON, or - for standard input.",
-    from_file=lambda _reader, data, _name, _: read_operations_field(memplan_json.parse(data)),
+    from_file=lambda _reader, data, name, _: _read_operations(data, name),
     subject=operations_subject,
 )

@@ -96,7 +96,8 @@ PLAN = Input(
     Plan,
     read_plan_field,
     plan_json,
-    "A file, JSON or CSV, or -.",
+    "A plan, JSON or CSV, alone or beside its problem, a list of offsets, a file with a plan inside, what a runtime"
+    " prints of its model's plan, or -.",
     from_file=lambda reader, data, name, question: reader.plan(data, name, question["problem"]),
 )
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
-from memplan.planner import formats
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences
+from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.intervals import Interval
@@ -105,22 +105,16 @@ def _with_default(model: type[Any], sentence: str) -> str:
     return f"{sentence} ({about.description})" if is_nothing else f"{sentence} (left out, {default})"
 
 
-def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
-    """Return the plan of a problem in the bytes of a file; raises InputError."""
-    if (kind := importers.detect(data, name)) is not None:
-        raise FormatError(f"must be a plan, got a model or dump ({kind}), which `memplan plan FILE` plans")
-    return formats.read_plan(data, problem, name)
-
-
 @dataclass
 class Reader:
     """Reads the files of one question, and keeps what they say beside it.
 
-    `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Where it
-    `seeks_plan`, the plan inside of a file is its `own_plan`, or only `own_peak` is known; the `problem_of_plan`
-    is that of a plan which a runtime printed of its model. Of a file that is one, `own_graph` is the graph of
-    operations; of several files, `application` is what they are together. Where some of the options are those that a
-    plan remembers, `plain` are those that were given: a problem that has the `plan_hash` without them is read so.
+    `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Of a plan
+    that a file holds beside its problem, that is the `own_plan`; the `problem_of_plan` is that of a plan which says
+    how its problem is read: one inside of its file, or that a runtime printed of its model. Of a file that is one,
+    `own_graph` is the graph of operations; of several files, `application` is what they are together. Where some of
+    the options are those that a plan remembers, `plain` are those that were given: a problem that has the `plan_hash`
+    without them is read so.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -128,9 +122,7 @@ class Reader:
     data: bytes = b""
     name: str | None = None
     warnings: list[Finding] = field(default_factory=list)
-    seeks_plan: bool = False
     own_plan: Plan | None = None
-    own_peak: int | None = None
     problem_of_plan: Problem | None = None
     own_graph: OperationGraph | None = None
     application: Application | None = None
@@ -155,7 +147,9 @@ class Reader:
         if not is_model:
             self.options.refuse_for_models()
         elif self.options.inclusive is not None:
-            raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
+            raise OptionError(
+                "inclusive, half-open: must be given for problems only, as a model's lifetimes are known: leave it out"
+            )
         problem, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
         if self.imported is not None:
             self.warnings += self.imported.warnings
@@ -196,18 +190,48 @@ class Reader:
         return graph.graph
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
-        """Return the plan of a problem in the bytes of a file; raises InputError.
+        """Return the plan of a problem in the bytes of a file, which may be the problem's own; raises InputError.
 
         One that a runtime printed of its model needs that, and is of a problem that it says itself.
         """
+        # Imported here, and below: few questions come with plans of others.
+        from memplan.capabilities.plan_files import read_plan
+
+        if data == self.data:
+            return self.plan_inside(problem)
         if (of := importers.model_of_plan(data)) is None:
-            return read_plan(data, problem, name)
+            return read_plan(data, problem, name, self.options)
         if importers.detect(self.data, self.name) != of:
-            raise FormatError(f"must be a plan of the file before it, got one of a model of {of}")
+            way = f"give that model: `memplan verify MODEL.{of} FILE`"
+            raise FormatError(f"must be a plan of the file before it, got one of a model of {of}; {way}")
         imported = importers.read_plan_as(data, self.data, self.options)
         self.problem_of_plan = adapted(imported.problem, None, self.options)
         assert imported.own_plan is not None  # which its reader is for
         return imported.own_plan
+
+    def plan_inside(self, problem: Problem) -> Plan:
+        """Return the plan inside of the file that a problem was read from; raises FormatError where it has none."""
+        from memplan.capabilities.plan_files import as_its_own_plan_is_of, pins_as_plan, plan_beside, without_pins
+
+        if (imported := self.imported) is not None:
+            own = as_its_own_plan_is_of(imported, self.data, self.name, self.options)
+            plan, self.problem_of_plan = own.own_plan, adapted(own.problem, own.operations, self.options)
+        elif (
+            plan := plan_beside(memplan_json.parse(self.data) if memplan_json.recognises(self.data) else None)
+        ) is None:
+            plan, self.problem_of_plan = pins_as_plan(problem), without_pins(problem)
+            message = "all buffers are pinned: the offsets are taken as the plan, and nothing as pinned"
+            self.warnings += [] if plan is None else [Finding("all-pinned", message, ())]
+        if plan is not None:
+            return plan
+        peak = None if imported is None else imported.own_peak
+        note = "" if peak is None else f", only that its own plan takes {peak} bytes (see compare)"
+        rule = "must have a plan inside, or come with one: this file tells of no offsets"
+        raise FormatError(f"{rule}{note}; `memplan plan` makes one")
+
+    def settled(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the inputs of a question with the problem that its plan is of, where that says it."""
+        return question if self.problem_of_plan is None else {**question, "problem": self.problem_of_plan}
 
 
 def with_reading(answer: A, reader: Reader) -> A:
@@ -230,7 +254,7 @@ def reading_of_plan(value: object) -> dict[str, Any]:
         if b'"read_with"' not in value:
             return {}
         try:
-            value = formats.memplan_json.parse(value)
+            value = memplan_json.parse(value)
         except InputError:
             return {}
     plan = value.get("plan", value) if isinstance(value, Mapping) else {}

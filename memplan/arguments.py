@@ -167,7 +167,7 @@ def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> 
                 question[each.name] = each.from_file(reader, data, path or "", question)
         elif each.name not in question and each.absent is not None and reader.data:
             question[each.name] = each.absent(reader, question)
-    return {each: value for each, value in question.items() if value is not None}
+    return {each: value for each, value in reader.settled(question).items() if value is not None}
 
 
 def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:

@@ -252,11 +252,17 @@ def os_errors_named(name: str) -> Iterator[None]:
 
 
 def _near(name: str) -> str:
-    """Say which file of the same folder has nearly that name."""
+    """Say which file of the same folder has nearly that name, or what makes the file."""
     path = Path(name)
+    if re.match(r"(https?|ftp|s3|gs)://", name):
+        return (
+            f": files are read from a disk, so fetch it first: `curl -L -o {path.name or 'FILE'} {shlex.quote(name)}`"
+        )
     with contextlib.suppress(OSError):
         if near := meant(path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), cutoff=0.75):
             return f" (did you mean {path.parent / near}?)"
+    if path.parts[:1] == ("examples",) and not Path("examples").exists():
+        return ": `memplan examples` writes those that the documents name"
     return f" in {path.parent.resolve()}"
 
 

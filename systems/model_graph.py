@@ -69,7 +69,9 @@ def is_graph(data: bytes) -> bool:
 def graph_of_imported(model: Imported) -> ModelGraph:
     """Return the graph of a model that was read; raises OperationsError for one that has lifetimes only."""
     if model.operations is None:
-        raise OperationsError("model: must tell operations, not lifetimes only")
+        raise OperationsError(
+            "model: must tell operations, got lifetimes only, of which `memplan plan FILE` makes a plan"
+        )
     with stranger_bytes():
         graph = program_graph(model.operations, model.facts)
     return ModelGraph(graph.graph, graph, model)

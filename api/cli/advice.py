@@ -51,15 +51,16 @@ class CommandLine:
 
     def _completed(self, found: re.Match[str]) -> str:
         name = found[1]
-        # The plan of this command line, where its name stands.
-        more = [self.given.get("plan") or word if word == "PLAN" else word for word in shlex.split(found[2])]
         target, arguments = CAPABILITIES.get(name), dict(self.given)
+        own = next((each.name for each in self.capability.inputs if each.from_file is not None), "")
+        # The plan of this command line, or the file that it is inside of, where its name stands.
+        plan = self.given.get("plan") or self.given.get(own)
+        more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:
             return found[0]
         parameters = self.parameters
         if target is not self.capability:
             files = [each for each in target.inputs if each.from_file is not None and not each.named_by_flag]
-            own = next((each.name for each in self.capability.inputs if each.from_file is not None), "")
             arguments.setdefault(files[0].name, arguments.get(own))
             if any(arguments.get(each.name) is None and each.required and each.absent is None for each in files):
                 return found[0]

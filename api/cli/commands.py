@@ -17,6 +17,7 @@ from memplan.planner.extensions import extensions
 
 COMMANDS = {
     "fits": "local.fits",
+    "examples": "local.examples",
     "solvers": "solvers.doctor",
     "schema": "solvers.schema",
     "bench": "solvers.bench",
@@ -31,7 +32,7 @@ COMMANDS = {
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
 PANELS = {
     "Networks": ("fits",),
-    "Files": ("schema",),
+    "Files": ("examples", "schema"),
     "Solvers": ("solvers", "core", "bench", "library", "doctor"),
     "Service": ("serve", "worker", "keys", "mcp"),
 }

@@ -323,7 +323,7 @@ def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
         TABLE,
     )  # the form is, so that the name of the file need not say it
     for path in outputs:
-        if (extras.forms or extras.beside) and suffix_of(path) not in suffixes and not is_named:
+        if suffix_of(path) not in suffixes and not is_named:
             names = ", ".join(sorted(suffixes - {"", FOLDER}))
             words = f"`memplan convert {arguments.get('problem')} plan.json -o {shlex.quote(path)}`"
             way = f": {words} writes it of a plan" if suffix_of(path) in _OF_CONVERT and "problem" in arguments else ""

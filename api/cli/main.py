@@ -69,7 +69,13 @@ def _within_threads(given: list[str]) -> Iterator[list[str]]:
     number = taken[-1].rpartition("=")[2] if taken else ""
     before = dict(os.environ)
     try:
-        if number.isascii() and number.isdecimal() and int(number) > 0:  # else the command says what is wrong
+        if number.lstrip("-").isdecimal() and int(number) < 1:
+            # Imported here: most numbers are right.
+            from memplan.planner.errors import OptionError
+
+            way = "left out, it is as many as this process may use"
+            raise OptionError(f"threads: must be at least 1, got {number}; {way}")
+        if number.isascii() and number.isdecimal():  # else the command says what is wrong
             os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]
         if (most := most_threads()) is not None:
             for name in _OF_LIBRARIES:

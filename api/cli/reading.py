@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -98,15 +99,16 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
                 ):
                     continue  # the first of many calls with the same command line makes the file
                 way = line.with_files({each.name: None, f"save_{each.name}": argument})
+                if not each.named_by_flag:  # what is saved is another one
+                    way = f"`memplan plan {shlex.join([str(given[capability.inputs[0].name]), '-o', argument])}`"
                 raise FileError(f"{error}; {way} makes it") from None
         elif each.from_text is not None:
             question[each.name] = each.from_text(tuple(argument), question)
-    if reader.problem_of_plan is not None:
-        question["problem"] = reader.problem_of_plan
-    problem = question.get("problem")
+    settled = reader.settled(question)
+    problem = settled.get("problem")
     if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
         raise ProblemError(f"{given['problem']}: buffers: must not be empty, as there is nothing to plan, got none")
-    return question
+    return settled
 
 
 def as_for_the_plan(line: CommandLine) -> CommandLine:

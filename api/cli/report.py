@@ -26,16 +26,16 @@ _LONGEST_NAME = 40
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
-def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[[str], str]) -> None:
+def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[[str], str] | None) -> None:
     """Write a plan's summary: status, peak and bound, pools, the buffers at each peak, what would do, live bytes.
 
-    Commands that are advised are `completed` by the files that they are for.
+    Commands that are advised are `completed` by the files that they are for; None where no file poses the problem.
     """
     console = Console(file=stream, highlight=False)
     console.print(escape(headline(plan)), soft_wrap=True)
     if plan.status in ("optimal", "feasible"):
         console.print(pool_table(problem, plan))
-    for line in chain(peak_lines(problem, plan), map(completed, advice(problem, plan))):
+    for line in chain(peak_lines(problem, plan), map(completed, advice(problem, plan)) if completed else ()):
         console.print(escape(line), soft_wrap=True)
     for line in live_bytes_chart(live_bytes(compile_problem(problem))):
         console.print(escape(line), soft_wrap=True)
@@ -57,6 +57,8 @@ def _members(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
     others = live.buffers[_MEMBERS_TOLD:]
     more = f" and {len(others):,} more ({sum(sizes[name] for name in others):,})" if others else ""
     above = f"; {used - live.bytes:,} above them" if used > live.bytes else ""
+    if used < live.bytes:
+        above = f"; some share bytes, {live.bytes - used:,} of these {live.bytes:,}"
     return f"{when}: {text}{more}{above}"
 
 

@@ -66,7 +66,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         occurrences = [word for flag, word in pairwise(arguments) if flag in error.param.opts]
         if occurrences:
             default = error.param.default
-            way = str(getattr(error.param, "help", None)) if default is None else f"left out, it is {default}"
+            about = str(getattr(error.param, "help", None))
+            way = f"it is for: {about[:1].lower()}{about[1:]}" if default is None else f"left out, it is {default}"
             yield f"{error.param.opts[0]}: got {occurrences[-1]}; {way}"
     elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
         yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))

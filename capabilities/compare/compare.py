@@ -11,6 +11,7 @@ from memplan.capabilities.capability import Answer, Capability, Control, Foreign
 from memplan.capabilities.inputs import FILE
 from memplan.capabilities.order.reordering import reorder_program
 from memplan.capabilities.verify.better import BesideBest, beside_best
+from memplan.planner import formats
 from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError
 from memplan.planner.instance.compile import compile_problem
@@ -89,9 +90,9 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     """
     format_name = detect(file, options.name)
     if format_name is None:
-        is_json = file.lstrip()[:1] == b"{"
-        kind = "JSON: of a problem, `memplan plan FILE` and POST /v1/plan make a plan" if is_json else f"{file[:20]!r}"
-        raise FormatError(f"must be a model file, got {kind}")
+        kind = "JSON" if formats.detect(file, options.name) == "json" else "a table of lifetimes"
+        way = "of a problem, `memplan plan FILE` and POST /v1/plan make a plan"
+        raise FormatError(f"must be a model file, got {kind}: {way}")
     shared = apart = read_model(file, options.name, options)
     if shared.views.aliases:
         apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))

@@ -12,7 +12,7 @@ from memplan.capabilities.convert.source import facts_of_source, program_of, wit
 from memplan.capabilities.inputs import FILE, PLAN, Base64, problem_json
 from memplan.capabilities.plan.plan import plan as make_plan
 from memplan.capabilities.question import Question
-from memplan.capabilities.reading import Reader, read_plan
+from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
@@ -103,10 +103,10 @@ def _read_file(reader: Reader, data: bytes, name: str, _question: Question) -> b
 
 
 def _read_plan(reader: Reader, data: bytes, name: str, question: Question) -> Plan:
-    """Read a plan; a table alone needs the problem for that."""
-    if memplan_json.recognises(data):
-        return read_plan(data, Problem(buffers=()), name)
-    return read_plan(data, Reader(reader.options).problem(question["file"], reader.name), name)
+    """Read a plan; one that does not name all it means by itself needs the problem for that."""
+    own = Reader(reader.options)
+    names_all = memplan_json.recognises(data) and b'"placements"' in data
+    return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(question["file"], reader.name))
 
 
 CAPABILITY = Capability(

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
-from pydantic_core import PydanticCustomError
 
 from memplan.capabilities.capability import SearchOptions, Seconds
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
-from memplan.capabilities.sizes import share_of
+from memplan.capabilities.sizes import refuse
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
+from memplan.solvers.portfolio.options import percentage
 
 TIME_LIMIT_S = 60.0
 _POINTS, _MOST_POINTS = 16, 1000
@@ -22,14 +22,13 @@ Goal = Literal["alive", "placed"]
 
 
 def _part(value: object) -> object:
-    """Return the part that a text such as 10% says; numbers as they are."""
+    """Return the part that a text such as 10% says; numbers, which say it by themselves, as they are."""
     if not isinstance(value, str):
         return value
-    part = share_of(value)
-    if part is None:
-        rule = f"must be a part such as 10%, got {shown(value)}"
-        raise PydanticCustomError("rule", "{rule}", {"rule": rule})
-    return part
+    percent = percentage(value)
+    if percent is None:
+        raise refuse(f"must be a percentage such as 10%, got {shown(value)}")
+    return percent / 100
 
 
 Part = Annotated[float, BeforeValidator(_part), Field(ge=0, allow_inf_nan=False)]
@@ -63,7 +62,9 @@ class OrderOptions(GraphOptions):
         False, description="Let operations run again where that lowers the peak: points of falling peaks, rising costs."
     )
     within: Bytes | None = Field(None, description="The peak to come within, at the least cost of running again.")
-    extra_cost: Part | None = Field(None, description="The most that running again may cost, of all: 10% or 0.1.")
+    extra_cost: Part | None = Field(
+        None, description="The most that running again may cost, of all: 10%; the number 0.1 in JSON."
+    )
     points: Annotated[int, Field(ge=1, le=_MOST_POINTS)] = Field(
         _POINTS, description="Points to look for between the peak without clones and the lowest one."
     )

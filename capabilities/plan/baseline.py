@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from memplan.capabilities.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
+from memplan.capabilities.plan_files import without_pins
 from memplan.capabilities.question import Input
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner import formats
@@ -17,11 +16,11 @@ from memplan.planner.errors import InputError, PlanError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.formats.memplan_json import refuse_unless_plan
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.peak_growth import Occupancy, occupancies
 from memplan.planner.verify.verifier import verify
+from memplan.systems import reading as importers
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,9 @@ def as_baseline(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
 
 def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
     """Read a plan with its problem as far as the file tells: a table holds both. Raises InputError."""
+    if (kind := importers.detect(data, name)) is not None:
+        way = "`memplan check FILE --save-baseline baseline.json` writes one of it"
+        raise PlanError(f"must be a plan, alone or with its problem, got a model or dump ({kind}); {way}")
     if formats.detect(data, name) == "json":
         return _from_json(memplan_json.parse(data), problem)
     its = problem
@@ -79,13 +81,6 @@ def planned_in(data: bytes) -> Baseline | None:
     if not isinstance(value, dict) or "buffers" in value or not value.keys() & {"placements", "plan"}:
         return None
     return _from_json(value, None)
-
-
-def without_pins(problem: Problem) -> Problem:
-    """Return a problem in which no buffer is pinned: of a table whose offsets are a plan."""
-    table = problem.buffers
-    free = column(np.full(len(table), ABSENT))
-    return problem.model_copy(update={"buffers": replace(table, offset=free)})
 
 
 def read_baseline_field(value: object, name: str) -> Baseline:

@@ -53,7 +53,9 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
     table = problem.buffers
     if (largest := int(table.size.max(initial=0))) > limit:
         name = shown(table.ids[int(table.size.argmax())])
-        raise ProblemError(f"heaps: must be of at least the largest buffer ({name}: {largest}), got {limit}")
+        raise ProblemError(
+            f"heaps: must be of at least the largest buffer ({name}: {largest}), got {limit} (did you mean {largest}?)"
+        )
     least_bytes = max((load for _, load in live_bytes(instance)), default=0)
     least = max([1, -(-least_bytes // limit), *_bins(instance, limit)])
     steps = lcm(problem.pools[0].alignment, *set(table.alignment.tolist()))
@@ -164,6 +166,7 @@ def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, 
     plan = Plan.model_validate(
         {
             "status": "optimal" if is_best else "feasible",
+            "solver": "heaps",
             "peak": peak,
             "lower_bound": least_bytes,
             "gap": gap_of([(peak, least_bytes)]) if least_bytes else None,

@@ -162,19 +162,11 @@ def progress(event: Mapping[str, Any]) -> str:
     return f"best peak {peak}  bound {event['lower_bound']:,}{gap}  {event['solver']}"
 
 
-def read_kept(data: bytes, name: str) -> Plan:
-    """Return the plan in a file, alone or with its problem; raises InputError."""
-    from memplan.capabilities.plan.baseline import read_baseline_parts
-
-    return read_baseline_parts(data, name).plan
-
-
 KEEP = replace(
     PLAN,
     name="keep",
-    help="An old plan, JSON or CSV, or a baseline that holds problem and plan: move as few buffers as can be,"
-    " at a peak of at most --accept above the best one, 2% by default.",
-    from_file=lambda _reader, data, name, _question: read_kept(data, name),
+    help="An old plan, as verify takes it: move as few buffers as can be, at a peak of at most --accept above the best"
+    " one, 2% by default.",
     from_json=lambda value: read_plan_field(value, "keep"),
     required=False,
     metavar="PLAN",

@@ -72,7 +72,7 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
     """Return the capacity, and the one or two symbols without a value; raises OptionError."""
     capacity = within if within is not None else problem.capacity
     if capacity is None:
-        raise OptionError("within: is required where the problem has no capacity")
+        raise OptionError("within: is required where the problem has no capacity, as in --within 64MiB")
     for name, value in at.items():
         if (symbol := problem.symbols.get(name)) is None:
             raise OptionError(

@@ -351,7 +351,8 @@ def _range(first: str, last: str, step: str) -> range:
     if width == 0:
         raise OptionError(f"size: must go in steps of at least 1 byte, got {shown(step)}")
     if high < low:
-        raise OptionError(f"size: must not end below {shown(first)}, where it starts, got {shown(last)}")
+        meant = f"(did you mean {last}:{first}:{step}?)"
+        raise OptionError(f"size: must not end below {shown(first)}, where it starts, got {shown(last)} {meant}")
     if (high - low) // width >= MOST_SIZES:
         raise OptionError(f"size: must have at most {MOST_SIZES} sizes, got {(high - low) // width + 1}")
     return range(low, high + 1, width)

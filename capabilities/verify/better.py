@@ -50,8 +50,9 @@ class FewestMoves(Answer):
 class BesideBest(Answer):
     """A plan beside the best one, in bytes; `gap` is the distance of its peak above the bound, as a part of the bound.
 
-    `best` is the least peak found, `status` that of its plan. What is not known is None: `peak` where buffers are not
-    placed, `best` and moves where no plan was found. `plan` is the one with the best peak that keeps most places.
+    `gap` and `too_much_bytes` are of valid plans: the peak of another one compares with nothing. `best` is the least
+    peak found, `status` that of its plan. What is not known is None: `peak` where buffers are not placed, `best` and
+    moves where no plan was found. `plan` is the one with the best peak that keeps most places.
     """
 
     peak: int | None
@@ -66,7 +67,12 @@ class BesideBest(Answer):
 
 
 def beside_best(
-    problem: Problem, plan: Plan, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, control: Control = Control()
+    problem: Problem,
+    plan: Plan,
+    is_valid: bool = True,
+    *,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    control: Control = Control(),
 ) -> BesideBest:
     """Compare a plan with the best one: nothing that it claims is believed. Takes the time limit at the most.
 
@@ -87,8 +93,8 @@ def beside_best(
         peak=peak,
         best=best,
         lower_bound=better.lower_bound,
-        gap=None if peak is None or not better.lower_bound else peak / better.lower_bound - 1,
-        too_much_bytes=None if peak is None or best is None else peak - best,
+        gap=None if peak is None or not better.lower_bound or not is_valid else peak / better.lower_bound - 1,
+        too_much_bytes=None if peak is None or best is None or not is_valid else peak - best,
         status=better.status,
         pools=tuple(
             _pool(problem, placed, ends, q, used[q], used_by_name.get(pool.name))
@@ -134,6 +140,8 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
     best = "unknown" if found.best is None else f"{found.best:,}"
     bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
     peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"
+    if found.peak is not None and found.best is not None and found.too_much_bytes is None:
+        peak += " of a plan that is not valid"
     gap = "" if found.gap is None else f", gap {gap_text(found.gap)}"
     yield f"peak {peak}; best {best}, lower bound {bound}{gap}"
     if found.too_much_bytes:
@@ -143,8 +151,8 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
             above = f"{counted(len(pool.above_line), 'buffer')} above {pool.best:,}"
             yield f"{pool.name}: {above}: {_named(pool.above_line)}"
     if (moves := found.fewest_moves) is not None and moves.moved:
-        rule = "no fewer do" if moves.proved else f"at least {moves.at_least:,} must"
-        yield f"{moves.count:,} moves reach the best peak ({rule}): {_named(moves.moved)}"
+        rule = "no fewer are enough" if moves.proved else f"at least {moves.at_least:,} must"
+        yield f"the best peak takes {counted(moves.count, 'move')} ({rule}): {_named(moves.moved)}"
         if moves.not_tried is not None:
             yield f"not tried: {moves.not_tried}"
 

@@ -118,8 +118,10 @@ def _peak(
     decides = tower or (alive if is_live else highest)
     without = sorted(((i, load.without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
     bound, by = claimed
-    if len(problem.pools) == 1 and live_bounds and live >= (bound or 0) and by is None:
-        bound, by = live, "live-set"
+    choices = {problem.buffers.pool_choices[choice] for choice in np.unique(problem.buffers.pool_choice[here]).tolist()}
+    is_at_home = len(problem.pools) == 1 or choices <= {(problem.pools[q].name,)}  # it may be nowhere else
+    if is_at_home and live_bounds and live >= (bound or 0) and by is None:
+        bound, by, among = live, "live-set", ""
     ids = problem.buffers.ids
     peak = PoolPeak(
         name=problem.pools[q].name,
@@ -208,8 +210,8 @@ def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
         idle = f", with {size_text(peak.idle)} idle" + (padding if peak.padding else "") if peak.idle else ""
         why = f"{shown(first)} ends highest{stands}{idle}"
     less = ""
-    if peak.without and peak.decided_by == "live-set":
-        name, bytes_left = peak.without[0]
+    name, bytes_left = peak.without[0] if peak.without else ("", 0)
+    if bytes_left and peak.decided_by == "live-set":
         less = f"; without {shown(name)}, at most {size_text(bytes_left)} would be needed at a time"
     elif peak.decided_by != "live-set" and peak.live_bounds and peak.time is not None:
         less = f"; at most {size_text(peak.live)} are alive at a time"

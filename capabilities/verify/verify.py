@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TypeVar, get_args
 
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, AnswerOfFile, Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN
+from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
 from memplan.capabilities.plan.answers import problem_in_heaps
-from memplan.capabilities.plan.any_plan import ANY_PLAN, PROBLEM_OF_PLAN
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.verify.again import Again, lines_of_again, solved_again
 from memplan.capabilities.verify.better import BesideBest, beside_best, lines_beside_best
 from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
+from memplan.planner.audit import refuse_other_plan
 from memplan.planner.audit import verify as violations_of
-from memplan.planner.errors import FormatError, counted, shown
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.errors import FormatError, PlanError, counted, shown
+from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, ProofKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
@@ -25,9 +28,9 @@ from memplan.planner.verify.places import MOST_PAIRS, places
 from memplan.planner.verify.violation import Violation
 from memplan.solvers.certificates import verdicts
 from memplan.solvers.certificates.verdicts import By, ProofText
+from memplan.solvers.search.to_plan import explain
 
 A = TypeVar("A", BesideBest, Again)
-_OF_OTHER_POOLS = {"unknown-pool", "false-claim"}
 _BY_SEARCH = ("search", "engines")
 
 
@@ -72,7 +75,7 @@ class Verdict(AnswerOfFile):
     `claims` are those of the plan, each with what checked it; none where it is not valid. `proved` is what the checker
     says of a certificate; `unrepeated` is the kind of its proof where that is not made again. `places`, `better` and
     `again` are there where they were asked for, `places` unless too many pairs of buffers would have to be compared for
-    them.
+    them. `unmendable` says of a plan that is not valid why a plan that keeps places of it cannot be.
     """
 
     valid: bool
@@ -80,6 +83,7 @@ class Verdict(AnswerOfFile):
     placements: int = 0
     unrepeated: ProofKind | None = None
     claims: tuple[ClaimCheck, ...] = ()
+    unmendable: str | None = Field(None, exclude_if=lambda reason: reason is None)
     proved: str | None = None
     pools: tuple[PoolPeak, ...] = ()
     places: BufferPlaces | None = Field(None, exclude_if=lambda found: found is None)
@@ -109,7 +113,7 @@ def verify(
     if options.better:
         left_s = running.left_s / 2 if options.again else running.left_s
         searching = Control(running.deadline.within(left_s), running.cancelled)
-        better = beside_best(problem, plan, time_limit_s=left_s, control=searching)
+        better = beside_best(problem, plan, verdict.valid, time_limit_s=left_s, control=searching)
         verdict = verdict.model_copy(update={"better": _without_plan(better, options)})
     if options.again:
         verdict = verdict.model_copy(update={"again": _without_plan(solved_again(problem, plan, running), options)})
@@ -139,11 +143,27 @@ def verdict_on(
         violations=violations,
         placements=len(plan.placements),
         unrepeated=None if is_repeated or plan.proof is None else plan.proof.kind,
+        unmendable=_unmendable(problem, plan) if violations else None,
         claims=tuple(ClaimCheck(claim=claim, by=by) for claim, by in claims.items()),
         proved=None if proved is None else proved.sentence,
         pools=pools,
         places=lowest,
     )
+
+
+def _unmendable(problem: Problem, plan: Plan) -> str | None:
+    """Return why no right plan keeps places of this one: it is of something else, or nothing fits its pools."""
+    try:
+        refuse_other_plan(problem, plan)
+    except PlanError as error:
+        return str(error)
+    if all(pool.size is None for pool in problem.pools):
+        return None
+    instance = compile_problem(problem)
+    bound = lower_bound(instance)
+    if not instance.unplaceable and bound.nothing_fits is None:
+        return None
+    return f"no plan is right in these pools: {explain(problem, instance, bound).message}"
 
 
 def _peaks(
@@ -180,8 +200,8 @@ def lines(found: Verdict) -> Iterator[str]:
         yield f"{violation.rule}: {violation.message}"
     if len(listed) < len(found.violations):
         yield f"and {counted(len(found.violations) - len(listed), 'other violation')}"
-    if found.violations and {each.rule for each in found.violations} in ({"unknown-pool"}, _OF_OTHER_POOLS):
-        yield "the plan is in other pools: give --capacity, --pin and --reserve as it was made with"
+    if found.unmendable is not None:
+        yield found.unmendable
     elif not found.valid:
         yield "`memplan plan --keep PLAN` keeps what is right, and moves the rest"
     else:
@@ -219,7 +239,9 @@ def _certificate_file(reader: Reader, data: bytes, _name: str, _question: Questi
         problem = reader.data.decode() if is_plain else None
         return ProofText(data.decode(), problem, reader.options.interval)
     except UnicodeDecodeError:
-        raise FormatError("must be a certificate, a text") from None
+        raise FormatError(
+            f"must be a certificate, a text, got {shown(data[:16])}; left out, the plan alone is checked"
+        ) from None
 
 
 CERTIFICATE = Input(
@@ -244,7 +266,11 @@ def _exit_status(found: Verdict) -> int:
 _OF_AGAIN = {"bytes": 0, "peak": 4, "nothing": 5}
 CAPABILITY = Capability(
     verify,
-    inputs=(PROBLEM_OF_PLAN, ANY_PLAN, CERTIFICATE),
+    inputs=(
+        replace(PROBLEM, help="A problem; a model, dump or table with a plan inside; or -.", metavar="PROBLEM|MODEL"),
+        replace(PLAN, absent=lambda reader, question: reader.plan_inside(question["problem"])),
+        CERTIFICATE,
+    ),
     lines=lines,
     exit_status=_exit_status,
     exits={0: "the plan is valid", 3: "it is not", 4: "again: another plan of the same peak", 5: "again: another peak"},

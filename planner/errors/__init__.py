@@ -162,7 +162,9 @@ def _meant_list(error: Mapping[str, Any]) -> str:
 def _choice(error: Mapping[str, Any]) -> str:
     """Say the values that there are, and which of them is near."""
     text = _got("must be {expected}")(error)
-    near = meant(str(error["input"]), re.findall(r"'([^']*)'", error["ctx"]["expected"]), cutoff=0.75)
+    is_version = error["loc"][-1:] == ("format",)  # of which another is not meant
+    choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
+    near = meant(str(error["input"]), choices, cutoff=0.75)
     return text if near is None else f"{text} (did you mean {near}?)"
 
 

@@ -120,6 +120,8 @@ _EXAMPLES = {
     **dict.fromkeys(("conflicts", "may_share"), 'a list of pairs of ids, as [["a", "b"]]'),
     "together": 'a list of lists of ids, as [["a", "b"]]',
     "reserved": "a list of pairs of an offset and a size, as [[0, 1024]]",
+    "branches": 'branches are bodies, each a list of statements, as [[{"op": "relu"}], []]',
+    "format": "a newer memplan wrote it: update this one",
     "interval": "whether the end is a time of the lifetime; left out, half-open: it is not",
     "placements": 'a list, as [{"id": "a", "pool": "sram", "offset": 0}]',
     **dict.fromkeys(("in", "out"), "a list of the positions of tensors, as [0]"),
@@ -128,6 +130,7 @@ _EXAMPLES = {
 """What the fields of rows are to be given; where one name has two meanings, behind what the field is of."""
 _SIZE = re.compile(r"([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)", re.ASCII)
 _OTHER_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}", re.ASCII)
+_POWER_OF_TEN = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}", re.ASCII)
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 
@@ -194,6 +197,8 @@ def meant_number(value: object) -> str:
         return f" (did you mean {value:.0f}?)"
     if isinstance(value, str) and _OTHER_NUMBER.fullmatch(value.strip()):
         return f" (did you mean {int(value.replace(',', '').replace('_', ''), 0)}?)"
+    if isinstance(value, str) and _POWER_OF_TEN.fullmatch(value.strip()) and float(value).is_integer():
+        return f" (did you mean {float(value):.0f}?)"
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         return ""

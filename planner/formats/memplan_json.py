@@ -109,8 +109,13 @@ def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Read a problem; raises FormatError or ProblemError. `interval` is for one that does not say it."""
+    """Read a problem; alone or beside its plan; raises FormatError or ProblemError.
+
+    `interval` is for one that does not say it.
+    """
     value = parse(data)
+    if isinstance(value, dict) and value.keys() == {"problem", "plan"}:
+        value = value["problem"]
     refuse_unless_problem(value)
     if interval is not None and isinstance(value, dict):
         value.setdefault("interval", interval)

@@ -53,6 +53,7 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"ML\xefR", "MLIR in bytecode", _AS_MLIR),
 )
 """Beginnings of bytes, what such a file is, and what to do instead."""
+_VERSIONED = re.compile(rb'\s*\{\s*"format"\s*:\s*"(?!memplan/)([a-z-]+/[0-9]+)"')
 _PORTABLE = re.compile(rb"ML\xefR.StableHLO_v", re.DOTALL)
 """What a StableHLO program begins with in the FlatBuffer that JAX wraps it in."""
 _IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {
@@ -177,6 +178,8 @@ def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
         return _archive(data)
     if data[257:262] == b"ustar":
         return "an archive of tar", _UNPACK
+    if versioned := _VERSIONED.match(data):
+        return f"a file of {versioned[1].decode()}", "use the memplan of the version that wrote it"
     if data[8:10] in (b'{"', b"{ ") and int.from_bytes(data[:8], "little") <= len(data) - 8:
         return f"a file of safetensors, which {_NO_OPERATIONS}", _EXPORT
     if begins_with_description(data):

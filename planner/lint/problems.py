@@ -20,12 +20,14 @@ from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.verifier import every_place_is_legal
 
-__all__ = ["MAX_LISTED", "Finding", "closed_ends", "lint"]
+__all__ = ["MAX_LISTED", "Finding", "closed_ends", "lifetimes_look_inclusive", "lint"]
 
 _STIR = 0x5851F42D4C957F2D
 """A multiplier that makes one number of several, so that different ones are rarely equal."""
 _MOST_TABLES = 3
 """The most buffers that are pinned as tables of some hardware are, all alone; more of them are a plan."""
+_LEAST_DOUBLED = 16
+"""Fewer rows that are alike are the pairs and sets that a kernel takes turns with."""
 
 
 def lint(problem: Problem) -> tuple[Finding, ...]:
@@ -134,8 +136,8 @@ def _reserved_past_the_end(problem: Problem) -> Iterator[Finding]:
                 yield Finding("reserved-past-end", f"pool {shown(pool.name)}: reserved[{k}] {rule}")
 
 
-def _lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
-    """Buffers follow each other without touching, again and again, as if ends were inclusive.
+def lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
+    """Yield a finding where buffers follow each other without touching, again and again, as if ends were inclusive.
 
     What an operation writes is alive together with what it reads. So it is rare that, when buffers are born at time t,
     everything born before is dead, the last of it since t or t - 1. It is usual where inclusive ends are read as
@@ -204,7 +206,7 @@ def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:
     rows = np.stack(columns)[:, order]
     is_same = np.append((rows[:, 1:] == rows[:, :-1]).all(axis=0), False)
     is_like_another = is_same | np.append(False, is_same[:-1])
-    if is_like_another.sum() >= 4 and 2 * is_like_another.sum() > len(table):
+    if is_like_another.sum() >= _LEAST_DOUBLED and 2 * is_like_another.sum() > len(table):
         k = int(is_same.argmax())
         twins = tuple(table.ids[int(i)] for i in plain[order[k : k + 2]])
         some = f"{is_like_another.sum()} of {len(table)}"
@@ -272,7 +274,7 @@ _RULES: tuple[tuple[str, Callable[[Problem], Iterator[Finding]]], ...] = (
     ("sizes of pools", _buffers_without_room),
     ("base addresses", _pools_off_their_alignment),
     ("sizes of pools", _reserved_past_the_end),
-    ("buffers", _lifetimes_look_inclusive),
+    ("buffers", lifetimes_look_inclusive),
     ("buffers", _rows_look_doubled),
     ("lifetimes", _lifetimes_overlap),
     ("pins", _pins_collide),

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from memplan.planner.errors import UnbuiltError
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.build import HERE, library_of
+from memplan.solvers.core.build import HERE, digest_of, library_of
 
 Rows = Annotated[I64, "two axes"]
 U32 = npt.NDArray[np.uint32]
@@ -93,6 +93,28 @@ class Handle:
     address: int
 
 
+def _of_the_installed(folder: Path) -> Path | None:
+    """Return the library of a folder in the memplan that is installed; raises UnbuiltError for one of other sources.
+
+    A checkout is imported in its place where Python is started in one.
+    """
+    # Imported here: where the core was built, nothing is looked for.
+    from importlib.metadata import distributions
+
+    if HERE.parents[1] not in folder.parents:
+        return None
+    for found in distributions(name="memplan"):
+        file = library_of(Path(str(found.locate_file("memplan")), folder.relative_to(HERE.parents[1])))
+        if not file.exists():
+            continue
+        note = file.with_name("sources.txt")
+        if not note.exists() or note.read_text() != digest_of(folder):
+            rule = f"was not built, and memplan {found.version}, which is installed, is of other sources"
+            raise UnbuiltError(f"{library_of(folder)}: the compiled core {rule}; build it anew: {REMEDY}")
+        return file
+    return None
+
+
 class Library:
     """The library of a folder `core`, loaded when it is first called; read and called by any number of threads."""
 
@@ -103,9 +125,11 @@ class Library:
     def loaded(self) -> CDLL:
         """The library itself.
 
-        Raises UnbuiltError where it was not built, or where this machine cannot load it.
+        Of a checkout where it was not built, that of the installed memplan, if it has the same sources. Raises
+        UnbuiltError where there is none, or where this machine cannot load it.
         """
         file = library_of(self.folder)
+        file = file if file.exists() else _of_the_installed(self.folder) or file
         try:
             return CDLL(str(file))
         except OSError as error:

@@ -22,21 +22,35 @@ from memplan.solvers.search.incumbent import Accept
 
 DEFAULT_TIME_LIMIT_S = 10.0
 MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
-_PERCENTAGE = r"^(fit|[0-9]{1,9}(\.[0-9]{1,9})?%?)$"
+_PERCENTAGE = r"^(fit|0|[1-9][0-9]{0,8}(\.[0-9]{1,9})?|[0-9]{1,9}(\.[0-9]{1,9})?%)$"
+
+
+def percentage(value: str | float) -> float | None:
+    """Return the percentage that a text such as 5%, or a number, says; None where it says none.
+
+    Raises pydantic's error for a number below 1 without a sign, which may be a part.
+    """
+    try:
+        percent = float(str(value).removesuffix("%"))
+    except ValueError:
+        return None
+    if 0 < percent < 1 and not str(value).endswith("%"):
+        rule = "must have its sign where it is below 1, got {shown} (did you mean {part:g}% or {percent:g}%?)"
+        fields = {"shown": shown(value), "part": 100 * percent, "percent": percent}
+        raise PydanticCustomError("rule", "{rule}", {"rule": rule.format(**fields)})
+    return percent
 
 
 def _accept(value: object) -> str | float | None:
-    if isinstance(value, str) and not re.fullmatch(_PERCENTAGE, value):
-        try:
-            percent = float(value.removesuffix("%"))
-        except ValueError:
-            return value
-        return percent if 0 <= percent <= float_info.max else value
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max:
-        return float(value)
-    raise PydanticCustomError("rule", "must be fit or a percentage such as 5%, got {shown}", {"shown": shown(value)})
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max
+    if not (value is None or is_number or isinstance(value, str)):
+        rule = "must be fit or a percentage such as 5%, got {shown}"
+        raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+    percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # it is a number or a text
+    if not isinstance(value, str):
+        return percent
+    is_other = percent is None or not 0 <= percent <= float_info.max  # which `target` refuses
+    return value if is_other or re.fullmatch(_PERCENTAGE, value) else f"{percent}%"
 
 
 Accepted = Annotated[
@@ -46,7 +60,8 @@ Accepted = Annotated[
         {
             "anyOf": [
                 {"type": "string", "pattern": _PERCENTAGE},
-                {"type": "number", "minimum": 0},
+                {"type": "number", "minimum": 1},
+                {"const": 0},
                 {"type": "null"},
             ]
         }
@@ -113,10 +128,11 @@ SolverName = Annotated[str, _NamesOfSolvers]
 class SolveOptions(WireValue):
     """The options of a solve: time limit, solver, what is good enough, seed, and if clocks may decide anything.
 
-    `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
-    `deterministic` gives the same plan on every machine. `profile` says what several pools are for: `speed`, `balanced`
-    (the default where the objective is the peak) or `size`; `balanced+5%` lets the cost be so many percent above the
-    least one for a smaller last pool; weights of pools make the sum of what they use, times these, as small as can be.
+    `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound;
+    below 1, the sign must be there. `deterministic` gives the same plan on every machine. `profile` says what several
+    pools are for: `speed`, `balanced` (the default where the objective is the peak) or `size`; `balanced+5%` lets the
+    cost be so many percent above the least one for a smaller last pool; weights of pools make the sum of what they use,
+    times these, as small as can be.
     """
 
     time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
@@ -126,7 +142,7 @@ class SolveOptions(WireValue):
         "auto", description="Which solver; `memplan solvers` lists them. A planner of your own: MODULE:FUNCTION."
     )
     accept: Accepted = Field(
-        None, description="Be content with any plan that fits (fit), or with this gap in percent: 5% or 5."
+        None, description="Be content with any plan that fits (fit), or with this gap: 5%, or 5 without its sign."
     )
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(0, description="For what the search leaves to chance.")
     deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")

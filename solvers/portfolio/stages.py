@@ -13,7 +13,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, UnbuiltError
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.portfolio import registry
@@ -127,6 +127,8 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]
             _run_engine(row, instance, search, failures)
         else:
             row.function(instance, search)
+    except UnbuiltError:  # without the core, no solver runs
+        raise
     except MemoryError as error:  # what others have found must not be lost with it
         failures.append(f"{row.name}: out of memory: {error}")
     except Exception as error:  # noqa: BLE001 - a fault ends the solver that has it, not the solve

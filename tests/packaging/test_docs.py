@@ -112,7 +112,7 @@ def test_operations_are_written_as_their_page_shows() -> None:
 @pytest.fixture
 def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Problem) -> Path:
     """A folder with the files that the pages take for granted."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("problems"))
     shutil.copy(KEYWORDS, tmp_path / "model.tflite")
     shutil.copy(ROOT / "tests" / "models" / "thirds.pte", tmp_path / "model.pte")
     shutil.copy(public_problems.FOLDER / "tflite" / "kws_dscnn_int8.csv", tmp_path / "model.csv")

@@ -72,6 +72,10 @@ def tracked() -> set[str]:
         text=True,
     ).stdout.split()
     names = {name if name.startswith("memplan/") else f"memplan/{name}" for name in listed}
+    shown = subprocess.run(
+        ["git", "ls-files", "examples"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split()
+    names |= {f"memplan/{name}" for name in shown if not name.startswith("examples/problems/")}
     return names - {f"memplan/{name}" for name in LINKED}
 
 

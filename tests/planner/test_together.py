@@ -9,6 +9,7 @@ import pytest
 
 from memplan import Problem, ProblemError, solve
 from memplan.capabilities.extent import extent_of
+from memplan.planner.lint.problems import lint
 from memplan.planner.together import Application, problem_of
 from memplan.planner.verify.verifier import verify
 from tests.support.applications import conflicts_of, drawn_application, least_peak
@@ -44,6 +45,15 @@ def test_plans_of_models_together_are_the_best_of_all_orders(seed: int) -> None:
     plan = solve(problem, time_limit_s=5)
     assert (plan.status, plan.peak) == ("optimal", least_peak(*conflicts_of(application)))
     assert verify(problem, plan) == ()
+
+
+def test_that_models_take_turns_is_no_sign_of_inclusive_ends() -> None:
+    models = {str(k): {"buffers": [{"id": "x", "size": 8, "start": 0, "end": 1}]} for k in range(4)}
+    problem = problem_of(Application.model_validate({"models": models, "together": []}))
+    assert lint(problem) == ()
+    chain = {"buffers": [{"id": k, "size": 8 + k, "start": k, "end": k + 1} for k in range(4)]}
+    odd = problem_of(Application.model_validate({"models": models | {"chain": chain}}))
+    assert [finding.rule for finding in lint(odd)] == ["inclusive-ends"]
 
 
 def test_models_in_turns_need_what_the_largest_needs_and_those_together_the_sum() -> None:

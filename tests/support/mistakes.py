@@ -1,4 +1,4 @@
-"""Mistakes that people make, in eight kinds, and the rubric by which the answers to them are scored.
+"""Mistakes that people make, and the rubric by which the answers to them are scored.
 
 An answer has a point for each of five rules, 0 to 5 in all:
 
@@ -14,8 +14,10 @@ meet it. Where a row names a command, that one must run.
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 A = {"id": "a", "size": 64, "start": 0, "end": 3}
@@ -494,3 +496,230 @@ OLD = [
     ),
 ]
 """The mistakes of second-contact.md that the command answers, and the words of other documents."""
+
+
+CUT, AGAIN = "is it cut short", "Make or fetch it again"
+WITH_FILES = [
+    *_of(
+        "cut off",
+        ("", "plan cut.tflite", "model.buffers[0]", "bytes 22928", "must lie in the file", CUT),
+        ("", "plan header.tflite", "model.buffers", "bytes 164", "must lie in the file (300 bytes)", CUT),
+        ("", "plan cut.onnx", "cut.onnx: model", "bytes that do not parse", "must be an ONNX model", "cut short?"),
+        ("", "compare cut.pte", "execution_plan[0].values[0]", "got bytes", "must lie in the file", CUT),
+        ("", "plan cut.mlir", "cut.mlir", "got an end", "must have a brace for each", AGAIN),
+        ("", "verify cut.pto", "cut.pto", "got an end", "must have a brace for each", AGAIN),
+        ("", "plan cut.hlo.pb", "hlo_proto", "a field of 8149 bytes from byte 3", "its last byte (5432)", AGAIN),
+        ("", "plan cut.xla.txt", "cut.xla.txt", 'no "HloLiveRange"', "must be XLA's text", "one behind the other"),
+        ("", "plan cut.relax", "line 75", "'[' was never closed", "must be TVMScript", AGAIN),
+        ("", "plan cut.ggml.json", "line 23", "EOF while parsing a string", "must be JSON", AGAIN),
+        ("", "verify ort.onnx cut.txt", "cut.txt", 'value "first"', "must be an input or written by a node", AGAIN),
+        ("", "plan cut.iree.txt", "cut.iree.txt", "a dump of IREE", "must be a file that is read", "print-ir-after"),
+        (
+            '{"placements": [{"id": "a", "pool": "default"',
+            "verify two.json p.json",
+            "line 1 column",
+            '"default',
+            "must be JSON",
+            CUT,
+        ),
+        (
+            '{"placements": [{"id": "a", "pool": "default"',
+            "plan two.json --keep p.json",
+            "p.json",
+            '"default',
+            "must be JSON",
+            CUT,
+        ),
+        ("", "plan empty.tflite", "empty.tflite", "", "must not be empty", AGAIN),
+        ("", "plan two.json --keep empty.csv", "empty.csv", "", "must not be empty", AGAIN),
+        ("", "order cut.onnx", "cut.onnx: model", "bytes that do not parse", "must be an ONNX model", "cut short?"),
+        ("", "convert cut.tflite -o x.tflite", "model.buffers[0]", "22928", "must lie in the file", CUT),
+        ("", "plan two.json cut.tflite --together none", "cut.tflite", "22928", "must lie in the file", CUT),
+    ),
+    *_of(
+        "of another version",
+        (
+            '{"format": "memplan/9", "buffers": []}',
+            PLAN_J,
+            "p.json: format",
+            '"memplan/9"',
+            "must be 'memplan/1'",
+            "update this",
+        ),
+        (
+            '{"format": "ggml-graph/9"}\n{"buffer": 0}',
+            PLAN_J,
+            "p.json",
+            "a file of ggml-graph/9",
+            "must be a file that is read",
+            "of the version that wrote it",
+        ),
+        ("", "plan newer.tflite", "newer.tflite: model", '"TFL9"', "must have the identifier TFL3", "export it anew"),
+        ("", "plan own.onnx", "node[0] (MyOp)", '"y"', "must have a shape", "save the model with the shapes"),
+        (
+            "",
+            "plan own.mlir --dim n=4",
+            "own.mlir: dim",
+            '"n"',
+            "must be a dimension that the program names",
+            "leave it",
+        ),
+    ),
+    *_of(
+        "other kinds",
+        (
+            "",
+            "liveness kws.tflite",
+            "kws.tflite",
+            "(tflite)",
+            "must be operations",
+            "`memplan convert kws.tflite --to op",
+        ),
+        ("", "liveness two.csv", "two.csv", "a table of lifetimes", "must be operations", "`memplan plan two.csv`"),
+        ("", "liveness two.json", "two.json", "got a problem", "must be operations", "`memplan plan two.json`"),
+        ("", "order wrapper.py", "wrapper.py: model", "lifetimes only", "must tell operations", "`memplan plan wrap"),
+        ("", "order two.json", "two.json", "got a problem", "must be a model, operations", "`memplan plan two.json`"),
+        ("", "schedule two.csv", "two.csv", "a table of lifetimes", "must be a model or a graph", "`memplan plan two"),
+        ("", "compare two.csv", "two.csv", "a table of lifetimes", "must be a model file", "`memplan plan two.csv`"),
+        ("", "check kws.tflite --baseline kws.tflite", "kws.tflite", "(tflite)", "must be a plan", "--save-baseline"),
+        (
+            "",
+            "verify kws.tflite ort.txt",
+            "ort.txt",
+            "a model of onnx",
+            "must be a plan of the file",
+            "give that model",
+        ),
+        ("", "verify ort.txt", "ort.txt", "", "must come behind its model", "`memplan verify MODEL.onnx ort.txt`"),
+        (
+            "",
+            "verify chain.onnx ort.txt",
+            "ort.txt",
+            'node "first"',
+            "must be one of the model",
+            "optimized_model_file",
+        ),
+        ("", "verify two.json two.json", "two.json", "this file", "must have a plan inside", "`memplan plan two.json`"),
+        (
+            "",
+            "plan two.json --keep kws.tflite",
+            "kws.tflite",
+            "(tflite)",
+            "must be a plan",
+            "`memplan plan kws.tflite`",
+        ),
+        (
+            "",
+            "verify two.json plan.json --certificate kws.tflite",
+            "kws.tflite",
+            "TFL3",
+            "must be a certificate, a text",
+            "left out, the plan alone",
+        ),
+        ("", "plan c.gz", "c.gz", "compressed with gzip", "must be a file that is read", "unpack it"),
+        ("", "plan wide.csv", "wide.csv", "UTF-16", "must be a file that is read", "save it as UTF-8"),
+        ("", "plan folder", "folder", "folder", "is a directory", "name a file in it"),
+        ('{"name": "x"}', PLAN_J, "p.json", "buffers", "is required", "give a problem"),
+        ('{"a": 0, "b": -4}', "verify two.json p.json", "offsets[1]", '["b", -4]', "must be an id and an", 'as ["a"'),
+        ('[["a", 0], ["b"]]', "plan two.json --keep p.json", "offsets[1]", '["b"]', "must be an id and", 'as ["a"'),
+        (
+            '{"functions": {"main": {"buffers": [], "body": [{"branches": [{"op": "x"}]}]}}}',
+            "liveness p.json",
+            "body[0].branches[0]",
+            '{"op": "x"}',
+            "must be a list",
+            "each a list of statements, as [[",
+        ),
+    ),
+    *_of(
+        "missing",
+        ("", "plan https://a.b/m.tflite", "m.tflite", "https://a.b/", "no such file", "`curl -L -o m.tflite https"),
+        ("", "plan examples/two_memories.json", "examples/two", "two_mem", "no such file", "`memplan examples`"),
+        (
+            "",
+            "verify two.json none.json",
+            "none.json",
+            "none.json",
+            "no such file",
+            "`memplan plan two.json -o none.json`",
+            2,
+            "plan two.json -o none.json",
+        ),
+        ("", "plan kw.tflite", "kw.tflite", "kw.tflite", "no such file", "did you mean kws.tflite?"),
+    ),
+    *_of(
+        "options",
+        ("", "explain two.json --capacity 80 -o why.gif", "output", '"why.gif"', "must end in", ".json"),
+        ("", "plan two.json --threads 0", "threads", "got 0", "must be at least 1", "left out"),
+        ("", "plan two.json --accept 0.05", "accept", '"0.05"', "must have its sign", "did you mean 5% or 0.05%?"),
+        ("", "order chain.onnx --extra-cost 0.1", "extra-cost", '"0.1"', "must have its sign", "did you mean 10% or"),
+        ("", "plan two.json --capacity 1e6", "capacity", '"1e6"', "must be a size", "did you mean 1000000?"),
+        (
+            '{"symbols": {"n": {"min": 1, "max": 4}}, "buffers": [{"id": "a", "size": "4*n", "start": 0, "end": 1}]}',
+            "shapes p.json --limits",
+            "p.json: within",
+            "",
+            "is required where the problem has no capacity",
+            "--within 64MiB",
+        ),
+        (
+            "",
+            "plan chain.onnx --scratch CONV=1",
+            "chain.onnx: scratch",
+            "of onnx",
+            "for TensorFlow Lite",
+            "leave it out",
+        ),
+        ("", "plan kws.tflite --inclusive", "kws.tflite: inclusive", "", "for problems only", "leave it out"),
+        ("", "cascade chain.onnx --dim N=4", "chain.onnx: dim", '"N"', "must be a dimension", "leave it out"),
+        ("", "plan two.json --heaps 16", "heaps", "got 16", "at least the largest buffer", "did you mean 64?"),
+        ("", "plan two.json --order best", "two.json: order", "", "must be asked for a model", "leave it out"),
+        ("", "sweep two.json --size 4KiB:1KiB:1KiB", "size", '"1KiB"', "must not end below", "mean 1KiB:4KiB:1KiB?"),
+        ("[m.tflite", "check two.json --budgets p.toml", "p.toml", "line 1", "must be TOML", "[model.tflite]"),
+        ("", "verify two.json plan.json --save-plan x.json", "save-plan", "", "must be given with", "--better"),
+        ("", "convert kws.tflite --macs 10 -o x.tflite", "macs", '"10"', "must be a share", "did you mean +10%?"),
+    ),
+]
+"""Mistakes with files: cut off, of another version or kind, missing, or beside an option that is not for them."""
+
+
+def broken_files() -> dict[str, bytes]:
+    """Return the files of WITH_FILES by their names: halves of what is whole, and others."""
+    # Imported here: few tests read them.
+    from tests.support import onnx_models
+
+    tests = Path(__file__).parents[1]
+    rows = [onnx_models.value(name, (1, 4)) for name in "xyz"]
+    of_own = [onnx_models.node("MyOp", "x", "y"), onnx_models.node("Relu", "y", "z")]
+    whole = {
+        "cut.tflite": "models/recorded/kws_dscnn_int8.tflite",
+        "cut.pte": "models/attention.pte",
+        "cut.mlir": "dumps/attention.stablehlo.mlir",
+        "cut.pto": "dumps/wrong/ptoas-545.pto",
+        "cut.hlo.pb": "dumps/scan.hlo.pb",
+        "cut.xla.txt": "dumps/scan.xla.txt",
+        "cut.relax": "dumps/mlp_lowered.relax",
+        "cut.ggml.json": "models/ggml/lenet.json",
+        "cut.txt": "dumps/wrong/onnxruntime-32466.txt",
+        "cut.iree.txt": "dumps/zfnet512.iree.txt",
+    }
+    halves = {name: (tests / path).read_bytes() for name, path in whole.items()}
+    model, chain = halves["cut.tflite"], onnx_models.model([onnx_models.node("Relu", "x", "y")], rows[:1], rows[1:2])
+    kind = "tensor<4xf32>"
+    body = f"%0 = stablehlo.add %a, %a : {kind}\n  return %0 : {kind}"
+    own = f"module @m {{\n func.func @main(%a: {kind}) -> {kind} {{\n  {body}\n }}\n}}"
+    return {name: data[: len(data) // 2] for name, data in halves.items()} | {
+        "header.tflite": model[:300],
+        "newer.tflite": model[:4] + b"TFL9" + model[8:],
+        "chain.onnx": chain,
+        "cut.onnx": chain[: len(chain) // 2],
+        "own.onnx": onnx_models.model(of_own, rows[:1], rows[2:]),
+        "own.mlir": own.encode(),
+        "ort.onnx": (tests / "dumps/wrong/onnxruntime-32466.onnx").read_bytes(),
+        "ort.txt": (tests / "dumps/wrong/onnxruntime-32466.txt").read_bytes(),
+        "wrapper.py": (tests / "dumps/wrong/pytorch-187678.py.txt").read_bytes(),
+        "empty.tflite": b"",
+        "empty.csv": b"",
+        "c.gz": gzip.compress(b"{}"),
+        "wide.csv": "id,lower,upper,size\na,0,3,64\n".encode("utf-16"),
+    }

@@ -68,7 +68,7 @@ def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
     try:
         content = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"must be TOML: {error}") from None
+        raise FormatError(f"must be TOML: {error}; as [model.tflite] and budget = '64KiB' below it") from None
     wrong: list[str] = []
     tables: dict[Path | None, Mapping[str, Any]] = {None: {}}
     for key, table in content.items():

@@ -125,7 +125,8 @@ def _show(call: Invocation, answer: Any) -> bool:
         # Tables for people need a library that a program's caller does not wait for.
         from memplan.api.cli.report import show_plan
 
-        show_plan(problem, answer, sys.stdout if is_table else sys.stderr, call.line.completed)
+        completed = call.line.completed if call.reader.problem_of_plan is None else None
+        show_plan(problem, answer, sys.stdout if is_table else sys.stderr, completed)
     elif not is_quiet and answer.explanation is not None:
         call.say(answer.explanation.message)
     return True

@@ -11,7 +11,6 @@ from typing import Any
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.from_capability import CommandExtras, run_apart
 from memplan.api.cli.streams import FOLDER, read_as, refuse_unwritable, suffix_of
-from memplan.capabilities.plan.plan import read_kept
 from memplan.capabilities.reading import Reader, joined, names_of, refuse_files
 from memplan.planner.errors import FileError
 
@@ -25,9 +24,10 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
     read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - at once
     reader.imported = None
     reader.application = joined(read, together)
-    question: dict[str, Any] = {"problem": reader.application.problem}
+    problem = reader.application.problem
+    question: dict[str, Any] = {"problem": problem}
     if (keep := given["keep"]) is not None:
-        question["keep"] = read_as(keep, lambda data: read_kept(data, keep))
+        question["keep"] = read_as(keep, lambda data: reader.plan(data, keep, problem))
     return question
 
 

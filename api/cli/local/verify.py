@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from memplan.api.cli.flags import BROWSER, SAVE_PLAN, TABLE
@@ -10,22 +10,14 @@ from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import open_page, plan_page
 from memplan.api.cli.streams import PAGE, write
 from memplan.api.reports.plan_formats import write_plan
-from memplan.capabilities.question import Question
-from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OptionError
-
-
-def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
-    """Look for a plan inside of the file, where none comes with it."""
-    reader.seeks_plan = given["plan"] is None
-    return None
 
 
 def _prepare(call: Invocation) -> None:
     options: Any = call.options
     if call.flags["save_plan"] is not None:
         if not (options.better or options.again):
-            raise OptionError("save-plan: must be given with better or again, whose plan it is")
+            raise OptionError("save-plan: must be given with --better or --again, whose plan it is")
         call.change(with_plans=True)
 
 
@@ -43,7 +35,6 @@ LOCAL = CommandExtras(
     formats=("json", TABLE, BROWSER),
     beside={PAGE: lambda call, _answer, _path: plan_page(call, call.question["plan"])},
     files=("save_plan",),
-    reads=_reads,
     prepare=_prepare,
     finish=_finish,
     says_lines=True,

@@ -26,7 +26,7 @@ def sentence(problem: Problem, found: Explanation) -> str:
             first, last = found.stretch
             text = f"what is alive from time {first} to {last} does not fit: {counted(count, 'buffer')}"
     if found.rules:
-        text += f", with {_listed([rule_text(rule) for rule in found.rules], len(found.rules))}"
+        text += f", with {_listed([rule_text(rule, problem) for rule in found.rules], len(found.rules))}"
     if len(problem.pools) > 1 and found.missing_bytes is None:
         text = text.replace(_pool(found), "no pools hold", 1)
     if found.other_bottlenecks:
@@ -41,8 +41,8 @@ def _pool(found: Explanation) -> str:
     return f"pool {shown(found.pool)}{size} does not hold"
 
 
-def rule_text(rule: RuleMember) -> str:
-    """Say a rule in some words."""
+def rule_text(rule: RuleMember, problem: Problem | None = None) -> str:
+    """Say a rule in some words, of a page with the size of the buffer, where the problem is known."""
     if rule.rule == "reserved":
         value = rule.value if isinstance(rule.value, tuple) else (0, 0)
         return f"the reserved range of {value[1]:,} bytes at {value[0]:,} of pool {shown(rule.pool)}"
@@ -52,7 +52,10 @@ def rule_text(rule: RuleMember) -> str:
         return f"{rule.rule} of {counted(len(rule.buffers), 'buffer')}"
     if rule.rule == "offset":
         return f"{shown(rule.buffer)} pinned at {rule.value}"
-    return f"{rule.rule} {shown(rule.value)} of {shown(rule.buffer)}"
+    size = ""
+    if rule.rule == "no_cross" and problem is not None and rule.buffer is not None:
+        size = f" ({problem.buffers.size[problem.index[rule.buffer]]:,} bytes)"
+    return f"{rule.rule} {shown(rule.value)} of {shown(rule.buffer)}{size}"
 
 
 def _listed(texts: list[str], count: int) -> str:

@@ -174,7 +174,9 @@ class _Search:
         plan = self.queries.last
         if answer == "fits" and plan is not None and not verify(problem, plan):
             self.found_sets.append(chosen)
-            self.found.append(self._repair(changes, problem, self.queries.whole(problem, plan)))
+            repair = self._repair(changes, problem, self.queries.whole(problem, plan))
+            if not any(_is_within(other, repair) for other in self.found):
+                self.found = [*(other for other in self.found if not _is_within(repair, other)), repair]
         elif answer == "no" and plan is not None:
             touching = self._touched_by(self._reason(problem, plan))
             self.failed[chosen] = touching
@@ -217,3 +219,10 @@ class _Search:
         mine = {index[original(name, index)] for name in names}
         bodies = {int(self.candidates.body[i]) for i in mine}
         return frozenset(c for c, each in enumerate(self.candidates.found) if each.touched & bodies)
+
+
+def _is_within(one: Repair, other: Repair) -> bool:
+    """Return True where one repair has the changes of another in no more steps: more of them are for nothing."""
+    alike = [[change.model_copy(update={"steps": None}) for change in each.changes] for each in (one, other)]
+    steps = zip(one.changes, other.changes, strict=False)
+    return alike[0] == alike[1] and all((a.steps or 0) <= (b.steps or 0) for a, b in steps)

@@ -12,9 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import memplan
 from memplan.api.cli.main import main
+from memplan.api.requests import head_of, parse_request
+from memplan.capabilities.capability import Control
 from memplan.planner.operations.graph import write_graph
 from tests.support import networks, onnx_models
+from tests.support.foreign_files import files
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "tests" / "models"
@@ -37,7 +41,6 @@ CASES: list[tuple[str, str, int, list[str]]] = [
     # the module that has the sentence; the command that is given; its exit status; the commands that it advises
     ("memplan_json", "order two.json", 2, ["plan two.json"]),
     ("memplan_json", "cascade 'a graph/two.json'", 2, ["plan 'a graph/two.json'"]),
-    ("reading", "verify two.json vela.tflite", 2, ["plan vela.tflite"]),
     ("memplan_json", "plan graph.json", 2, ["order graph.json", "plan graph.json --order best"]),
     ("memplan_json", "order plan.json", 2, ["verify PROBLEM plan.json"]),
     ("memplan_json", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),
@@ -71,15 +74,23 @@ ELSEWHERE = {
     ("auth", "keys"): "help of the page of the service",
     ("server", "keys"): "a refusal of memplan serve: tests/api/http/test_serving.py",
     ("remote", "serve"): "a service that is away: it is to be started",
+    **dict.fromkeys(
+        (
+            *(("graph_inputs", "convert"), ("graph_inputs", "plan"), ("reading", "verify")),
+            *(("baseline", "check"), ("allocation_plan", "verify")),
+        ),
+        "tests/support/mistakes.py",
+    ),
     ("fits", "plan"): "a picture of what fits of a graph of ggml: tests/api/cli/test_cli_liveness.py",
-    ("any_plan", "plan"): "tests/support/mistakes.py",
+    ("plan_files", "plan"): "tests/support/mistakes.py",
+    ("reading", "plan"): "tests/support/mistakes.py",
     ("compare", "plan"): "tests/support/mistakes.py",
     ("from_capability", "convert"): "a plan that is asked for as C: tests/support/mistakes.py",
     ("usage", "plan"): "tests/support/mistakes.py",
     ("model_graph", "plan"): "tests/support/mistakes.py",
     ("layout", "explain"): "tests/support/mistakes.py",
     ("layout", "plan"): "tests/support/mistakes.py",
-    ("verify", "plan"): "the lines of a plan that is not valid",
+    ("verify", "plan"): "the plans of others, below",
     ("writing", "convert"): "what an order of a model does not gain: the tests of convert",
     ("options", "solvers"): "help of a flag",
     ("core", "core"): "a comment in the file that it writes",
@@ -116,6 +127,80 @@ def test_what_is_advised_runs_as_it_is_printed(
     for command in advised:
         found = main(shlex.split(command.replace("PROBLEM", "two.json")))
         assert (command, found) == (command, 0)
+
+
+WRONG = ROOT / "tests" / "dumps" / "wrong"
+BOTH = [{"id": "a", "size": 64, "start": 0, "end": 4}, {"id": "b", "size": 64, "start": 1, "end": 5}]
+OFFSETS = {"a": 0, "b": 32}
+OF_OTHERS: dict[str, dict[str, bytes]] = {
+    "allocations.tflite": {"allocations.tflite": dict(files())["planned_wrongly.tflite"]},
+    **{
+        name: {name: (WRONG / name).read_bytes()}
+        for name in ("litert-8889.txt", "llama.cpp-in-place.json", "ptoas-545.pto", "tilelang-ascend-1765.tir")
+    },
+    "pinned.csv": {"pinned.csv": b"id,lower,upper,size,offset\na,0,4,64,0\nb,1,5,64,32\n"},
+    "p.json offsets.json": {
+        "p.json": json.dumps({"buffers": BOTH}).encode(),
+        "offsets.json": json.dumps(OFFSETS).encode(),
+    },
+    "p.json offsets.csv": {
+        "p.json": json.dumps({"buffers": BOTH}).encode(),
+        "offsets.csv": b"id,offset\na,0\nb,32\n",
+    },
+    "baseline.json": {
+        "baseline.json": json.dumps(
+            {
+                "problem": {"buffers": BOTH},
+                "plan": {"placements": [{"id": k, "pool": "default", "offset": v} for k, v in OFFSETS.items()]},
+            }
+        ).encode()
+    },
+}
+"""Wrong plans as others write them: the files that `memplan verify` is given, and what these hold."""
+
+
+@pytest.mark.parametrize("given", OF_OTHERS)
+def test_a_wrong_plan_of_others_is_mended_by_the_command_that_is_printed(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in OF_OTHERS[given].items():
+        Path(name).write_bytes(content)
+    assert main(["verify", *shlex.split(given)]) == 3
+    first, last = given.split()[0], given.split()[-1]
+    assert ADVISED.findall(capfd.readouterr().err) == [("plan", f" {first} --keep {last}")]
+    assert main(["plan", first, "--keep", last, "-o", "mended.json"]) == 0
+    moved = json.loads(Path("mended.json").read_text())["kept"]
+    assert (moved["moved"] >= 1, moved["stayed"] >= 1) == (True, True)
+    if first != "pinned.csv":  # whose offsets are pins beside another plan
+        assert main(["verify", first, "mended.json"]) == 0
+
+
+def test_a_file_with_a_plan_inside_is_one_in_python_and_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(WRONG)
+    name = "ptoas-545.pto"
+    assert not memplan.verify(name, name).valid
+    kept = memplan.plan(name, keep=name).kept
+    assert kept is not None
+    assert (kept.moved, kept.stayed) == (1, 1)
+    found = memplan.verify("onnxruntime-32466.onnx", "onnxruntime-32466.txt")
+    assert (len(found.violations), str(found.unmendable)[:31]) == (1, "no plan is right in these pools")
+    asked = parse_request("verify", head_of("application/octet-stream", f"name={name}"), Path(name).read_bytes())
+    assert json.loads(asked.answer(Control())[0])["violations"][0]["rule"] == "overlap"
+
+
+@pytest.mark.parametrize("given", ["onnxruntime-32466.onnx onnxruntime-32466.txt", "pytorch-187678.py.txt"])
+def test_a_plan_that_none_can_mend_is_said_to_be_one(
+    given: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(WRONG)
+    names = given.split()
+    assert main(["verify", *names]) == 3
+    said = capfd.readouterr().err
+    assert "no plan is right in these pools: pool " in said
+    assert ADVISED.findall(said) == []
+    assert main(["plan", names[0], "--keep", names[-1], "--format", "table"]) == 1
+    assert ADVISED.findall(capfd.readouterr().out) == []
 
 
 def advising() -> set[tuple[str, str]]:

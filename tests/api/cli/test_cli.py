@@ -68,6 +68,15 @@ def test_a_table_is_the_answer_where_it_is_asked_for(two: str, capfd: Captured) 
     assert lines[4] == "live bytes from time 2 to 2: at most 96 (96 B), at time 2"
 
 
+def test_buffers_that_share_bytes_are_said_to_where_their_sizes_are_listed(tmp_path: Path, capfd: Captured) -> None:
+    rows = [{"id": name, "size": size, "start": 0, "end": 3} for name, size in (("a", 64), ("b", 64), ("c", 8))]
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps({"buffers": rows, "may_share": [["a", "b"]]}))
+    assert main(["plan", str(file), "--format", "table"]) == 0
+    (line,) = [line for line in capfd.readouterr().out.splitlines() if line.startswith("at the peak")]
+    assert line == "at the peak of default, time 0: a (64), b (64), c (8); some share bytes, 64 of these 136"
+
+
 def test_pools_of_a_table_come_from_the_command_line(two: str, capfd: Captured) -> None:
     assert main(["plan", two, "--capacity", "fast=64", "--capacity", "slow=unlimited"]) == 0
     answer = json.loads(capfd.readouterr().out)

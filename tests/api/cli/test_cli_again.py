@@ -41,7 +41,7 @@ def test_exit_statuses_tell_what_is_the_same(table: Path, capfd: Captured) -> No
         assert main(["verify", str(table), str(plan), "--again"]) == status
     assert "peak 11 (feasible) then, 10 (optimal) now" in capfd.readouterr().err
     assert main(["verify", str(table), str(plan), "--save-plan", "x.json"]) == 2
-    assert "save-plan: must be given with better or again" in capfd.readouterr().err
+    assert "save-plan: must be given with --better or --again" in capfd.readouterr().err
 
 
 def test_the_page_of_a_plan_is_written_and_opened(
@@ -122,7 +122,7 @@ def test_what_is_not_valid_has_an_exit_status_of_its_own(problem: Path, capfd: C
 @pytest.mark.parametrize(
     ("plan", "sentence"),
     [
-        ('{"1": -1}', "offsets[0]: must be an offset of at least 0"),
+        ('{"1": -1}', "offsets[0]: must be an id and an offset of at least 0"),
         ("[[1, 2, 3]]", "offsets[0]: must be an id and an offset"),
         ('[{"offset": 3}]', "offsets[0]: must be an id and an offset"),
         ("3", "must be"),

@@ -123,7 +123,7 @@ def test_limits_of_recompute_are_refused_where_they_are_none(capfd: Captured) ->
     assert main([*asked, "--within", "1kB", "--extra-cost", "10%"]) == 2
     err = capfd.readouterr().err
     assert "within: must be given with recompute only" in err
-    assert 'extra-cost: must be a part such as 10%, got "ten"' in err
+    assert 'extra-cost: must be a percentage such as 10%, got "ten"' in err
     assert "within: must not be given together with extra" in err
 
 

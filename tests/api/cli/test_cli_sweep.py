@@ -66,7 +66,7 @@ def test_exit_status_1_says_that_nothing_fits_at_any_size(one_pool: str, capfd: 
             'got "1:2:1"',
         ),
         (["sram=1:2:0"], 'size: must go in steps of at least 1 byte, got "0"'),
-        (["sram=2:1:1"], 'size: must not end below "2", where it starts, got "1"'),
+        (["sram=2:1:1"], 'size: must not end below "2", where it starts, got "1" (did you mean 1:2:1?)'),
         (["sram=1:1MiB:1"], "size: must have at most 1000 sizes, got 1048576"),
         (
             ["sram=1:2:1", "-o", "a.html", "--server", "http://127.0.0.1:1"],

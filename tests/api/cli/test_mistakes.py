@@ -18,10 +18,10 @@ from memplan.api.cli.main import main
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import graph_from
-from tests.support.mistakes import FILES, NEW, OLD, A, B, Mistake, text
+from tests.support.mistakes import FILES, NEW, OLD, WITH_FILES, A, B, Mistake, broken_files, text
 
 MODELS = Path(__file__).parents[2] / "models"
-LEAST, MEAN, FULL = 3, 4.5, 5
+LEAST, MEAN, MEAN_WITH_FILES, FULL = 3, 4.5, 4.6, 5
 
 
 @pytest.fixture
@@ -54,6 +54,16 @@ def scored(mistake: Mistake, capfd: pytest.CaptureFixture[str]) -> tuple[int, st
         points -= main(shlex.split(mistake.mended)) not in (0, 1)
         capfd.readouterr()
     return points, said
+
+
+def test_answers_to_mistakes_with_files_score_more(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name, content in broken_files().items():
+        Path(name).write_bytes(content)
+    Path("folder").mkdir()
+    found = [(*scored(mistake, capfd), mistake.line, mistake.content[:60]) for mistake in WITH_FILES]
+    lost = json.dumps([each for each in found if each[0] < FULL], indent=1)
+    assert (len(found) >= 60, min(points for points, *_ in found) >= LEAST) == (True, True), lost
+    assert sum(points for points, *_ in found) / len(found) >= MEAN_WITH_FILES, lost
 
 
 @pytest.mark.parametrize("mistakes", [NEW, OLD], ids=["new", "old"])
@@ -115,6 +125,18 @@ CALLS: list[tuple[Callable[..., Any], list[Any], dict[str, Any], str]] = [
         'pools[0].size: must be an integer, got "64KiB" (did you mean 65536, in bytes?)',
     ),
     (memplan.Buffer, ["a", 64], {}, "must be given fields by name, as Buffer(id=..., size=...), got ['a', 64]"),
+    (
+        memplan.plan,
+        [TWO],
+        {"accept": 0.05},
+        "accept: must have its sign where it is below 1, got 0.05 (did you mean 5%",
+    ),
+    (
+        memplan.OrderOptions,
+        [],
+        {"extra_cost": "0.1"},
+        'extra_cost: must have its sign where it is below 1, got "0.1" (did you mean 10% or 0.1%?)',
+    ),
     (memplan.OrderOptions, [], {"timelimit": 2}, "timelimit: is not a known field (did you mean time_limit_s?)"),
     (memplan.PlanOptions, [], {"time_limit_s": "2s"}, 'time_limit_s: must be a number, got "2s"'),
     (memplan.solve, [TWO, 5], {}, "start: must be a Plan, got 5: plan(problem)"),

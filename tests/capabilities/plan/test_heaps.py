@@ -64,6 +64,7 @@ def test_heaps_are_the_fewest(seed: int) -> None:
 def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
     found = in_heaps(read_problem(EXAMPLES / "mobilenet_v2.csv"), 1204224, 10)
     assert (found.status, [pool.used for pool in found.pools]) == ("optimal", [1204224, 301056])
+    assert ", found by heaps" in next(plan_lines(found))
     assert "2 heaps of at most 1,204,224 bytes, no fewer are enough" in list(plan_lines(found))
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from memplan.capabilities.verify.better import beside_best
+from memplan.capabilities.verify.better import beside_best, lines_beside_best
+from memplan.capabilities.verify.verify import VerifyOptions
+from memplan.capabilities.verify.verify import verify as verdict_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -47,6 +49,14 @@ def test_the_best_plan_needs_no_moves() -> None:
     assert (found.too_much_bytes, found.gap, found.pools[0].above_line) == (0, 0.0, ())
     assert found.fewest_moves is not None
     assert found.fewest_moves.moved == ()
+
+
+def test_the_peak_of_a_plan_that_is_not_valid_compares_with_nothing() -> None:
+    better = verdict_of(of(*ROWS), at(a=0, b=4, c=4), options=VerifyOptions(better=True)).better
+    assert better is not None
+    assert (better.peak, better.best, better.gap, better.too_much_bytes) == (12, 16, None, None)
+    first, *_ = lines_beside_best(better)
+    assert first == "peak 12 bytes of a plan that is not valid; best 16, lower bound 16"
 
 
 def test_violations_are_told_and_the_moves_mend_them() -> None:

@@ -59,6 +59,17 @@ def test_a_plan_is_called_valid_with_a_word_of_claims_without_a_check() -> None:
     assert (first, peak.partition(":")[0]) == ("valid, 2 placements", ONE.pools[0].name)
 
 
+def test_a_pool_of_one_buffer_is_at_its_least_and_nothing_is_said_of_it_without_that_buffer() -> None:
+    rows = [{"id": name, "size": 8, "start": k, "end": k + 2, "pools": [name]} for k, name in enumerate("xy")]
+    storages = Problem.model_validate({"buffers": rows, "pools": [{"name": "x"}, {"name": "y"}]})
+    places = [{"id": name, "pool": name, "offset": 0} for name in "xy"]
+    said = list(lines(verify(storages, Plan.model_validate({"placements": places}))))
+    assert said[1:] == [
+        'x: 8 B, proved to be the least: "x" is alive at 0',
+        'y: 8 B, proved to be the least: "y" is alive at 1',
+    ]
+
+
 @pytest.mark.parametrize(
     ("changed", "claim"),
     [

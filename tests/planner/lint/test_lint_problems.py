@@ -33,9 +33,15 @@ def chain(*lifetimes: tuple[int, int]) -> Problem:
     return problem(*({"id": k, "size": k + 1, "start": low, "end": high} for k, (low, high) in enumerate(lifetimes)))
 
 
+def doubled(pairs: int) -> list[dict[str, Any]]:
+    """Return buffers of which two each are alike, as rows that are written twice and as what takes turns."""
+    return [{"id": f"{k}/{turn}", "size": k + 1, "start": k, "end": k + 3} for k in range(pairs) for turn in (0, 1)]
+
+
 @pytest.mark.parametrize(
     "value",
     [
+        problem(*doubled(3)),
         problem(A, B, C),
         problem(A, B, C, conflicts=[["a", "c"], ["b", "c"]]),
         problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"], ["c", "b"]]),
@@ -148,11 +154,11 @@ def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
             ),
         ),
         (
-            problem(A, B, A | {"id": "a2"}, C, B | {"id": "b2"}),
+            problem(C, *doubled(8)),
             Finding(
                 "doubled-rows",
-                'buffers: 4 of 5 are like another one in all but the id, such as "a" and "a2"',
-                ("a", "a2"),
+                'buffers: 16 of 17 are like another one in all but the id, such as "0/0" and "0/1"',
+                ("0/0", "0/1"),
             ),
         ),
         (

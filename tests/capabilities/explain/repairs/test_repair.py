@@ -108,6 +108,24 @@ def test_two_that_entries_name_are_no_aliases_in_place(more: dict[str, Any]) -> 
     assert (found.status, found.fewest, found.proved) == ("repaired", 1, True)
 
 
+def test_of_one_change_in_fewer_and_in_more_steps_only_the_smaller_is_a_repair() -> None:
+    lives = {"a": (10, 0, 10), "b": (8, 8, 12), "c": (7, 6, 8), "d": (3, 4, 6)}
+    rows = [{"id": name, "size": size, "start": start, "end": end} for name, (size, start, end) in lives.items()]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 17}]}), repairs=9).repairs
+    ends = [
+        (each.steps, repair.peak_after) for repair in found for each in repair.changes if each.kind == "earlier-end"
+    ]
+    assert ends[:1] == [(2, 17)]
+    assert [repair for repair in found if len(repair.changes) == 1 and repair.changes[0].steps == 4] == []
+
+
+def test_a_page_in_the_way_is_named_with_the_size_that_is_held_against_it() -> None:
+    row = {"id": "a", "size": 100, "start": 0, "end": 3, "no_cross": 64}
+    found = explain(Problem.model_validate({"buffers": [row], "pools": [{"size": 4096}]}))
+    assert found.explanation is not None
+    assert found.explanation.message.endswith('with no_cross 64 of "a" (100 bytes)')
+
+
 def test_a_pin_in_the_way_is_named() -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": 10, "start": 0, "end": 1} for k in range(2)]
     rows[0]["offset"] = 5

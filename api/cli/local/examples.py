@@ -1,0 +1,28 @@
+"""`memplan examples`: the files that the pages name, in a folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memplan.api.cli.streams import say
+from memplan.files import os_errors_named
+
+_PLACES = tuple(Path(__file__).parents[k] / "examples" for k in (3, 4))
+"""Where examples lie: in an installed memplan, which has all but the problems, or in a checkout."""
+
+
+def examples(
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="The folder.")] = "examples",
+) -> None:
+    """Write the examples that the documents name into a folder, where there is no clone.
+
+    Exit status: 0 they are written, 2 wrong input.
+    """
+    source = next(place for place in _PLACES if place.is_dir())
+    with os_errors_named(output):
+        shutil.copytree(source, output, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    say(f"memplan: wrote {output}")

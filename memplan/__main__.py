@@ -1,0 +1,8 @@
+"""The command, as `python -m memplan`."""
+
+import sys
+
+from memplan.api.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

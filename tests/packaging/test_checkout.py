@@ -1,0 +1,72 @@
+"""A checkout behind `pip install .`: Python that is started in it imports the checkout, with the installed core."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memplan.planner import __version__
+from memplan.solvers.core.build import folders, library_of
+from tests.support.house_copies import PACKAGES, ROOT
+
+pytestmark = pytest.mark.slow
+PAGES = ("README.md", "docs/plan.md", "docs/verify.md", "docs/explanations.md", "docs/liveness.md")
+"""Pages whose Python takes nothing for granted but the examples."""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout in which nothing was compiled, as `pip install .` leaves it."""
+    place = tmp_path_factory.mktemp("checkout")
+    for name in (*PACKAGES, "examples"):
+        shutil.copytree(ROOT / name, place / name, symlinks=True, ignore=shutil.ignore_patterns("built", "__pycache__"))
+    return place
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """What an installation has of the core, with the note of its sources."""
+    (tmp_path / f"memplan-{__version__}.dist-info").mkdir()
+    (tmp_path / f"memplan-{__version__}.dist-info" / "METADATA").write_text(f"Name: memplan\nVersion: {__version__}\n")
+    for folder in folders(ROOT):
+        built = library_of(folder).parent
+        shutil.copytree(built, tmp_path / "memplan" / built.relative_to(ROOT))
+    return tmp_path
+
+
+def run(checkout: Path, site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # Without the environment's own memplan, which may be a checkout with a core.
+    hidden = {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=checkout, env=os.environ | hidden, capture_output=True, text=True, check=False)
+
+
+def test_the_python_of_the_pages_runs_in_a_checkout_with_the_installed_core(checkout: Path, installed: Path) -> None:
+    texts = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES]
+    pages = [re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE) for text in texts]
+    assert all(pages)
+    program = "\n".join(f"names = {{}}\nfor code in {blocks!r}: exec(code, names)" for blocks in pages)
+    done = run(checkout, installed, "-c", f"import memplan\n{program}\nprint(memplan.__file__)")
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, [str(checkout / "memplan" / "__init__.py")]), (
+        done.stderr
+    )
+
+
+def test_the_command_is_a_module_and_uses_the_installed_core(checkout: Path, installed: Path) -> None:
+    done = run(checkout, installed, "-m", "memplan", "plan", "examples/mobilenet_v2.csv", "--format", "peak")
+    assert (done.returncode, done.stdout) == (0, '{"peak":1505280}\n'), done.stderr
+
+
+def test_a_core_of_other_sources_is_refused_with_the_version_that_it_is_of(checkout: Path, installed: Path) -> None:
+    for note in installed.rglob("sources.txt"):
+        note.write_text("0" * 64)
+    for command in ("plan", "explain"):
+        done = run(checkout, installed, "-m", "memplan", command, "examples/mobilenet_v2.csv", "--capacity", "1MiB")
+        said = f"memplan {__version__}, which is installed, is of other sources; build it anew: python -m"
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
