@@ -49,8 +49,9 @@ def with_regions(model: Model, imported: Imported) -> Imported:
         pools = tuple(Pool(name=name) for name in POOLS)
     larger = with_fields(problem, buffers=BufferTable.from_rows(rows), pools=pools)
     inside = tuple(row.id for row in rows if row.relative is not None)
-    where = "what Ethos-U's commands address lies inside of its scratch, or in a memory of its own"
-    message = f"{where}; a graph of operations, for another order, counts it beside that"
+    message = (
+        "what lies in Ethos-U's scratch, or in a memory of its own, counts beside it in a graph, for another order"
+    )
     areas = (Finding("ethos-u-areas", message, inside),) if inside or apart else ()
     return replace(imported, source=larger, warnings=imported.warnings + areas, **_own(imported, larger))
 

@@ -221,8 +221,14 @@ class _Draft:
                 del results[self.rng.randrange(len(results))]
             if self.rng.random() < 0.1 and self.how.suffix != ".onnx":
                 results.append(self.given[0])
-        fields = (self.shapes, self.given, self.constants, results or self.live[-1:], self.steps, self.conditions)
-        return DrawnModel(*map(tuple, fields))
+        return DrawnModel(
+            shapes=tuple(self.shapes),
+            given=tuple(self.given),
+            constants=tuple(self.constants),
+            results=tuple(results or self.live[-1:]),
+            steps=tuple(self.steps),
+            conditions=tuple(self.conditions),
+        )
 
 
 def _onnx(model: DrawnModel) -> bytes:
@@ -255,10 +261,8 @@ def _onnx(model: DrawnModel) -> bytes:
     arrays = {f"t{t}": np.ones(model.shapes[t], np.float32) for t in model.constants}
     views = [step.outputs[0] for step in model.steps if step.kind == _VIEW]
     arrays |= {f"s{t}": np.array(model.shapes[t], np.int64) for t in views}
-    seen: set[int] = set()
-    steps = [
-        step for step in model.steps if step.kind != "shape" or not (step.inputs[0] in seen or seen.add(step.inputs[0]))
-    ]
+    asked = {step.inputs[0]: k for k, step in enumerate(model.steps) if step.kind == "shape"}
+    steps = [step for k, step in enumerate(model.steps) if step.kind != "shape" or asked[step.inputs[0]] == k]
     return onnx.model([*nodes(steps)], [*map(value, model.given)], [*map(value, model.results)], **arrays)
 
 

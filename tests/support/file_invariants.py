@@ -35,7 +35,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from
-from memplan.planner.systems import system_of
+from memplan.planner.systems import file_readers, system_of
 from memplan.systems.imported import Imported
 from memplan.systems.model_graph import graph_of_imported, is_graph, read_model_graph
 from memplan.systems.model_options import ModelOptions
@@ -194,6 +194,10 @@ def _of_reading(file: _File) -> Iterator[str]:
         "order": lambda: readers["order"].graph(file.data, file.name),
         "explain": lambda: [read(readers["explain"], file.data, file.name) for read in (Reader.problem, Reader.graph)],
     }
+    kind = detect(file.data, file.name)
+    if kind is not None and file_readers()[kind].program is not None:
+        file.tally["operations of another reading"] += 1
+        del heard["order"], heard["explain"]
     for what, read in heard.items():
         if file.asked(f"{what}'s reading", read) is not None:
             said = [(each.rule, each.message) for each in readers[what].warnings]

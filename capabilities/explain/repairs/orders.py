@@ -28,8 +28,8 @@ def repairs_of_graph(
 ) -> OrderRepairs:
     """Return what makes a graph fit so many bytes: nothing, another order, clones, operations in stripes.
 
-    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. A graph that fits
-    as given where it is proved that its operations do not is of no use: it has less than they need.
+    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. There are none
+    for a graph that fits as given where it is proved that its operations do not.
     """
     search, wanted, with_plans = _Orders(graph, capacity, control), options.repairs, options.with_plans
     start = search.planned("none", list(range(len(graph.ops))), ())
