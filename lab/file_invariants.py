@@ -20,7 +20,7 @@ from tests.support.file_invariants import violations
 _ROOT = Path(__file__).parents[1]
 _FOLDERS = ("examples", "library")
 _NOT_READ = {"plans", "proofs", "planners", "cmake", "plugin", "core"}
-_MOST_BYTES = 60_000
+_MOST_BYTES = 12_000
 
 
 def files() -> Iterator[tuple[str, bytes]]:

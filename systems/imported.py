@@ -201,12 +201,6 @@ def once_computed(sizes: Iterable[int], computing: str, others: str, *, is_all: 
     return [Finding("once-computed", f"{text}; {others} and needs up to so many bytes more")]
 
 
-def allocated_apart(sizes: list[int], what: str) -> tuple[Finding, ...]:
-    """Return a finding about allocations of a file that leave nothing to choose, and are in no plan, if there are."""
-    text = f"{what} have allocations of their own ({len(sizes)}, of {sum(sizes)} bytes), which are not in the plan"
-    return (Finding("allocated-apart", text),) if sizes else ()
-
-
 def element_count(dims: Iterable[int]) -> int:
     """Return the product of sizes; beyond whatever fits into memory it is not multiplied to the end."""
     sizes, count = list(dims), 1

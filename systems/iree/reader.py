@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.finding import MAX_LISTED
-from memplan.systems.imported import Imported, allocated_apart, plan_of, problem_of, refuse_dims, size_of
+from memplan.systems.imported import Imported, plan_of, problem_of, refuse_dims, size_of
 from memplan.systems.model_options import ModelOptions
 
 ALIGNMENT = 64
@@ -40,6 +40,8 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     """Read all packs; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "IREE's packs")
     text = _COMMENT.sub("", data.decode(errors="backslashreplace"))
+    if (n_open := text.count("{") - text.count("}")) > 0:
+        raise FormatError(f"must close each brace, got {n_open} open at its end: is the file cut off?")
     sections = list(_sections(text))
     before = [section for section in sections if section.when == "Before"] or sections
     packs = [pack for section in before for pack in section.packs]
@@ -63,9 +65,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     problem = problem_of(rows, names)
     laid_out = offsets(text, _THIS_PASS) or {}
     places: dict[int | str, int] = {f"{k}/{i}": offset for (k, i), offset in laid_out.items()}
-    others = [size for section in before for size in section.allocations if isinstance(size, int)]
-    warnings = allocated_apart(others, "resources beside packs")
-    return Imported(problem, warnings=warnings, own_peak=_own_peak(sections), own_plan=plan_of(problem, places))
+    return Imported(problem, own_peak=_own_peak(sections), own_plan=plan_of(problem, places))
 
 
 @dataclass

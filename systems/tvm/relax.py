@@ -62,6 +62,8 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     program = _Program(dims, options.alignment or ALIGNMENT)
     program.add_params(function)
     program.follow(function.body)
+    if not any(isinstance(row, ast.Return) for row in ast.walk(function)):
+        raise FormatError(f"{function.name}: must end with what it returns, got none: is the file cut off?")
     dims.refuse_unknown()
     draft = OperationsDraft(function.name, program.results, options, options.alignment or ALIGNMENT)
     program.draw(draft)

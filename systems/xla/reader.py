@@ -16,7 +16,7 @@ from itertools import accumulate
 
 from memplan.planner.errors import FormatError
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.systems.imported import Imported, allocated_apart, plan_of, problem_of, refuse_dims, size_of
+from memplan.systems.imported import Imported, plan_of, problem_of, refuse_dims, size_of
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.protobuf import ProtobufMessage
 from memplan.systems.xla import text as xla_text
@@ -60,10 +60,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     name = program.text(1, "name") if program is not None else None
     problem = problem_of(rows, pools.values(), name or None)
     own_plan = plan_of(problem, _own_offsets(assignment, traces))
-    own, allocations = _own_peaks(assignment, traces), assignment.messages(_ALLOCATIONS, "buffer_allocations")
-    others = [row.integer(2, "size") for row in allocations if own is not None and row.path not in own]
-    warnings, own_peak = allocated_apart(others, xla_text.OTHERS), None if own is None else sum(own.values())
-    return Imported(problem, warnings=warnings, own_peak=own_peak, own_plan=own_plan)
+    return Imported(problem, own_peak=_own_peak(assignment, traces), own_plan=own_plan)
 
 
 @dataclass
@@ -149,8 +146,8 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
             trace.of_buffer[buffer] = group
 
 
-def _own_peaks(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[str, int] | None:
-    """Return the bytes of each allocation that XLA put the traces' buffers in, None where it put one nowhere.
+def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
+    """Return the bytes of all allocations that XLA put the traces' buffers in, None where it put one nowhere.
 
     The index of an allocation that a trace has may be that of another one, so allocations are known by their buffers.
     """
@@ -160,7 +157,7 @@ def _own_peaks(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[str, i
         if buffer in wanted:
             wanted.discard(buffer)
             peaks[path] = max(peaks.get(path, 0), end)
-    return None if wanted else peaks
+    return None if wanted else sum(peaks.values())
 
 
 def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:

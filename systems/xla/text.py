@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from memplan.planner.errors import FormatError, shown
-from memplan.systems.imported import Imported, allocated_apart, plan_of, problem_of, size_of
+from memplan.systems.imported import Imported, plan_of, problem_of, size_of
 from memplan.systems.model_options import ModelOptions
 
 ALIGNMENT = 64
-OTHERS = "inputs, constants and results"
 _SECTIONS = (b"BufferAssignment:", b"HloLiveRange")
 _DIGITS = r"(\d{1,19})"
 _ALLOCATION = re.compile(rf"allocation {_DIGITS}: size {_DIGITS}\b([^\n]*)")
@@ -58,11 +57,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
                 | times
             )
     problem = problem_of(rows, pools)
-    found = (_ALLOCATION.match(line) for line in text.splitlines())
-    others = [int(match[2]) for match in found if match is not None and "preallocated-temp" not in match[3]]
-    return Imported(
-        problem, None, warnings=allocated_apart(others, OTHERS), own_peak=own_peak, own_plan=plan_of(problem, offsets)
-    )
+    return Imported(problem, own_peak=own_peak, own_plan=plan_of(problem, offsets))
 
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:

@@ -213,6 +213,9 @@ class _Draft:
         self.steps.append(Step(_CHOICE, (condition,), (self.tensor(shape),), tuple(branches)))
 
     def model(self) -> DrawnModel:
+        if self.how.keeps_unread:  # of ggml, whose files have nothing that no node reads
+            for t in set(self.given).difference(*(step.inputs for step in self.steps)):
+                self.add("relu", (t,), self.shapes[t])
         read = {t for step in self.steps for row in (step, *sum(step.branches, ())) for t in row.inputs}
         results = [t for t in self.live if t not in read and t not in self.given]
         if not self.how.keeps_unread:

@@ -134,8 +134,3 @@ def test_comments_are_no_part_of_a_dump() -> None:
         b"}) : index",
     )
     assert [row.size for row in read_model(b"\n".join(lines_inside)).problem.buffers] == [8]
-
-
-def test_resources_beside_packs_are_counted_beside_the_plan() -> None:
-    (found,) = read_model(recorded("zfnet512.iree.txt")[0]).warnings
-    assert (found.rule, "(1, of 4000 bytes)" in found.message) == ("allocated-apart", True)

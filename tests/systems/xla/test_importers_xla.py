@@ -262,10 +262,3 @@ def test_broken_modules_are_refused_in_a_sentence(data: bytes, sentence: str) ->
     with pytest.raises(FormatError) as error:
         read_module(data, ModelOptions())
     assert sentence in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["mlp_sgd", "scan"])
-def test_what_has_allocations_of_its_own_is_counted_beside_the_plan(name: str) -> None:
-    binary, text_ = (read_model(data).warnings for data in recorded(f"{name}.hlo.pb", f"{name}.xla.txt"))
-    assert [each.rule for each in binary] == ["allocated-apart"]
-    assert binary == text_
