@@ -28,6 +28,7 @@ from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner import formats
+from memplan.planner.audit import verify
 from memplan.planner.errors import InputError
 from memplan.planner.liveness import problem_of
 from memplan.planner.liveness.ordered import problem_of_order
@@ -406,6 +407,7 @@ def _of_convert(file: _File) -> Iterator[str]:
             yield f"convert: the table that it writes has {live_peak(again)} bytes alive, the problem {file.live}"
     if file.imported.operations is None:
         return
+    yield from _of_plan_in_file(file)
     program = converted(to="operations")
     if program is not None:
         read: Operations = operations_from(program.operations.model_dump(mode="json", by_alias=True))
@@ -414,3 +416,24 @@ def _of_convert(file: _File) -> Iterator[str]:
     drawn = converted(to="graph")
     if drawn is not None and graph_from(formats.memplan_json.parse(write_graph(drawn.graph))) != drawn.graph:
         yield "convert: the graph that it writes, read again, is another one"
+
+
+def _of_plan_in_file(file: _File) -> Iterator[str]:
+    """A plan that is written into the model is the one that is read of it."""
+    kind = detect(file.data, file.name)
+    target = {"tflite": "tflite", "executorch": "pte"}.get(kind or "")
+    if target is None or not file.is_plain or file.plan.peak is None:
+        return
+    fields = file.options.model_dump(exclude_defaults=True)
+    options = ConvertOptions(name=file.name, time_limit_s=_SECONDS, to=target, **fields)
+    written = file.asked("convert with a plan", lambda: convert(file.data, file.plan, options=options))
+    if written is None:
+        return
+    file.tally["plans written"] += 1
+    again = read_model(written.files[0].data, file.name, file.options)
+    if again.problem != file.imported.problem:
+        yield "convert: the model with the plan in it poses another problem"
+    if again.own_plan is None or again.own_peak != file.plan.peak:
+        yield f"convert: the model has a plan of {again.own_peak} bytes in it, {file.plan.peak} were planned"
+    elif verify(again.problem, again.own_plan):
+        yield "convert: the plan in the model that was written is not valid"
