@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab.support.cases import run_cases
 from tests.support import foreign_files
-from tests.support.drawn_models import drawn_file
+from tests.support.drawn_files import drawn_file
 from tests.support.file_invariants import violations
 
 _ROOT = Path(__file__).parents[1]

@@ -14,7 +14,8 @@ from memplan.planner.errors import InputError
 from memplan.systems.reading import read_model
 from tests.support import foreign_files
 from tests.support.depth import seeds
-from tests.support.drawn_models import FORMATS, draw, drawn_file, live_peak
+from tests.support.drawn_files import FORMATS, drawn_file
+from tests.support.drawn_models import draw, live_peak
 from tests.support.file_invariants import violations
 
 FILES = dict(chain(foreign_files.files(), foreign_files.models()))

@@ -7,10 +7,8 @@ again. A question that refuses a file with a sentence gives no answer, and is co
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
@@ -26,60 +24,19 @@ from memplan.capabilities.order.order import order
 from memplan.capabilities.order.reordering import reorder
 from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.plan.plan import PlanOptions, plan
-from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.capabilities.reading import Reader
 from memplan.planner import formats
 from memplan.planner.audit import verify
 from memplan.planner.errors import InputError
 from memplan.planner.liveness import problem_of
-from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.systems import file_readers, system_of
-from memplan.systems.imported import Imported
-from memplan.systems.model_graph import graph_of_imported, is_graph, read_model_graph
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.program_names import program_names
-from memplan.systems.reading import detect, read_model, read_problem
+from memplan.systems.reading import detect, read_model
 from memplan.systems.writing import write_reordered
-
-_SECONDS = 2.0
-_PROVED = "optimal"
-A = TypeVar("A")
-
-
-def live_peak(problem: Problem) -> int:
-    """Return the most bytes alive at once: buffers in their own bytes, of an alias those of its root."""
-    size = {row.id: row.size for row in problem.buffers}
-    root = {row.id: row.id if row.alias_of is None else row.alias_of for row in problem.buffers}
-    events: dict[int | str, list[tuple[int, int]]] = {}
-    for row in problem.buffers:
-        home = row.id
-        while root[home] != home:
-            home = root[home]
-        events.setdefault(home, []).extend(row.intervals)
-    times = sorted({start for spans in events.values() for start, _ in spans})
-    return max(
-        (sum(size[name] for name, spans in events.items() if any(a <= t < b for a, b in spans)) for t in times),
-        default=0,
-    )
-
-
-def graph_peak(graph: OperationGraph, order: Sequence[int]) -> int:
-    """Return the most bytes alive along an order: what is given is there at first, workspaces while they work."""
-    size = [0 if t in set(graph.resident) else bytes_ for t, bytes_ in enumerate(graph.size)]
-    made = {t for row in graph.ops for t in row.outputs}
-    first = dict.fromkeys([t for t in range(len(size)) if t not in made or t in graph.given], -1)
-    last = dict(first)
-    for k, v in enumerate(order):
-        row = graph.ops[v]
-        for t in (*row.inputs, *row.outputs):
-            first.setdefault(t, k)
-            last[t] = k
-    last |= dict.fromkeys(graph.kept, len(order))
-    work = [0, *(graph.ops[v].work for v in order), 0]
-    return max(sum(size[t] for t in first if first[t] <= k <= last[t]) + work[k + 1] for k in range(-1, len(order) + 1))
+from tests.support.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
 
 
 def violations(
@@ -93,7 +50,7 @@ def violations(
     """Return a sentence for each invariant that the answers about a file break; `live` is its peak by outside truth."""
     counts = Counter[str]() if tally is None else tally
     try:
-        file = _File(data, name, options or ModelOptions(), counts)
+        file = AskedFile(data, name, options or ModelOptions(), counts)
         own = file.imported
         _ = own.problem
     except InputError as error:
@@ -110,83 +67,7 @@ def violations(
     return found
 
 
-@dataclass
-class _File:
-    """A file, and what is asked of it once."""
-
-    data: bytes
-    name: str
-    options: ModelOptions
-    tally: Counter[str]
-    refused: dict[str, str] = field(default_factory=dict)
-
-    def asked(self, what: str, question: Callable[[], A]) -> A | None:
-        """Return an answer, None where the question refuses the file."""
-        try:
-            return question()
-        except InputError as error:
-            self.tally[f"{what} refused"] += 1
-            self.refused[what] = str(error)
-            return None
-
-    def read_options(self) -> ReadOptions:
-        return ReadOptions(**self.options.model_dump(exclude_defaults=True))
-
-    @cached_property
-    def imported(self) -> Imported:
-        """What was read: a model, operations, or a problem, which a graph of operations in its order is, too."""
-        if detect(self.data, self.name) is not None:
-            return read_model(self.data, self.name, self.options)
-        if is_graph(self.data):
-            graph = read_model_graph(self.data, self.name).graph
-            return Imported(problem_of_order(graph, range(len(graph.ops))))
-        problem, imported = read_problem(self.data, self.name)
-        return imported or Imported(problem)
-
-    @cached_property
-    def live(self) -> int:
-        return live_peak(self.imported.problem)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether there is one pool, and no two buffers that may share bytes while both are alive."""
-        problem = self.imported.problem
-        are_tied = problem.may_share or any(row.relative is not None for row in problem.buffers)
-        return len(problem.pools) == 1 and not are_tied
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether no operation runs others: of such, a graph lets all inputs and outputs be there until it ends."""
-        return self.graph is None or not any(row.regions for row in self.graph.ops)
-
-    def is_as_said(self, found: int, said: int) -> bool:
-        """Say if so many bytes are what a graph said; where operations run others, it may say more."""
-        return found == said if self.is_flat else found <= said
-
-    @cached_property
-    def plan(self) -> Plan:
-        options = PlanOptions(time_limit_s=_SECONDS, deterministic=True)
-        return plan(self.imported.problem, options=options)
-
-    @cached_property
-    def graph(self) -> OperationGraph | None:
-        if is_graph(self.data):
-            return read_model_graph(self.data, self.name).graph
-        return None if self.imported.operations is None else self._drawn()
-
-    def _drawn(self) -> OperationGraph | None:
-        return self.asked("graph", lambda: graph_of_imported(self.imported).graph)
-
-    @cached_property
-    def ordered(self) -> OrderAnswer | None:
-        graph = self.graph
-        if graph is None:
-            return None
-        options = OrderOptions(time_limit_s=_SECONDS, deterministic=True, goal="placed")
-        return self.asked("order", lambda: order(graph, options))
-
-
-def _of_reading(file: _File) -> Iterator[str]:
+def _of_reading(file: AskedFile) -> Iterator[str]:
     """Every question hears the same findings, and names agree with the program."""
     own = {(each.rule, each.message) for each in file.imported.warnings}
     readers = {name: Reader(file.read_options()) for name in ("plan", "order", "explain")}
@@ -221,7 +102,7 @@ def _of_reading(file: _File) -> Iterator[str]:
                 yield f"names: {each} is {role}, and an {what} of the program"
 
 
-def _of_plan(file: _File) -> Iterator[str]:
+def _of_plan(file: AskedFile) -> Iterator[str]:
     if not file.is_plain:
         file.tally["not in one pool"] += 1
         return
@@ -230,11 +111,11 @@ def _of_plan(file: _File) -> Iterator[str]:
         yield f"plan: has none, {found.status}"
     elif found.peak < file.live:
         yield f"plan: peak {found.peak}, though {file.live} bytes are alive at once"
-    elif found.status == _PROVED:
+    elif found.status == PROVED:
         file.tally["proved"] += 1
 
 
-def _of_order(file: _File) -> Iterator[str]:
+def _of_order(file: AskedFile) -> Iterator[str]:
     graph, found = file.graph, file.ordered
     if graph is None or found is None or not file.is_plain:
         return
@@ -243,20 +124,20 @@ def _of_order(file: _File) -> Iterator[str]:
     ordered = found.ordered or graph
     if file.is_flat and (peak := graph_peak(ordered, found.order)) != found.peak:
         yield f"order: promises {found.peak} bytes, its order has {peak}"
-    if found.placed_peak is not None and found.placed_peak < found.peak and found.status == _PROVED:
+    if found.placed_peak is not None and found.placed_peak < found.peak and found.status == PROVED:
         yield f"order: its plan takes {found.placed_peak} bytes, though {found.peak} are proved to be the least"
     over = file.asked(
         "order in place",
-        lambda: order(graph, OrderOptions(time_limit_s=_SECONDS, deterministic=True, in_place=True)),
+        lambda: order(graph, OrderOptions(time_limit_s=SECONDS, deterministic=True, in_place=True)),
     )
-    if over is not None and over.peak > found.lower_bound and over.status == _PROVED and found.peak < over.peak:
+    if over is not None and over.peak > found.lower_bound and over.status == PROVED and found.peak < over.peak:
         yield f"order: {over.peak} bytes in place, {found.peak} without"
     system = system_of(detect(file.data, file.name))
     if system is not None and system.reorders is not None:
         yield from _of_written_order(file, ordered, found)
 
 
-def _of_written_order(file: _File, ordered: OperationGraph, found: OrderAnswer) -> Iterator[str]:
+def _of_written_order(file: AskedFile, ordered: OperationGraph, found: OrderAnswer) -> Iterator[str]:
     written = file.asked(
         "reordering", lambda: write_reordered(file.data, file.name, permuted(ordered, found.order)).data
     )
@@ -267,18 +148,18 @@ def _of_written_order(file: _File, ordered: OperationGraph, found: OrderAnswer) 
     live = live_peak(again.problem)
     if not file.is_as_said(live, found.peak):
         yield f"order: promises {found.peak} bytes, the file that it writes has {live}"
-    placed = plan(again.problem, options=PlanOptions(time_limit_s=_SECONDS, deterministic=True))
+    placed = plan(again.problem, options=PlanOptions(time_limit_s=SECONDS, deterministic=True))
     promised = found.placed_peak
-    if promised is not None and file.is_flat and placed.status == _PROVED and (placed.peak or 0) > promised:
+    if promised is not None and file.is_flat and placed.status == PROVED and (placed.peak or 0) > promised:
         yield f"order: promises a plan of {promised} bytes, the file that it writes needs {placed.peak}"
 
 
-def _of_best(file: _File) -> Iterator[str]:
+def _of_best(file: AskedFile) -> Iterator[str]:
     """`plan --order best` and `order` speak of one least peak."""
     found = file.ordered
     if found is None or not file.is_plain:
         return
-    control = Control().begun(PlanOptions(time_limit_s=_SECONDS, deterministic=True))
+    control = Control().begun(PlanOptions(time_limit_s=SECONDS, deterministic=True))
     best = file.asked("plan in the best order", lambda: reorder(file.data, file.name, control, file.options).answer)
     if best is None or best.placed_peak is None:
         return
@@ -290,23 +171,17 @@ def _of_best(file: _File) -> Iterator[str]:
     if placed is not None and set(placed.problem.buffers.ids) != set(problem.buffers.ids):
         lost = sorted(map(str, set(problem.buffers.ids) ^ set(placed.problem.buffers.ids)))
         yield f"plan --order best: has not the buffers of plan: {', '.join(lost[:5])}"
-    if (
-        file.is_flat
-        and {best.placed_status, found.placed_status} == {_PROVED}
-        and best.placed_peak != found.placed_peak
-    ):
+    if file.is_flat and {best.placed_status, found.placed_status} == {PROVED} and best.placed_peak != found.placed_peak:
         yield f"plan --order best: {best.placed_peak} bytes, order {found.placed_peak}, both proved"
 
 
-def _of_cascade(file: _File) -> Iterator[str]:
+def _of_cascade(file: AskedFile) -> Iterator[str]:
     graph = file.graph
     if graph is None or not file.is_plain:
         return
     # Its tensors have their own bytes, and are rounded up by the search.
     alignment = int(file.imported.problem.buffers.alignment.max(initial=1))
-    found = file.asked(
-        "cascade", lambda: cascade(graph, CascadeOptions(time_limit_s=_SECONDS / 4, alignment=alignment))
-    )
+    found = file.asked("cascade", lambda: cascade(graph, CascadeOptions(time_limit_s=SECONDS / 4, alignment=alignment)))
     if found is None or found.layers is None:
         return
     if not file.is_as_said(file.live, live_peak(found.layers.problem)):
@@ -315,23 +190,23 @@ def _of_cascade(file: _File) -> Iterator[str]:
         yield f"cascade: a plan of {found.layers_peak} bytes layer by layer, {file.live} are alive"
 
 
-def _of_explain(file: _File) -> Iterator[str]:
+def _of_explain(file: AskedFile) -> Iterator[str]:
     peak = file.plan.peak if file.is_plain else None
     if not peak:
         return
-    options = ExplainOptions(time_limit_s=_SECONDS, deterministic=True)
+    options = ExplainOptions(time_limit_s=SECONDS, deterministic=True)
     within = explain(file.imported.problem.with_capacity(peak), options=options)
     if within.status == "unknown":  # it has less time for a plan
         file.tally["explain out of time"] += 1
     elif within.status != "fits":
         yield f"explain: {within.status} in {peak} bytes, which plan takes"
-    if file.plan.status == _PROVED and peak > 1:
+    if file.plan.status == PROVED and peak > 1:
         below = explain(file.imported.problem.with_capacity(peak - 1), options=options)
         if below.status == "fits":
             yield f"explain: fits in {peak - 1} bytes, plan proves {peak}"
     graph, found = file.graph, file.ordered
     least = None if found is None else found.placed_peak
-    if graph is None or least is None or least >= peak or file.plan.status != _PROVED:
+    if graph is None or least is None or least >= peak or file.plan.status != PROVED:
         return
     wanted = options.model_copy(update={"repairs": 1, "with_plans": True, "study_s": 0.5})
     answer = explain(file.imported.problem.with_capacity(least), graph, options=wanted)
@@ -351,26 +226,26 @@ def _of_explain(file: _File) -> Iterator[str]:
             yield f"explain: a repair promises {repair.live_peak} bytes, the file with it has {live}"
 
 
-def _of_check(file: _File) -> Iterator[str]:
+def _of_check(file: AskedFile) -> Iterator[str]:
     peak = file.plan.peak if file.is_plain else None
-    if not peak or file.plan.status != _PROVED:
+    if not peak or file.plan.status != PROVED:
         return
     for budget, passes in ((peak, True), (peak - 1, False)):
-        options = CheckOptions(time_limit_s=_SECONDS, deterministic=True, budgets=(str(budget),))
+        options = CheckOptions(time_limit_s=SECONDS, deterministic=True, budgets=(str(budget),))
         found = check(file.imported.problem, options=options)
         if found.passed != passes or found.pools[0].used < peak:
             status = "passes" if found.passed else "fails"
             yield f"check: {status} {budget} bytes with {found.pools[0].used}, plan {peak}"
 
 
-def _of_compare(file: _File) -> Iterator[str]:
+def _of_compare(file: AskedFile) -> Iterator[str]:
     fields = file.options.model_dump(exclude_defaults=True)
-    options = CompareOptions(name=file.name, time_limit_s=_SECONDS, **fields)
+    options = CompareOptions(name=file.name, time_limit_s=SECONDS, **fields)
     found = file.asked("compare", lambda: compare(file.data, options))
     if found is None:
         return
     ours = found.memplan_with_views or found.memplan
-    if file.is_plain and {ours.status, file.plan.status} == {_PROVED} and ours.peak != file.plan.peak:
+    if file.is_plain and {ours.status, file.plan.status} == {PROVED} and ours.peak != file.plan.peak:
         yield f"compare: {ours.peak} bytes, plan {file.plan.peak}, both proved"
     best, least = found.memplan_reordered, file.ordered
     if best is not None and least is not None and file.is_flat and (best.peak or 0) < least.lower_bound:
@@ -382,11 +257,11 @@ def _of_compare(file: _File) -> Iterator[str]:
         yield f"compare: does not hear {', '.join(unheard)}"
 
 
-def _of_convert(file: _File) -> Iterator[str]:
+def _of_convert(file: AskedFile) -> Iterator[str]:
     fields = file.options.model_dump(exclude_defaults=True)
 
     def converted(**more: Any) -> Any:
-        options = ConvertOptions(name=file.name, time_limit_s=_SECONDS, **fields, **more)
+        options = ConvertOptions(name=file.name, time_limit_s=SECONDS, **fields, **more)
         return file.asked(f"convert {more.get('to', '')}".strip(), lambda: convert(file.data, options=options))
 
     own = file.imported.problem
@@ -418,14 +293,14 @@ def _of_convert(file: _File) -> Iterator[str]:
         yield "convert: the graph that it writes, read again, is another one"
 
 
-def _of_plan_in_file(file: _File) -> Iterator[str]:
+def _of_plan_in_file(file: AskedFile) -> Iterator[str]:
     """A plan that is written into the model is the one that is read of it."""
     kind = detect(file.data, file.name)
     target = {"tflite": "tflite", "executorch": "pte"}.get(kind or "")
     if target is None or not file.is_plain or file.plan.peak is None:
         return
     fields = file.options.model_dump(exclude_defaults=True)
-    options = ConvertOptions(name=file.name, time_limit_s=_SECONDS, to=target, **fields)
+    options = ConvertOptions(name=file.name, time_limit_s=SECONDS, to=target, **fields)
     written = file.asked("convert with a plan", lambda: convert(file.data, file.plan, options=options))
     if written is None:
         return

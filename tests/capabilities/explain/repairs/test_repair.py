@@ -24,7 +24,8 @@ from memplan.solvers.search.control import Control
 from memplan.systems.model_graph import graph_of_imported
 from memplan.systems.reading import read_model
 from tests.support import public_problems
-from tests.support.drawn_models import FORMATS, draw
+from tests.support.drawn_files import FORMATS
+from tests.support.drawn_models import draw
 from tests.support.oracle import best_score
 
 SPILL: tuple[ChangeKind, ...] = ("spill",)
