@@ -40,7 +40,7 @@ def test_answers_about_a_problem_or_a_program_agree(name: str) -> None:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("seed", _all_but(seeds(60), {SCRATCH: (1, 25, 31, 37, 43, 49), UNREAD: (9, 26, 36)}))
+@pytest.mark.parametrize("seed", _all_but([*seeds(60), 247], {SCRATCH: (1, 25, 31, 37, 43, 49), UNREAD: (9, 26, 36)}))
 def test_answers_about_a_drawn_model_agree(seed: int) -> None:
     name, data, live = drawn_file(seed)
     assert violations(data, name, live=live) == []
