@@ -187,6 +187,9 @@ class Reader:
         self.warnings += [warning for warning in found if warning not in self.warnings]
         if graph.imported is None and graph.program is None:
             self.warnings += made_again(graph.graph)
+        if graph.program is not None and len(graph.program.program.pools) > 1:
+            several = "the file has several memories, which a graph of operations, for another order, counts as one"
+            self.warnings.append(Finding("one-memory", several))
         return graph.graph
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:

@@ -33,6 +33,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
         for kind in ("pools", "at_peak", "others", "forged", "what_if")
     },
     "liveness": ("lab.liveness_agreement", 10_000),
+    "files": ("lab.file_invariants", 3_000),
     "exactness": ("lab.cascade_rows", "exactness", 2_000),
     "fronts": ("lab.cascade_rows", "fronts", 500),
     "enumeration": ("lab.cascade_rows", "enumeration", 500),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from memplan.planner.liveness import problem_of
+from memplan.planner.liveness import problem_of, read_before_written
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import operations_from
 from memplan.systems.imported import Imported
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def of_program(value: object) -> Imported:
     """Return operations that have been parsed, and their problem; raises OperationsError."""
     operations = operations_from(value)
-    return Imported(partial(problem_of, operations), operations)
+    return Imported(partial(problem_of, operations), operations, warnings=read_before_written(operations))
 
 
 def poses_a_problem(value: object) -> bool:

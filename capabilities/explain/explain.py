@@ -137,7 +137,9 @@ def _repairs(
     # Imported here: few problems have a graph, and this takes as long as all else.
     from memplan.capabilities.explain.repairs import orders
 
-    of_operations = orders.repairs_of_graph(graph, size, options, running.within(limit_s))
+    of_operations = orders.repairs_of_graph(
+        graph, size, options, running.within(limit_s), never_as_given=plan.status == "infeasible"
+    )
     return repairs.model_copy(update={"of_operations": of_operations})
 
 

@@ -68,6 +68,12 @@ def problem_of(operations: Operations, reading: Reading | None = None) -> Proble
     return pose(operations, expand(operations), reading or Reading())
 
 
+def read_before_written(operations: Operations) -> tuple[Finding, ...]:
+    """Return a finding about each buffer that may be read before it is written."""
+    timeline = expand(operations)
+    return tuple(_warnings(timeline, lifetimes(timeline, Reading())))
+
+
 def pose(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:
     """Return the problem that a function of the operations poses, laid out in time."""
     return _problem(operations, timeline, lifetimes(timeline, reading), reading.way)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.model.finding import Finding
+from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.executorch.file import FIRST, Instruction, Method, read_methods
 from memplan.systems.imported import Imported, sized
@@ -51,6 +51,9 @@ def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
     if others:
         message = f"method {shown(method.name)} is read; not in it are {', '.join(map(shown, others[:10]))}"
         yield Finding("other-methods", message)
+    if names := {row.name for chain in method.chains for row in chain if row.kind == "delegate"}:
+        what = ", ".join(map(shown, sorted(names)[:MAX_LISTED]))
+        yield Finding("unknown-delegates", f"what delegates ({what}) need for themselves is in no file")
 
 
 class _Program:

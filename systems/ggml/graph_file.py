@@ -111,6 +111,10 @@ def read_graphs(data: bytes) -> list[GgmlGraph]:
     graphs.sort(key=lambda graph: next(iter(graph.dim.values()), 0))
     for graph in graphs[1:]:
         _refuse_other(graphs[0], graph)
+    used = {each for row in graphs[0].nodes for each in (row.node, *row.reads)}
+    used |= {graphs[0].root(each) for each in used}
+    if rest := [row.tensor for row in graphs[0].tensors if row.tensor not in used]:
+        raise FormatError(f"tensor {rest[0]}: must be of a node, which computes or reads it: is the file cut off?")
     return graphs
 
 

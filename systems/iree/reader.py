@@ -40,6 +40,8 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     """Read all packs; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "IREE's packs")
     text = _COMMENT.sub("", data.decode(errors="backslashreplace"))
+    if (n_open := text.count("{") - text.count("}")) > 0:
+        raise FormatError(f"must close each brace, got {n_open} open at its end: is the file cut off?")
     sections = list(_sections(text))
     before = [section for section in sections if section.when == "Before"] or sections
     packs = [pack for section in before for pack in section.packs]

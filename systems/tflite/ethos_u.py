@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from memplan.planner.model.buffer_table import BufferTable
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Pool, Problem, with_fields
 from memplan.planner.model.rows import Buffer, Relative
 from memplan.systems.imported import Imported, plan_of
@@ -47,7 +48,12 @@ def with_regions(model: Model, imported: Imported) -> Imported:
         rows = [row if row.alias_of else row.model_copy(update={"pools": of[row.id in apart]}) for row in rows]
         pools = tuple(Pool(name=name) for name in POOLS)
     larger = with_fields(problem, buffers=BufferTable.from_rows(rows), pools=pools)
-    return replace(imported, source=larger, **_own(imported, larger))
+    inside = tuple(row.id for row in rows if row.relative is not None)
+    message = (
+        "what lies in Ethos-U's scratch, or in a memory of its own, counts beside it in a graph, for another order"
+    )
+    areas = (Finding("ethos-u-areas", message, inside),) if inside or apart else ()
+    return replace(imported, source=larger, warnings=imported.warnings + areas, **_own(imported, larger))
 
 
 def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) -> tuple[list[int], list[int]]:

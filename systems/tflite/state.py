@@ -20,7 +20,7 @@ from memplan.systems.model_options import ModelOptions
 from memplan.systems.vocabulary import kind_of
 
 _LINE = re.compile(
-    r"-+Subgraph-(?P<subgraph>\d{1,6}) has .*"
+    r"-+Subgraph-(?P<subgraph>\d{1,6}) has (?:\d+ tensors and (?P<count>\d{1,9}) nodes)?.*"
     r"|\d+ (?P<ends>Inputs|Outputs): (?P<listed>\S+).*"
     r"|Tensor +(?P<tensor>\d{1,9}) (?P<name>.*?) +\S+ +(?P<kind>\S+) +(?P<bytes>\d{1,19}) +/ +[\d.]+ +\S+"
     r" +\[(?P<start>-?\d{1,19}), (?P<end>-?\d{1,19})\)"
@@ -55,6 +55,7 @@ class _Subgraph:
     tensors: dict[int, _Tensor] = field(default_factory=dict)
     nodes: dict[int, _Node] = field(default_factory=dict)
     plan: list[int] | None = None
+    n_nodes: int = 0
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
@@ -64,6 +65,10 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     subgraphs = _subgraphs(data.decode(errors="backslashreplace"))
     pools = [f"subgraph {number}" for number, row in subgraphs.items() if row.tensors]
     for number, subgraph in subgraphs.items():
+        whole = sum("Output" in node.tensors for node in subgraph.nodes.values())
+        if whole < subgraph.n_nodes:
+            rule = f"must have {subgraph.n_nodes} nodes with outputs, got {whole}: is the file cut off?"
+            raise FormatError(f"subgraph {number}: {rule}")
         for k, (start, end) in _lifetimes(number, subgraph).items():
             tensor = subgraph.tensors[k]
             name = f"{number}/{k} {tensor.name}"
@@ -90,7 +95,7 @@ def _subgraphs(text: str) -> dict[int, _Subgraph]:
         if match is None:
             continue
         if (number := match["subgraph"]) is not None:
-            here = subgraphs[int(number)] = _Subgraph()
+            here = subgraphs[int(number)] = _Subgraph(n_nodes=int(match["count"] or 0))
         elif match["ends"]:
             (here.inputs if match["ends"] == "Inputs" else here.outputs).extend(_listed(match["listed"]))
         elif match["tensor"] is not None:

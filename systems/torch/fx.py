@@ -46,7 +46,7 @@ def read_graph(module: Any, options: ModelOptions | None = None, constants: Coll
     for k, node in enumerate(module.graph.nodes):
         graph.add(node, k)
     views = ViewFacts(len(graph.views), sum(graph.views)) if graph.options.views == "alias" else graph.draft.views
-    return replace(graph.draft.imported(), views=views, warnings=tuple(graph.opaque[:MAX_LISTED]))
+    return replace(graph.draft.imported(graph.opaque[:MAX_LISTED]), views=views)
 
 
 class _Graph:

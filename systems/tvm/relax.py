@@ -10,11 +10,13 @@ are aligned to 64 bytes.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.finding import Finding
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft, Uses
@@ -42,6 +44,7 @@ _ALLOCATED = {"R.builtin.alloc_tensor": 0, "R.memory.alloc_tensor": 2, "R.vm.all
 _NO_TENSORS = {"R.shape_of", "R.size", "R.print", "R.assert_op", "R.memory.kill_tensor"}
 _STORAGES = {"R.memory.alloc_storage", "R.vm.alloc_storage"}
 
+_WORKSPACE = re.compile(rb"\bT\.(?:sblock_)?alloc_buffer\((?![^\n]*scope=)")
 _INSTEAD = {
     "If": "must be a binding, a call or the return, as branches are not read (plan each branch as a function)",
     "FunctionDef": "must be a binding, a call or the return (relax.transform.LambdaLift takes functions out)",
@@ -59,10 +62,20 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     program = _Program(dims, options.alignment or ALIGNMENT)
     program.add_params(function)
     program.follow(function.body)
+    if not any(isinstance(row, ast.Return) for row in ast.walk(function)):
+        raise FormatError(f"{function.name}: must end with what it returns, got none: is the file cut off?")
     dims.refuse_unknown()
     draft = OperationsDraft(function.name, program.results, options, options.alignment or ALIGNMENT)
     program.draw(draft)
-    return draft.imported(own_peak=program.own_peak(), own_offsets=program.own_offsets())
+    return draft.imported(_left_out(data), program.own_peak(), program.own_offsets())
+
+
+def _left_out(data: bytes) -> Iterator[Finding]:
+    """Yield what is true of the kernels in a file and is not in its plan."""
+    if count := len(_WORKSPACE.findall(data)):
+        yield Finding("unknown-workspaces", f"what kernels need of {count} buffers of their own is known to TVM only")
+    if count := data.count(b"R.call_tir_inplace("):
+        yield Finding("in-place-unused", f"{count} calls compute in place, and are planned with results of their own")
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:

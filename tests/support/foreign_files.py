@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.dump_files import DUMPS, MEMORIES, PACKS, perceptron
 from tests.support.protobuf_files import message
-from tests.support.tflite_files import INT4, INT8, model, operator, subgraph, tensor
+from tests.support.tflite_files import INT4, INT8, model, operator, subgraph, tensor, two_halves
 
 MODELS = Path(__file__).parents[1] / "models"
 
@@ -25,6 +25,19 @@ def files() -> Iterator[tuple[str, bytes]]:
     yield from _tvm()
     yield from _tables()
     yield from _snapshots()
+
+
+def models() -> Iterator[tuple[str, bytes]]:
+    """Yield (name, bytes) of more files that have operations, those of the project's other tests; names are unique."""
+    from tests.support import onnx_models  # of an extra
+
+    for folder, pattern in ((MODELS, "ggml/*"), (MODELS, "*.pt2"), (DUMPS / "wrong", "*.*")):
+        yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))
+    yield "two_halves.tflite", two_halves()
+    yield "choice.onnx", onnx_models.choice()
+    yield "loop.onnx", onnx_models.loop()
+    yield "swaps.onnx", onnx_models.loop(swaps=True)
+    yield "scan.onnx", onnx_models.scan()
 
 
 def _tflite() -> Iterator[tuple[str, bytes]]:

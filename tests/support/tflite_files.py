@@ -34,6 +34,8 @@ CODES = {
     "SHAPE": 77,
     "PACK": 83,
     "STABLEHLO_COMPOSITE": 206,
+    "TRANSPOSE_CONV": 67,
+    "SPLIT": 49,
 }
 """Operators by number; those of 32 but the first are custom ones of that name."""
 

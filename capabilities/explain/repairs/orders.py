@@ -23,13 +23,19 @@ from memplan.solvers.search.control import Control
 _CALL_S = 1.0
 
 
-def repairs_of_graph(graph: OperationGraph, capacity: int, options: ExplainOptions, control: Control) -> OrderRepairs:
+def repairs_of_graph(
+    graph: OperationGraph, capacity: int, options: ExplainOptions, control: Control, *, never_as_given: bool = False
+) -> OrderRepairs:
     """Return what makes a graph fit so many bytes: nothing, another order, clones, operations in stripes.
 
-    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade.
+    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. There are none
+    for a graph that fits as given where it is proved that its operations do not.
     """
     search, wanted, with_plans = _Orders(graph, capacity, control), options.repairs, options.with_plans
     start = search.planned("none", list(range(len(graph.ops))), ())
+    if start is not None and never_as_given:
+        why = f"operations: their graph takes {start.peak_after} bytes as given, less than what they run inside needs"
+        return _answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
     if start is not None:
         return _answer((start,), start.live_peak, proved=True, with_plans=with_plans)
     placed = order_and_place(graph, control.within(0.3 * control.left_s), goal="placed")

@@ -232,6 +232,11 @@ def test_the_method_forward_is_read_and_others_are_named() -> None:
     assert [warning.message for warning in found.warnings] == ['method "forward" is read; not in it are "encode"']
 
 
+def test_what_delegates_need_for_themselves_is_said_to_be_unknown() -> None:
+    found = imported(program([tensor(0), tensor(16)], [0], [1], delegate(0, 1)))
+    assert [each.rule for each in found.warnings] == ["unknown-delegates"]
+
+
 BROKEN = {
     "no method": (flatbuffer({}, b"ET12"), r"program\.execution_plan: must not be empty"),
     "a size below 0": (program([tensor(0, -4)], [0], [0]), r"sizes: must be at least 0, got \[-4\]"),

@@ -156,6 +156,12 @@ def test_the_plan_of_a_program_survives_its_execution(data: bytes) -> None:
     assert shadow(found.operations, plan) == ()
 
 
+def test_what_kernels_allocate_and_compute_in_place_is_said_not_to_be_in_the_plan() -> None:
+    assert [each.rule for each in read_model(recorded("mlp_fused.relax")[0]).warnings] == ["unknown-workspaces"]
+    tied = 'lv = R.call_tir_inplace(cls.f, (x,), out_sinfo=R.Tensor((4, 16), dtype="float32"), inplace_indices=[0])'
+    assert [each.rule for each in imported(function(tied, "return lv")).warnings] == ["in-place-unused"]
+
+
 def test_params_behind_the_inputs_are_weights() -> None:
     assert set(sizes(read_model(ALLOCATED))) == {"image", "alloc", "alloc1", "alloc2", "alloc3", "alloc4"}
     data = function(

@@ -1,0 +1,57 @@
+"""What all questions say about one file, held against each other: `python -m lab.file_invariants [COUNT [SEED]]`.
+
+Every small file of the project comes first: models, dumps, problems, graphs and programs; then models that are drawn,
+in six formats, whose bytes are counted by themselves. `tests/capabilities/test_file_invariants.py` tries some.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from lab.support.cases import run_cases
+from tests.support import foreign_files
+from tests.support.drawn_files import drawn_file
+from tests.support.file_invariants import violations
+
+_ROOT = Path(__file__).parents[1]
+_FOLDERS = ("examples", "library")
+_NOT_READ = {"plans", "proofs", "planners", "cmake", "plugin", "core"}
+_MOST_BYTES = 12_000
+
+
+def files() -> Iterator[tuple[str, bytes]]:
+    """Yield (path, bytes) of the project's files that questions are about."""
+    yield from chain(foreign_files.files(), foreign_files.models())
+    for folder in _FOLDERS:
+        for path in sorted((_ROOT / folder).rglob("*.*")):
+            is_small = path.is_file() and path.suffix in (".csv", ".json") and path.stat().st_size <= _MOST_BYTES
+            if is_small and path.stem != "index" and _NOT_READ.isdisjoint(path.parts):
+                yield str(path.relative_to(_ROOT)), path.read_bytes()
+
+
+def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
+    """Yield a line for each invariant that the answers about a drawn model break."""
+    name, data, live = drawn_file(seed)
+    for line in violations(data, name, live=live, tally=tally):
+        yield f"{name}: {line}"
+
+
+def main() -> int:
+    """Hold the answers about files, then those about drawn models; return 1 where some do not agree."""
+    tally, found = Counter[str](), 0
+    for name, data in files():
+        for line in violations(data, Path(name).name, tally=tally):
+            found += 1
+            print(f"{name}: {line}", flush=True)
+    print(
+        f"{found} faults of files: {', '.join(f'{many:,} {kind}' for kind, many in sorted(tally.items()))}", flush=True
+    )
+    return run_cases("file_invariants", faults, count=300) or int(found > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

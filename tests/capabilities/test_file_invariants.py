@@ -1,0 +1,93 @@
+"""All questions about one file give answers that agree, over files of every format and over models that are drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from memplan.capabilities.reading import Reader
+from memplan.planner.errors import InputError
+from memplan.systems.reading import read_model
+from tests.support import foreign_files
+from tests.support.depth import seeds
+from tests.support.drawn_files import FORMATS, drawn_file
+from tests.support.drawn_models import draw, live_peak
+from tests.support.file_invariants import violations
+
+FILES = dict(chain(foreign_files.files(), foreign_files.models()))
+SCRATCH, UNREAD = "graphs know no scratch of kernels", "graphs leave out what the caller gives and nothing reads"
+EXAMPLES = foreign_files.MODELS.parents[1] / "examples"
+
+
+def _all_but(cases: Iterable[Any], faulty: Mapping[str, Collection[Any]]) -> list[Any]:
+    """Return cases, those that are known to be wrong as such that must fail."""
+    marks = {case: [pytest.mark.xfail(reason=why, strict=True)] for why, some in faulty.items() for case in some}
+    return [pytest.param(case, marks=marks.get(case, [])) for case in cases]
+
+
+@pytest.mark.parametrize("name", _all_but(FILES, {SCRATCH: ["mean.tflite"]}))
+def test_answers_about_a_file_agree(name: str) -> None:
+    assert violations(FILES[name], name) == []
+
+
+@pytest.mark.parametrize("name", ["operations.json", "two_memories.json", "mobilenet_v2.csv"])
+def test_answers_about_a_problem_or_a_program_agree(name: str) -> None:
+    assert violations((EXAMPLES / name).read_bytes(), name) == []
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", _all_but([*seeds(60), 247], {SCRATCH: (1, 25, 31, 37, 43, 49), UNREAD: (9, 26, 36)}))
+def test_answers_about_a_drawn_model_agree(seed: int) -> None:
+    name, data, live = drawn_file(seed)
+    assert violations(data, name, live=live) == []
+
+
+def test_models_are_drawn_with_all_that_a_format_can_say() -> None:
+    for name, how in FORMATS.items():
+        models = [draw(seed, how) for seed in range(60)]
+        assert {step.kind for model in models for step in model.steps} >= set(how.kinds.split()) | {"neg"}, name
+        unread = [set(model.given) - {t for step in model.steps for t in step.inputs} for model in models]
+        assert any(unread) or how.keeps_unread, name
+        assert any(len(model.results) > 1 for model in models), name
+
+
+def test_a_file_that_lies_about_its_bytes_is_found() -> None:
+    how = FORMATS["onnx"]
+    model = draw(7, how)
+    assert violations(how.write(model), "m.onnx", live=live_peak(model, how) + 64) != []
+
+
+def test_a_question_about_operations_hears_what_their_reader_noticed() -> None:
+    data = FILES["loop.onnx"]
+    reader = Reader()
+    reader.problem(data, "loop.onnx")
+    reader.graph(data, "loop.onnx")  # which hears the same, once
+    assert [each.rule for each in reader.warnings] == ["view-apart"]
+
+
+def test_an_order_of_operations_in_several_memories_says_that_it_counts_them_as_one() -> None:
+    reader = Reader()
+    reader.graph(FILES["llama_block_two_memories.json"], "graph.json")
+    assert [each.rule for each in reader.warnings] == ["one-memory"]
+
+
+@pytest.mark.parametrize("name", ["drawn5.json", "drawn3.relax", "hand.mlir", "litert-8889.txt"])
+def test_a_file_that_is_cut_off_has_no_plan(name: str) -> None:
+    data = FILES[name] if name in FILES else drawn_file(int(name[5]))[1]
+    lines = data[: data.index(b"\nExecution plan")] if name.startswith("litert") else data.rstrip()
+    rows = lines.splitlines(keepends=True)
+    for k in range(len(rows) // 2, len(rows)):
+        with pytest.raises(InputError):
+            read_model(b"".join(rows[:k]), name)
+
+
+def test_operations_that_read_before_they_write_are_warned_of_by_every_question() -> None:
+    body = [{"op": "a", "inputs": ["t"], "outputs": ["y"]}, {"op": "b", "inputs": ["y"], "outputs": ["t"]}]
+    main = {"results": ["y"], "buffers": [{"id": "t", "size": 8}, {"id": "y", "size": 8}], "body": body}
+    reader = Reader()
+    reader.problem(json.dumps({"functions": {"main": main}}).encode(), "operations.json")
+    assert [(each.rule, each.buffers) for each in reader.warnings] == [("read-before-written", ("main/t",))]

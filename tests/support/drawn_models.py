@@ -1,0 +1,227 @@
+"""Small models drawn by a seed, and the bytes that each needs; `drawn_files` writes them.
+
+The bytes alive at once are counted here, of the steps alone, by rules that the readers' documents say: a view has its
+source's bytes, unless both are the caller's; inputs are there before the first step, and results behind the last one; a
+choice is made after its condition was read, and each branch writes the result.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+
+Shape = tuple[int, int]
+CHOICE, VIEW, OVER = "choice", "view", "over"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is done with tensors, by their numbers; of a choice, in one of its `branches`."""
+
+    kind: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...] = ()
+    branches: tuple[tuple[Step, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class DrawnModel:
+    """A program: shapes of its tensors, and which of them are given, constant, results, and conditions."""
+
+    shapes: tuple[Shape, ...]
+    given: tuple[int, ...]
+    constants: tuple[int, ...]
+    results: tuple[int, ...]
+    steps: tuple[Step, ...]
+    conditions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: how models are written in it, what they may do, and what is true of their tensors there.
+
+    An element has `item` bytes, a condition one; sizes are rounded up to the `alignment`. Views of an input that are
+    results are copies, where `copies_callers`. All that nothing reads is a result where `keeps_unread`. What asks for a
+    shape alone reads the tensor where it `reads_shapes`; else the shape is known before the first step.
+    """
+
+    suffix: str
+    write: Callable[[DrawnModel], bytes]
+    kinds: str
+    item: int = 4
+    alignment: int = 64
+    copies_callers: bool = True
+    keeps_unread: bool = False
+    reads_shapes: bool = False
+
+
+def draw(seed: int, how: Format) -> DrawnModel:
+    """Draw a model of up to ten steps."""
+    rng = random.Random(seed)
+    draft = _Draft(rng, how)
+    for _ in range(rng.randint(1, 3)):
+        draft.given.append(draft.tensor((rng.choice((2, 3, 4)), rng.choice((8, 16, 32)))))
+    kinds = how.kinds.split()
+    for _ in range(rng.randint(2, 10)):
+        draft.step(rng.choice(kinds))
+    return draft.model()
+
+
+def live_peak(model: DrawnModel, how: Format) -> int:
+    """Return the most bytes that are alive at once, on any way through the model."""
+    home, copies = homes(model, how)
+    choices = [step for step in model.steps if step.kind == CHOICE]
+    return max(
+        _peak_of_way(model, how, home, copies, dict(zip(map(id, choices), way, strict=True)))
+        for way in product((0, 1), repeat=len(choices))
+    )
+
+
+def homes(model: DrawnModel, how: Format) -> tuple[dict[int, int], set[int]]:
+    """Return in which tensor's bytes each tensor lies, and the results of views that are copies."""
+    home = {t: t for t in range(len(model.shapes))}
+    is_callers = {t: t in model.given or t in model.results for t in home}
+    copies: set[int] = set()
+    for step in model.steps:
+        for branch in step.branches:
+            home[branch[-1].outputs[0]] = step.outputs[0]
+        if step.kind not in (VIEW, OVER):
+            continue
+        source, result = home[step.inputs[0]], step.outputs[0]
+        if step.kind == VIEW and how.copies_callers and is_callers[source] and is_callers[result]:
+            copies.add(result)
+            continue
+        home[result] = source
+        is_callers[source] |= is_callers[result]
+    return home, copies
+
+
+def _peak_of_way(
+    model: DrawnModel, how: Format, home: Mapping[int, int], copies: set[int], way: Mapping[int, int]
+) -> int:
+    rows: list[tuple[list[int], list[int], int]] = []  # what is read and written, and the bytes that a kernel needs
+    for step in model.steps:
+        if step.kind == CHOICE:
+            inner = [row for branch in step.branches for row in branch]
+            made = {t for row in inner for t in row.outputs}
+            rows.append(([*step.inputs, *(t for row in inner for t in row.inputs if t not in made)], [], 0))
+            rows += [([*row.inputs], [*row.outputs], 0) for row in step.branches[way[id(step)]]]
+        elif (how.reads_shapes or step.kind != "shape") and (step.kind != VIEW or step.outputs[0] in copies):
+            rows.append(([*step.inputs], [*step.outputs], _scratch(model, how, step)))
+    size = [bytes_of(model, how, t) for t in range(len(model.shapes))]
+    first, last = dict.fromkeys((home[t] for t in model.given), -1), dict.fromkeys((home[t] for t in model.given), -1)
+    for k, (reads, writes, _) in enumerate(rows):
+        for t in (*reads, *writes):
+            first.setdefault(home[t], k)
+            last[home[t]] = k
+    last |= dict.fromkeys((home[t] for t in model.results), len(rows))
+    alive = set(first) - {home[t] for t in model.constants}
+    return max(
+        sum(size[t] for t in alive if first[t] <= k <= last[t]) + (rows[k][2] if 0 <= k < len(rows) else 0)
+        for k in range(-1, len(rows) + 1)
+    )
+
+
+def bytes_of(model: DrawnModel, how: Format, tensor: int) -> int:
+    item = 1 if tensor in model.conditions else how.item
+    return -(-prod(model.shapes[tensor]) * item // how.alignment) * how.alignment
+
+
+def _scratch(model: DrawnModel, how: Format, step: Step) -> int:
+    """Return what a kernel needs: TFLite Micro's of a transposed convolution sums in 32 bits."""
+    return (
+        4 * bytes_of(replace(model, conditions=()), replace(how, alignment=4), step.outputs[0])
+        if step.kind == "deconv"
+        else 0
+    )
+
+
+@dataclass
+class _Draft:
+    rng: random.Random
+    how: Format
+    shapes: list[Shape] = field(default_factory=list)
+    given: list[int] = field(default_factory=list)
+    constants: list[int] = field(default_factory=list)
+    conditions: list[int] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    live: list[int] = field(default_factory=list)
+
+    def tensor(self, shape: Shape, *, is_value: bool = True) -> int:
+        self.shapes.append(shape)
+        self.live += [len(self.shapes) - 1] if is_value else []
+        return len(self.shapes) - 1
+
+    def add(self, kind: str, inputs: Sequence[int], *shapes: Shape) -> None:
+        made = tuple(self.tensor(shape) for shape in shapes)
+        self.steps.append(Step(kind, tuple(inputs), made))
+
+    def step(self, kind: str) -> None:
+        """Add a step of a kind, or one that goes element by element where it does not go."""
+        x = self.rng.choice(self.live)
+        rows, columns = shape = self.shapes[x]
+        if kind == "add":
+            self.add(kind, (x, self.rng.choice([t for t in self.live if self.shapes[t] == shape])), shape)
+        elif kind == "matmul":
+            width = self.rng.choice((4, 8, 64))
+            self.constants.append(self.tensor((columns, width), is_value=False))
+            self.add(kind, (x, self.constants[-1]), (rows, width))
+        elif kind == "concat" and columns < 128:
+            self.add(kind, (x, self.rng.choice([t for t in self.live if self.shapes[t] == shape])), (rows, 2 * columns))
+        elif kind in ("split", "half") and columns % 2 == 0:
+            self.add(kind, (x,), *[(rows, columns // 2)] * (2 if kind == "split" else 1))
+        elif kind == "deconv" and columns < 128:
+            self.add(kind, (x,), (rows, 2 * columns))
+        elif kind == VIEW and columns % 2 == 0:
+            self.add(kind, (x,), (2 * rows, columns // 2))
+        elif kind == OVER and x not in self.given:
+            family = {x}
+            for step in (*self.steps, *reversed(self.steps)):
+                if step.kind in (VIEW, OVER) and family & {*step.inputs, *step.outputs}:
+                    family |= {*step.inputs, *step.outputs}
+            if not family.isdisjoint(self.given):
+                return
+            self.add(kind, (x,), shape)
+            self.live = [t for t in self.live if t not in family]
+        elif kind == "shape":
+            self.steps.append(Step(kind, (x,)))
+        elif kind == CHOICE:
+            self.choice(x, shape)
+        else:
+            self.add(self.rng.choice(("relu", "neg")), (x,), shape)
+
+    def choice(self, x: int, shape: Shape) -> None:
+        condition = self.tensor((1, 1), is_value=False)
+        self.given.append(condition)
+        self.conditions.append(condition)
+        other, branches = self.rng.choice(self.live), []
+        for is_long in (True, False):
+            a, result = self.tensor(shape, is_value=False), self.tensor(shape, is_value=False)
+            wide = self.tensor(self.shapes[other], is_value=False)
+            rows = [Step("neg", (other,), (wide,)), Step("relu", (x,), (a,)), Step("neg", (a,), (result,))]
+            branches.append(tuple(rows) if is_long else (Step("neg", (x,), (result,)),))
+        self.steps.append(Step(CHOICE, (condition,), (self.tensor(shape),), tuple(branches)))
+
+    def model(self) -> DrawnModel:
+        if self.how.keeps_unread:  # of ggml, whose files have nothing that no node reads
+            for t in set(self.given).difference(*(step.inputs for step in self.steps)):
+                self.add("relu", (t,), self.shapes[t])
+        read = {t for step in self.steps for row in (step, *sum(step.branches, ())) for t in row.inputs}
+        results = [t for t in self.live if t not in read and t not in self.given]
+        if not self.how.keeps_unread:
+            results += [t for t in self.live if t in read and t not in self.given and self.rng.random() < 0.1]
+            if len(results) > 1 and self.rng.random() < 0.2:
+                del results[self.rng.randrange(len(results))]
+            if self.rng.random() < 0.1 and self.how.suffix != ".onnx":
+                results.append(self.given[0])
+        return DrawnModel(
+            shapes=tuple(self.shapes),
+            given=tuple(self.given),
+            constants=tuple(self.constants),
+            results=tuple(results or self.live[-1:]),
+            steps=tuple(self.steps),
+            conditions=tuple(self.conditions),
+        )
