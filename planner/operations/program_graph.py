@@ -22,7 +22,8 @@ from memplan.planner.operations.statements import Alloc, Branches, Free, Operati
 class ProgramGraph:
     """A graph of operations and the program that it comes from.
 
-    `statements` are, for each operation, the positions of its statements in the entry's body; `buffers` are the ids of
+    `statements` are, for each operation, the positions of its statements in the entry's body (none for `given`, which
+    stands for the caller where parameters are unread); `buffers` are the ids of
     the tensors.
     """
 
@@ -55,10 +56,14 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
     counted = {row.id for row in entry.buffers if row.alias_of is None}.difference(entry.constants)
     inputs, results = {*entry.params, *state}, {*entry.results, *state}
     draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
+    if unread := [name for name in entry.params if name not in draft.touching and name not in results]:
+        # What the caller gives is there before the first operation, though none reads it.
+        groups.insert(0, [((), Operation(op="given", inputs=tuple(unread), outputs=()))])
+        draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     for root in (*entry.params, *sorted(state)):
         draft.number_of(root)
     graph = draft.graph(operations.name, program.uses.state_of_calls())
-    statements = tuple(tuple(int(where[0]) for where, _ in group) for group in groups)
+    statements = tuple(tuple(int(where[0]) for where, _ in group if where) for group in groups)
     return ProgramGraph(graph, operations, statements, tuple(draft.number))
 
 

@@ -208,24 +208,30 @@ def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterato
     # Deaths before births at one time, as lifetimes are half-open.
     time = np.concatenate((lives.end, lives.start))
     order = np.argsort(time, kind="stable")
-    buffers, ends = lives.lifetime_buffer.tolist(), lives.end.tolist()
+    buffers, steps = lives.lifetime_buffer.tolist(), list(zip(order.tolist(), time[order].tolist(), strict=True))
     alive = _Alive(placed.offset.tolist(), placed.end.tolist())
     leave = _Leave(problem, placed)
     count = [0] * len(problem.buffers)
-    dies = [0] * len(problem.buffers)
-    for event, now in zip(order.tolist(), time[order].tolist(), strict=True):
+    deaths: list[list[int]] = [[] for _ in problem.buffers]
+    for event, now in reversed(steps):
+        # From the end of time, the first death of a family is the last one before it is born again.
+        i = buffers[event % m]
+        if event < m and count[i] == 0:
+            deaths[i].append(now)
+        count[i] += 1 if event < m else -1
+    for event, now in steps:
         i = buffers[event % m]
         if event < m:
             count[i] -= 1
             if count[i] == 0:
                 alive.remove(i)
+                deaths[i].pop()
             continue
         count[i] += 1
         if count[i] == 1:
-            dies[i] = ends[event - m]
             for j in alive.add(i):
                 if not leave.to_share(i, j):
-                    yield min(i, j), max(i, j), (now, min(dies[i], dies[j]))
+                    yield min(i, j), max(i, j), (now, min(deaths[i][-1], deaths[j][-1]))
 
 
 def _conflicts_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[int, int]]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
-from typing import Any
 
 import pytest
 
@@ -19,17 +17,10 @@ from tests.support.drawn_models import draw, live_peak
 from tests.support.file_invariants import violations
 
 FILES = dict(chain(foreign_files.files(), foreign_files.models()))
-SCRATCH, UNREAD = "graphs know no scratch of kernels", "graphs leave out what the caller gives and nothing reads"
 EXAMPLES = foreign_files.MODELS.parents[1] / "examples"
 
 
-def _all_but(cases: Iterable[Any], faulty: Mapping[str, Collection[Any]]) -> list[Any]:
-    """Return cases, those that are known to be wrong as such that must fail."""
-    marks = {case: [pytest.mark.xfail(reason=why, strict=True)] for why, some in faulty.items() for case in some}
-    return [pytest.param(case, marks=marks.get(case, [])) for case in cases]
-
-
-@pytest.mark.parametrize("name", _all_but(FILES, {SCRATCH: ["mean.tflite"]}))
+@pytest.mark.parametrize("name", FILES)
 def test_answers_about_a_file_agree(name: str) -> None:
     assert violations(FILES[name], name) == []
 
@@ -40,7 +31,7 @@ def test_answers_about_a_problem_or_a_program_agree(name: str) -> None:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("seed", _all_but([*seeds(60), 247], {SCRATCH: (1, 25, 31, 37, 43, 49), UNREAD: (9, 26, 36)}))
+@pytest.mark.parametrize("seed", [*seeds(60), 247])
 def test_answers_about_a_drawn_model_agree(seed: int) -> None:
     name, data, live = drawn_file(seed)
     assert violations(data, name, live=live) == []

@@ -127,3 +127,11 @@ def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_comp
         for way in range(3):
             assert values_of(reordered, way) == values_of(operations, way)
     assert exact > 0.8 * tried > 15
+
+
+def test_a_parameter_that_nothing_reads_is_there_before_the_first_operation() -> None:
+    read = program({"op": "relu", "inputs": ["in"], "outputs": ["out"]}, names="in unread out", params=["in", "unread"])
+    found = program_graph(read)
+    assert [(row.name, row.inputs) for row in found.graph.ops] == [("given", (1,)), ("relu", (0,))]
+    assert (found.statements, peak(found)) == (((), (0,)), len("in" + "unread"))
+    assert found.reordered([0, 1]) == read

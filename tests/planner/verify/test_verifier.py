@@ -47,6 +47,16 @@ def test_an_overlap_names_both_buffers_the_bytes_and_the_time() -> None:
     assert violation == Violation("overlap", message, "a", "b", (4, 6), (1, 2))
 
 
+def test_an_overlap_lasts_as_long_as_an_alias_keeps_a_buffer_alive() -> None:
+    root = {"id": "root", "size": 4, "lifetimes": [[0, 3], [9, 10]]}
+    view = {"id": "view", "size": 4, "start": 2, "end": 6, "alias_of": "root"}
+    value = problem(root, view, {"id": "b", "size": 4, "start": 4, "end": 20})
+    same = plan(("root", "default", 0), ("view", "default", 0), ("b", "default", 0))
+    assert [v.time for v in verify(value, same)] == [(4, 6)]
+    late = problem(root, view, {"id": "b", "size": 4, "start": 8, "end": 20})
+    assert [v.time for v in verify(late, same)] == [(9, 10)]
+
+
 def test_an_explicit_conflict_holds_at_any_time() -> None:
     later = B | {"start": 10, "end": 11}
     (violation,) = verify(problem(A, later, conflicts=[["b", "a"]]), plan(("a", "default", 0), ("b", "default", 3)))
