@@ -75,7 +75,7 @@ def as_its_own_plan_is_of(imported: Imported, data: bytes, name: str | None, opt
 
 
 def _wrong(imported: Imported) -> int:
-    return 0 if imported.own_plan is None else len(verify(imported.problem, imported.own_plan))
+    return 0 if imported.own_plan is None else len(verify(imported.solved_problem, imported.own_plan))
 
 
 def pins_as_plan(problem: Problem) -> Plan | None:

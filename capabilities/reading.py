@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
+from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
@@ -218,7 +219,10 @@ class Reader:
 
         if (imported := self.imported) is not None:
             own = as_its_own_plan_is_of(imported, self.data, self.name, self.options)
-            plan, self.problem_of_plan = own.own_plan, adapted(own.problem, own.operations, self.options)
+            plan, self.problem_of_plan = own.own_plan, adapted(own.solved_problem, own.operations, self.options)
+            unseen = [finding.message for finding in own.warnings if finding.rule == "unknown-storage"]
+            if plan is not None and unseen and not verify(self.problem_of_plan, plan):
+                raise FormatError(f"nothing wrong is seen in its plan, which cannot be called valid: {unseen[0]}")
         elif (
             plan := plan_beside(memplan_json.parse(self.data) if memplan_json.recognises(self.data) else None)
         ) is None:

@@ -136,7 +136,8 @@ class Imported:
 
     `source` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
     `operations` is None where a file has lifetimes only; `own_peak` is what the planner that wrote the file used,
-    if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file says of
+    if the file says so, and `own_plan` has its offsets, if the file has them all; `own_problem` is what that solves,
+    where its pools are not those of the problem. `facts` are what the file says of
     its operations beside their order. `symbolic_sizes` are the sizes of buffers that follow from symbols.
     `planner_peak` returns what the runtime's own planner takes, where the problem does not say all that it plans by.
     """
@@ -148,6 +149,7 @@ class Imported:
     own_peak: int | None = None
     facts: ProgramFacts = field(default_factory=no_facts)
     own_plan: Plan | None = None
+    own_problem: Problem | None = None
     symbolic_sizes: Mapping[str, SymbolicNumber] = field(default_factory=dict)
     planner_peak: Callable[[], int] | None = None
 
@@ -158,6 +160,11 @@ class Imported:
             return self.source
         with stranger_bytes():
             return self.source()
+
+    @property
+    def solved_problem(self) -> Problem:
+        """The problem that `own_plan` is of."""
+        return self.problem if self.own_problem is None else self.own_problem
 
     @property
     def has_unknown_scratch(self) -> bool:

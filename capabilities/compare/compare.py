@@ -183,7 +183,7 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
     """
     apart = read[0]
     if apart.own_peak is not None:
-        pairs = [(each.problem, each.own_plan) for each in read if each.own_plan is not None]
+        pairs = [(each.solved_problem, each.own_plan) for each in read if each.own_plan is not None]
         chosen = min(pairs, key=lambda pair: len(verify(*pair)), default=None)
         return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audited(*chosen, time)
     own_name = file_readers()[found].planner

@@ -26,14 +26,15 @@ def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, tar
     imported, name = reader.imported, reader.name
     if imported is None:
         return Converted(to=target, format=formats.detect(file, name))
-    broken = () if imported.own_plan is None else verify(problem, imported.own_plan)[:_MOST_VIOLATIONS]
+    solved = imported.own_problem or problem
+    broken = () if imported.own_plan is None else verify(solved, imported.own_plan)[:_MOST_VIOLATIONS]
     return Converted(
         to=target,
         format=importers.detect(file, name) or "operations",
         own_peak=imported.own_peak,
         violations=tuple(violation.message for violation in broken),
         warnings=warnings_of(imported),
-        plan=imported.own_plan,
+        plan=imported.own_plan if imported.own_problem is None else None,
     )
 
 

@@ -32,7 +32,7 @@ def size_of(dim: Any, dims: Mapping[str, int]) -> int:
     """Return a size, which may be an expression of symbols; raises FormatError."""
     expression = _expression(dim)
     size = dim.get("as_int") if isinstance(dim, dict) else None
-    size = size if expression is None else _computed(expression, dims)
+    size = size if expression is None else computed(expression, dims)
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= MAX_BYTES:
         raise FormatError(f"sizes: must be numbers from 0 to {MAX_BYTES}, got {shown(size)}")
     return size
@@ -60,7 +60,7 @@ def names_in(dim: Any) -> Iterator[str]:
             yield part.id
 
 
-def _computed(found: ast.expr, dims: Mapping[str, int]) -> int | None:
+def computed(found: ast.expr, dims: Mapping[str, int]) -> int | None:
     """Return the value of an expression; None for one with anything but whole numbers, symbols and a few functions."""
     if isinstance(found, ast.Constant):
         return (
@@ -75,7 +75,7 @@ def _computed(found: ast.expr, dims: Mapping[str, int]) -> int | None:
         word, parts = "Sub", [ast.Constant(0), found.operand]
     elif isinstance(found, ast.Call) and isinstance(found.func, ast.Name):
         word, parts = found.func.id, found.args
-    values = [_computed(part, dims) for part in parts]
+    values = [computed(part, dims) for part in parts]
     numbers = [value for value in values if value is not None and abs(value) <= MAX_BYTES]
     if word not in _COMPUTED or not numbers or len(numbers) < len(values):
         return None

@@ -1,158 +1,131 @@
 """Wrapper code of torch's inductor, `output_code.py`: the storages that its function `call` allocates and reuses.
 
-Each statement is a step. `empty_strided_*` allocates a storage, `alloc_from_pool` a part of one. A new name
-for an old one on a line that says `# reuse` or `# alloc` is a new buffer in the bytes of the old one; every other new
-name is a view of the same buffer. A buffer is alive from the first statement that passes it on, which writes it, to the
-last one that names it or a view of it; what is returned stays. Each storage is a pool of its bytes.
-The code is parsed and never run. Source: torch 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.
+Each statement is a step. `empty_strided_*` allocates a storage, `alloc_from_pool` a part of one, and kernels of others
+make storages whose shapes `assert_size_stride` says. A new name for an old one on a line that says `# reuse` or
+`# alloc` is a new buffer in the bytes of the old one; every other new name is a view of the same buffer. A buffer is
+alive from the first statement that passes it on, which writes it, to the last one that names it or a view of it; what
+is returned stays. In the wrapper's own plan each storage is a pool of its bytes; what is planned is one arena for each
+device, where a storage is alive from its first buffer to its last. The code is parsed and never run.
+Source: torch 2.0 to 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph_facts import bits_of
-from memplan.systems.imported import Imported, plan_of, refuse_dims, size_of
+from memplan.systems.imported import Imported, OpenSizesError, plan_of, refuse_dims, size_of
 from memplan.systems.model_options import ModelOptions
+from memplan.systems.torch.wrapper_storages import WrapperBuffer, WrapperStorages
 
-_NEW_BUFFER = ("# reuse", "# alloc")
-_ALLOCATE, _FROM_POOL, _VIEW = "empty_strided", "alloc_from_pool", "reinterpret_tensor"
-
-
-@dataclass
-class _Buffer:
-    """A buffer: its storage, its bytes there, those of an element, and the steps that pass it on."""
-
-    name: str
-    storage: str
-    offset: int
-    size: int
-    element: int
-    steps: list[int] = field(default_factory=list)
+_PARTITION = "partition_"
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Read the plan of a wrapper; raises FormatError, and OptionError for named dimensions."""
-    refuse_dims(options, "wrappers of inductor")
+    """Read the plan of a wrapper; raises FormatError, and OptionError for dimensions that it does not name."""
     text = data.decode(errors="backslashreplace")
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise FormatError(f"wrapper: must be Python: {error}") from error
-    calls = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == "call"]
-    if not calls:
+    functions = {node.name: node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)}
+    if "call" not in functions:
         raise FormatError("wrapper: must have the function call, as inductor writes it")
-    wrapper = _Wrapper(text.splitlines())
-    for when, statement in enumerate(_statements(calls[0].body)):
+    dims = {name: size for name, size in options.dims.items() if isinstance(size, int)}
+    wrapper = WrapperStorages(module, text.splitlines(), dims)
+    for when, statement in enumerate(_statements(functions["call"].body, functions)):
         try:
             wrapper.add(statement, when)
         except (ValueError, LookupError) as error:
             raise FormatError(f"line {statement.lineno}: must be as inductor writes it: {error}") from error
+    if wrapper.open:
+        raise OpenSizesError(
+            f"sizes: must be numbers, got {', '.join(wrapper.open)} open", dict.fromkeys(wrapper.open, 1)
+        )
+    if not wrapper.dims_named:
+        refuse_dims(options, "wrappers of inductor without symbols")
+    if others := options.dims.keys() - wrapper.dims_named:
+        names = ", ".join(sorted(wrapper.dims_named))
+        raise OptionError(f"dim: must be a dimension that the wrapper names ({names}), got {shown(min(others))}")
     buffers = [row for row in wrapper.buffers if row.steps]
+    findings = tuple(_findings(wrapper))
     if not buffers:
-        raise FormatError("wrapper: must pass on buffers that it allocates, as empty_strided_cpu does, got none")
-    rows = [
-        {
-            "id": row.name,
-            "size": size_of(f"buffer {row.name}", row.size, options),
-            "start": row.steps[0],
-            "end": row.steps[-1] + 1,
-            "pools": (row.storage,),
-        }
-        for row in buffers
+        unknown = "".join(f"; {finding.message}" for finding in findings)
+        raise FormatError(
+            f"wrapper: must pass on buffers that it allocates, as empty_strided_cpu does, got none{unknown}"
+        )
+    used = {row.storage: wrapper.storages[row.storage] for row in buffers}
+    own = _problem(
+        [_row(row.name, row.size, [row], options) | {"pools": (row.storage,)} for row in buffers],
+        [{"name": name, "size": storage.size} for name, storage in used.items()],
+    )
+    devices = dict.fromkeys(storage.device for storage in used.values())
+    arenas = [
+        _row(name, storage.size, [row for row in buffers if row.storage == name], options)
+        | ({"pools": (storage.device,)} if len(devices) > 1 else {})
+        for name, storage in used.items()
     ]
-    pools = {row.storage: wrapper.storages[row.storage] for row in buffers}
-    named = [{"name": name, "size": size} for name, size in pools.items()]
-    problem = Problem.model_validate({"buffers": rows, "pools": named})
-    plan = plan_of(problem, {row.name: row.offset for row in buffers})
-    return Imported(problem, own_peak=sum(pools.values()), own_plan=plan)
+    return Imported(
+        _problem(arenas, [{"name": name} for name in devices] if len(devices) > 1 else []),
+        warnings=findings,
+        own_peak=sum(storage.size for storage in used.values()),
+        own_problem=own,
+        own_plan=plan_of(own, {row.name: row.offset for row in buffers}),
+    )
 
 
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a function, those inside of `with` among them."""
+def _row(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
+    """Return the row of what is alive from the first step of some buffers to the last."""
+    start, end = min(row.steps[0] for row in buffers), max(row.steps[-1] for row in buffers) + 1
+    return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
+
+
+def _problem(rows: Sequence[dict[str, Any]], pools: Sequence[dict[str, Any]]) -> Problem:
+    return Problem.model_validate({"buffers": rows} | ({"pools": pools} if pools else {}))
+
+
+def _findings(wrapper: WrapperStorages) -> Iterator[Finding]:
+    """Yield what is not known of the storages that kernels of others make."""
+    if wrapper.unseen:
+        made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.unseen.items())
+        yield Finding("unknown-storage", f"the bytes that are made as {made} are not known, and in no plan")
+    if wrapper.assumed:
+        made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.assumed.items())
+        yield Finding(
+            "unknown-types", f"the types of {made} are not known: their elements count as those that are given"
+        )
+
+
+def _statements(body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDef]) -> Iterator[ast.stmt]:
+    """Yield the statements of a function, with those inside of `with`, and of the partitions that it calls."""
     for statement in body:
+        called = _partition(statement, functions)
         if isinstance(statement, ast.With):
-            yield from _statements(statement.body)
+            yield from _statements(statement.body, functions)
+        elif isinstance(statement, ast.If | ast.For | ast.While | ast.Try):
+            word = type(statement).__name__.lower()
+            raise FormatError(
+                f"line {statement.lineno}: must be without branches and loops of its own, got {shown(word)}"
+            )
+        elif called is not None:
+            # A partition has the names of the function that calls it.
+            yield from _statements(called.body, functions)
         else:
             yield statement
 
 
-class _Wrapper:
-    """Storages with their bytes, all buffers, and those that names stand for, after the steps so far."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = lines
-        self.storages: dict[str, int] = {}
-        self.buffers: list[_Buffer] = []
-        self.names: dict[str, _Buffer] = {}
-
-    def add(self, statement: ast.stmt, when: int) -> None:
-        """Add a step."""
-        if isinstance(statement, ast.Delete):
-            return
-        if isinstance(statement, ast.Assign) and isinstance(target := statement.targets[0], ast.Name):
-            if self._assigned(target.id, statement):
-                return
-            self.names.pop(target.id, None)
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and node.id in self.names:
-                self.names[node.id].steps.append(when)
-
-    def _assigned(self, name: str, statement: ast.Assign) -> bool:
-        """Let a name stand for the buffer that a statement makes or looks at; False where none is planned."""
-        value, function = statement.value, _called(statement.value)
-        if isinstance(value, ast.Call) and function.startswith(_ALLOCATE):
-            shape, strides, dtype = value.args[:3]
-            element = _element(dtype)
-            self.storages[name] = size = _extent(shape, strides) * element
-            self._new(name, name, 0, size, element)
-        elif isinstance(value, ast.Call) and function == _FROM_POOL:
-            pool, offset, dtype, shape, strides = value.args[:5]
-            element = _element(dtype)
-            storage = self.names[ast.unparse(pool)].storage
-            self._new(name, storage, _number(offset), _extent(shape, strides) * element, element)
-        else:
-            source = value.args[0] if isinstance(value, ast.Call) and function == _VIEW else value
-            base = self.names.get(source.id) if isinstance(source, ast.Name) else None
-            if base is None:
-                return False
-            if not any(mark in self.lines[(statement.end_lineno or 1) - 1] for mark in _NEW_BUFFER):
-                self.names[name] = base
-            elif isinstance(value, ast.Call):
-                shape, strides, offset = value.args[1:4]
-                at = base.offset + _number(offset) * base.element
-                self._new(name, base.storage, at, _extent(shape, strides) * base.element, base.element)
-            else:
-                self._new(name, base.storage, base.offset, base.size, base.element)
-        return True
-
-    def _new(self, name: str, storage: str, offset: int, size: int, element: int) -> None:
-        self.names[name] = _Buffer(name, storage, offset, size, element)
-        self.buffers.append(self.names[name])
-
-
-def _called(value: ast.expr) -> str:
-    return ast.unparse(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
-
-
-def _number(value: ast.expr) -> int:
-    if isinstance(value, ast.Constant) and isinstance(value.value, int):
-        return value.value
-    raise FormatError(f"sizes: must be numbers, got {shown(ast.unparse(value))}; compile with dynamic=False")
-
-
-def _extent(shape: ast.expr, strides: ast.expr) -> int:
-    """Return the elements from the first to the last one of a tensor."""
-    sizes, steps = ([_number(each) for each in getattr(row, "elts", (row,))] for row in (shape, strides))
-    return 0 if 0 in sizes else 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=False))
-
-
-def _element(dtype: ast.expr) -> int:
-    name = ast.unparse(dtype).rpartition(".")[2]
-    if (bits := bits_of(name)) is None:
-        raise FormatError(f"types: must be of a known size, got {shown(name)}")
-    return -(-bits // 8)
+def _partition(statement: ast.stmt, functions: Mapping[str, ast.FunctionDef]) -> ast.FunctionDef | None:
+    """Return the partition that a statement calls, as `self.partitions[0](…)` or `partition_0(…)`; None for others."""
+    value = statement.value if isinstance(statement, ast.Assign | ast.Expr) else None
+    match value:
+        case ast.Call(
+            func=ast.Subscript(value=ast.Attribute(attr="partitions"), slice=ast.Constant(value=int(number)))
+        ):
+            return functions.get(f"{_PARTITION}{number}")
+        case ast.Call(func=ast.Name(id=name)) if name.startswith(_PARTITION):
+            return functions.get(name)
+    return None

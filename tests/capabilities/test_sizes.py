@@ -55,7 +55,7 @@ def test_a_size_has_a_number_and_maybe_a_unit(text: str, size: int) -> None:
         ("12 bytes", 'must be a size such as 4096, 64kB or 1MiB, got "12 bytes" (did you mean 12?)'),
         ("0x", 'must be a size such as 4096, 64kB or 1MiB, got "0x"'),
         ("-1", 'must be a size such as 4096, 64kB or 1MiB, got "-1" (did you mean 1?)'),
-        ("1e6", 'must be a size such as 4096, 64kB or 1MiB, got "1e6"'),
+        ("1e6", 'must be a size such as 4096, 64kB or 1MiB, got "1e6" (did you mean 1000000?)'),
         ("9" * 5000, f'must be a size such as 4096, 64kB or 1MiB, got "{"9" * 56}...'),
         ("0.3KiB", 'must be a whole number of bytes, got "0.3KiB"'),
         ("8388608TiB", 'must be less than 2^63 bytes, got "8388608TiB"'),
