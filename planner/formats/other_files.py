@@ -82,6 +82,11 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
         f"run it with {_HLO_FLAGS}, and give the .after_optimizations.hlo.pb",
     ),
     (
+        re.compile(rb"(?s).{0,4000}?\baie\.(device|tile|buffer)\b"),
+        "MLIR of the dialect aie, whose buffers name tiles and banks, not lifetimes",
+        "write its buffers as a problem, with a pool for each bank of a tile",
+    ),
+    (
         re.compile(rb'((//|#)[^\n]*\n\s*)*(builtin\.)?module\b[^"]*[{@]'),
         "MLIR whose memory is not packed yet",
         _PACKED,

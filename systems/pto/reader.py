@@ -1,9 +1,11 @@
-"""Kernels of PTO as text, whose tiles have addresses: what PTOAS prints behind its pass `pto-plan-memory`, or level 3.
+"""Kernels of PTO as text: what PTOAS prints behind its pass `pto-plan-memory`, or before it, without addresses.
 
 `%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory, and operations name what they
 read, `ins`, and what they write, `outs`. A tile at the address of another one is the same buffer if it is read before
 it is written, as a reshape is, or written and never read while the other one is read later, as what a loop carries is,
-both of the same bytes; or where the last reader of the other one writes it in the block that wrote that one.
+both of the same bytes; or where the last reader of the other one writes it in the block that wrote that one. Tiles
+without addresses are to be planned, each a buffer of its own. The bytes of `pto.reserve_buffer` are a reserved range of
+their memory or, without a base, a buffer that is always alive.
 Kernels run one after the other. Source: hw-native-sys/PTOAS a56b18c3, include/PTO/IR/PTOOps.td.
 """
 
@@ -13,10 +15,12 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.intervals import merged
+from memplan.planner.model.problem import Pool
 from memplan.systems.draft import OperationsDraft, Uses
 from memplan.systems.imported import Imported, refuse_dims, sized
 from memplan.systems.model_options import ModelOptions
@@ -30,6 +34,9 @@ _VALUE = re.compile(_NAME)
 _CONSTANT = re.compile(r"\s*(-?\d{1,19})\s*:")
 _FUNCTION = re.compile(r'@("[^"]*"|[\w.$-]+)')
 _ADDRESS = re.compile(rf"\baddr\s*=\s*({_NAME})")
+_RESERVED = re.compile(
+    r'name = "(?P<name>[^"]+)"|\bsize = (?P<size>\d{1,18})|address_space<(?P<memory>\w+)>|\bbase = (?P<base>\d{1,18})'
+)
 _CARRIED = re.compile(rf"({_NAME})\s*=\s*({_NAME})")
 _TILE = re.compile(
     r"!pto\.tile_buf<\s*(?:loc\s*=\s*(\w+)\s*,\s*dtype\s*=\s*([\w.!]+)\s*,\s*rows\s*=\s*(\d{1,9})\s*,\s*cols\s*=\s*(\d{1,9})"
@@ -49,7 +56,7 @@ _CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
 
 @dataclass
 class _Tile:
-    """A tile: its place, and the steps that write and read it."""
+    """A tile: its place, and the steps that write and read it; its address is below 0 where it has none yet."""
 
     name: str
     memory: str
@@ -88,7 +95,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     # What follows a name and a sign is a statement to its cutter.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
     if not kernels.tiles:
-        raise FormatError("must have tiles with addresses, as pto.alloc_tile addr = %c, got none")
+        raise FormatError("must have tiles, as pto.alloc_tile, got none")
     return _imported(kernels, body, options)
 
 
@@ -104,6 +111,10 @@ class _Kernels:
         self.kernel = ""
         self.blocks = 0
         self.loops: list[range] = []
+        self.reserved: dict[str, list[tuple[int, int]]] = {}
+        """The ranges of each memory that are reserved: their bases and sizes."""
+        self.kept: list[_Tile] = []
+        """What is reserved, and has no base yet."""
 
     def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
         """Return the steps of a block, and the tiles that it yields; `around` are the tiles that names stand for."""
@@ -120,6 +131,8 @@ class _Kernels:
                 self.constants[results[0]] = int(constant[1])
             elif op == "pto.alloc_tile" and results:
                 names[results[0]] = self._allocated(results[0], rest)
+            elif op == "pto.reserve_buffer":
+                self._reserve(rest)
             elif statement.regions:
                 rows += self._nested(op, results, rest, statement.regions, names, number)
             elif op.endswith("yield"):
@@ -139,7 +152,10 @@ class _Kernels:
         self.count[label] += 1
         label += f"#{self.count[label]}" if self.count[label] > 1 else ""
         address, tile = _ADDRESS.search(rest), _TILE.search(rest)
-        if address is None or address[1] not in self.constants:
+        is_open = address is None
+        if self.tiles and is_open != (self.tiles[0].address < 0):
+            raise FormatError(f"tile {shown(label)}: must have an address as other tiles have, or else none of them")
+        if address is not None and address[1] not in self.constants:
             raise FormatError(f"tile {shown(label)}: must have a constant address, as behind the pass pto-plan-memory")
         if tile is None:
             raise FormatError(
@@ -149,8 +165,23 @@ class _Kernels:
         sizes = [rows, columns] if loc else shape.split("x")[:-1]
         bits = HloType((), dtype or element).bits
         size = sized(f"tile {shown(label)}", prod(map(int, sizes)), bits, self.options.alignment or 1)
-        self.tiles.append(_Tile(label, loc or memory, self.constants[address[1]], size))
+        # Of tiles without addresses, no two are at one place.
+        at = ~len(self.tiles) if address is None else self.constants[address[1]]
+        self.tiles.append(_Tile(label, loc or memory, at, size))
         return len(self.tiles) - 1
+
+    def _reserve(self, rest: str) -> None:
+        """Count a range that is reserved; raises FormatError for one without memory or size."""
+        said = {word: value for match in _RESERVED.finditer(rest) for word, value in match.groupdict().items() if value}
+        if missing := [word for word in ("size", "memory") if word not in said]:
+            raise FormatError(f"pto.reserve_buffer: must have its {missing[0]}, got {shown(rest.strip())}")
+        name = self.kernel + said.get("name", "reserved")
+        self.count[name] += 1
+        name += f"#{self.count[name]}" if self.count[name] > 1 else ""
+        if "base" in said:
+            self.reserved.setdefault(said["memory"], []).append((int(said["base"]), int(said["size"])))
+        else:
+            self.kept.append(_Tile(name, said["memory"], -1, int(said["size"])))
 
     def _step(self, op: str, rest: str, names: Mapping[str, int], block: int) -> _Step:
         """Return an operation; tiles neither of `ins` nor of `outs` are written, and read if they were before."""
@@ -274,5 +305,18 @@ def _imported(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -
             temporaries = [name for name in dict.fromkeys(tiles[k].name for k in scratch) if name not in outputs]
             draft.operation(step.op, inputs, outputs, temporaries)
 
+    for each in kernels.kept:
+        draft.declare(each.name, each.size, "persistent", pool=each.memory)
     draw(body)
-    return draft.imported(own_peak=tops.total(), own_offsets=offsets)
+    is_open = bool(kernels.kept) or tiles[0].address < 0
+    imported = draft.imported() if is_open else draft.imported(own_peak=tops.total(), own_offsets=offsets)
+    if not kernels.reserved:
+        return imported
+    pools = tuple(_with_reserved(pool, kernels.reserved.get(pool.name, ())) for pool in imported.problem.pools)
+    return replace(imported, source=imported.problem.model_copy(update={"pools": pools}))
+
+
+def _with_reserved(pool: Pool, ranges: Sequence[tuple[int, int]]) -> Pool:
+    """Return a memory with what is reserved of it; several kernels may reserve the same bytes, one after the other."""
+    taken = merged([(base, base + size) for base, size in ranges if size])
+    return pool.model_copy(update={"reserved": tuple((start, end - start) for start, end in taken)})

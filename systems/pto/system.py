@@ -1,4 +1,4 @@
-"""PTO, the tile language of PTOAS: kernels as MLIR, whose tiles have addresses in on-chip memories."""
+"""PTO, the tile language of PTOAS: kernels as MLIR, whose tiles lie in on-chip memories."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def is_pto(data: bytes) -> bool:
 SYSTEM = System(
     name="pto",
     title="PTO",
-    files=".pto kernels as PTOAS prints them, with addresses",
+    files=".pto kernels as PTOAS prints them, with addresses or without",
     readers=(FileReader("pto", is_pto, "memplan.systems.pto.reader", suffixes=(".pto",)),),
 )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from memplan.planner.errors import FormatError
+from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
 from memplan.systems.reading import detect, read_model
+from tests.support.asked_file import live_peak
+from tests.support.depth import seeds
 
 KERNEL = """module attributes {pto.target_arch = "a3"} {
   func.func @rows(%src: !pto.partition_tensor_view<16x64xf32>, %n: index) attributes {pto.kernel_kind = #pto.kernel} {
@@ -102,7 +108,9 @@ def test_views_regions_and_scratch_are_of_their_tiles() -> None:
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        ((f"%a = pto.alloc_tile : {TILE}",), r'tile "rows/%a": must have a constant address, as behind the pass'),
+        ((f"%a = pto.alloc_tile addr = %n : {TILE}",), r'tile "rows/%a": must have a constant address, as behind the'),
+        ((*FIRST, f"%a = pto.alloc_tile : {TILE}"), r'tile "rows/%a": must have an address as other tiles have, or'),
+        ((*FIRST, "%f = pto.reserve_buffer {size = 8} -> i32"), "pto.reserve_buffer: must have its memory, got"),
         ((tile("a", 0, "!pto.tile_buf<vec, ?x64xf32>"),), r'tile "rows/%a": must be a pto.tile_buf of a known shape'),
         ((*FIRST, f"%p = pto.castptr %row : {TILE} -> i64"), r"must be used by PTO's operations on tiles alone, got"),
         (
@@ -115,3 +123,44 @@ def test_views_regions_and_scratch_are_of_their_tiles() -> None:
 def test_what_leaves_places_open_is_refused(lines: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(kernel(*lines))
+
+
+def reserved(size: int, base: str) -> str:
+    return (
+        f'%fifo = pto.reserve_buffer {{name = "slots", size = {size}, location = #pto.address_space<vec>{base}}} -> i32'
+    )
+
+
+def test_a_range_that_is_reserved_is_kept_free() -> None:
+    lines = (tile("row", 4096), step("tload", "%src", "%row"), step("tstore", "%row", "%dst"))
+    (message,) = messages(kernel(reserved(8192, ", auto = false, base = 0"), *lines))
+    assert message == 'buffer "%row": must keep out of reserved ranges, got offset 4096 of "vec"'
+    assert messages(kernel(reserved(4096, ", auto = false, base = 0"), *lines)) == []
+    open_base = read_model(kernel(reserved(8192, ", auto = true"), *lines))
+    assert (open_base.own_plan, live_peak(open_base.problem)) == (None, 8192 + 4096)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(30))
+def test_tiles_without_addresses_are_planned_in_their_memories(seed: int) -> None:
+    draw = random.Random(seed)
+    memories = [draw.choice(["vec", "mat", "left"]) for _ in range(draw.randint(3, 9))]
+    rows = [draw.randint(1, 8) * 16 for _ in memories]
+    kinds = [f"!pto.tile_buf<{memory}, {n}x64xf32>" for memory, n in zip(memories, rows, strict=True)]
+    reads = [sorted({k - 1, draw.randrange(k)}) if k else [] for k in range(len(rows))]
+    last = [max([k, *(j for j in range(len(rows)) if k in reads[j])]) for k in range(len(rows))]
+    lines = [f"%t{k} = pto.alloc_tile : {kind}" for k, kind in enumerate(kinds)]
+    for k in range(len(rows)):
+        given = ", ".join(f"%t{i}" for i in reads[k]) or "%src"
+        lines.append(f"pto.tadd ins({given} : {TILE}) outs(%t{k} : {kinds[k]})")
+    lines.append(f"pto.tstore ins(%t{len(rows) - 1} : {TILE}) outs(%dst : {TILE})")
+    last[-1] += 1
+    problem = read_model(kernel(*lines)).problem
+    found = solve(problem, time_limit_s=5)
+    assert (found.status, verify(problem, found)) == ("optimal", ())
+    for memory in dict.fromkeys(memories):
+        mine = [k for k in range(len(rows)) if memories[k] == memory]
+        alive = max(sum(256 * rows[k] for k in mine if k <= when <= last[k]) for when in range(len(rows) + 1))
+        kept = [row.model_dump() for row in problem.buffers if row.pools == (memory,)]
+        alone = Problem.model_validate({"buffers": kept, "pools": [{"name": memory}]})
+        assert (len(kept), live_peak(alone)) == (len(mine), alive), memory
