@@ -211,6 +211,7 @@ class Reader:
         imported = importers.read_plan_as(data, self.data, self.options)
         self.problem_of_plan = adapted(imported.problem, None, self.options)
         assert imported.own_plan is not None  # which its reader is for
+        self.warnings += imported.warnings
         return imported.own_plan
 
     def plan_inside(self, problem: Problem) -> Plan:

@@ -36,6 +36,26 @@ def kinds_by_name(names: Mapping[str, str]) -> dict[str, str]:
     return {name: kind for kind, row in names.items() for name in row.split()}
 
 
+HLO_KINDS = kinds_by_name(
+    {
+        "matmul": "dot",
+        "mul": "multiply",
+        "sub": "subtract",
+        "div": "divide",
+        "cast": "convert",
+        "neg": "negate",
+        "concat": "concatenate",
+        "sigmoid": "logistic",
+        "exp": "exponential",
+        "sin": "sine",
+        "cos": "cosine",
+        "pow": "power",
+        "round": "round-nearest-even round-nearest-afz round_nearest_even round_nearest_afz",
+    }
+)
+"""The kinds of the operations of XLA and of StableHLO, where these call them otherwise."""
+
+
 def plain(value: object) -> Attribute | None:
     """Return a value as an attribute; None for one that is none: an object, a long list, a number without an end."""
     if isinstance(value, bool):

@@ -16,6 +16,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
 from memplan.systems.draft import MOST_USES, OperationsDraft
 from memplan.systems.imported import Imported, plan_of
@@ -79,20 +80,22 @@ def read_of(model: bytes, data: bytes, options: ModelOptions) -> Imported:
     """Read the first plan of a log, of a model as `optimized_model_filepath` saves it; raises FormatError."""
     homes, streams = _printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
     program = _Program(load(model, options).model.graph, streams, options)
-    rows: list[dict[str, Any]] = []
+    rows, races = list[dict[str, Any]](), list[str]()
     buffers = program.buffers(homes)
     for buffer, values in buffers.items():
         for value, later in zip_longest(values, values[1:]):
             end = value.end
             if later is not None and not all(program.is_before(step, later.writer) for step in value.steps):
                 end = max(end, later.start + 1)
+                races += program.races(value, later)
             rows.append({"id": value.name, "size": value.size, "start": value.start, "end": end, "pools": (buffer,)})
     if not rows:
         raise FormatError("plan: must have values of the model in buffers that are allocated, got none")
     pools = [{"name": buffer, "size": program.size(buffer)} for buffer in buffers]
     problem = Problem.model_validate({"buffers": rows, "pools": pools})
     plan = plan_of(problem, dict.fromkeys(problem.buffers.ids, 0))
-    return Imported(problem, own_peak=sum(map(program.size, buffers)), own_plan=plan)
+    found = tuple(Finding("race", sentence) for sentence in races[:MAX_LISTED])
+    return Imported(problem, warnings=found, own_peak=sum(map(program.size, buffers)), own_plan=plan)
 
 
 def _printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
@@ -197,6 +200,17 @@ class _Program:
     def is_before(self, one: int, other: int | None) -> bool:
         """Return True if a step surely is over when another one begins, whatever else the streams do."""
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
+
+    def races(self, value: _Value, later: _Value) -> Iterator[str]:
+        """Yield a sentence about another stream that uses a value while a later one is written over it, if any does."""
+        if later.writer is None:
+            return
+        stream = self.order[later.writer].stream
+        if others := {self.order[step].stream for step in value.steps if not self.is_before(step, later.writer)} - {
+            stream
+        }:
+            used = f"which stream {min(others)} uses, and neither waits for the other"
+            yield f"stream {stream} writes {shown(later.name)} over the bytes of {shown(value.name)}, {used}"
 
     def size(self, name: str) -> int:
         """Return the bytes of a value; raises FormatError where its type or shape is not known."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
 from memplan.planner.model.finding import Finding
+from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.imported import Imported, OpenSizesError, element_count, once_computed, sized
@@ -25,6 +26,7 @@ from memplan.systems.model_options import ModelOptions
 from memplan.systems.stablehlo.arguments import OpenSizes
 from memplan.systems.stablehlo.shape_rules import KnownOperands, Sizes, UnknownNumber, by_jax, computed, rule_of
 from memplan.systems.stablehlo.text import Array, HloFunction, HloModule, HloOperation, HloType, constant, module_of
+from memplan.systems.vocabulary import HLO_KINDS, kind_of
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -74,7 +76,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         "a runtime that does neither computes them in every run",
         is_all=not program.main.arguments,
     )
-    return program.draft.imported([*_other_functions(module), *once])
+    return program.draft.imported([*_other_functions(module), *_donations(main), *once])
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
@@ -90,6 +92,16 @@ def _other_functions(module: HloModule) -> list[Finding]:
     listed = ", ".join(f"@{name}" for name in others[:MAX_SHOWN]) + (", ..." if len(others) > MAX_SHOWN else "")
     sentence = f"the plan is that of @{module.main}, which does not call {listed}: plan each from a file of its own"
     return [Finding("other-functions", sentence, ())]
+
+
+def _donations(main: HloFunction) -> list[Finding]:
+    """Return a finding that says which arguments are donated, where there are any."""
+    if not (donated := main.donated):
+        return []
+    rows = [f"{name} ({attribute})" for name, attribute in donated.items()]
+    listed = ", ".join(rows[:MAX_SHOWN]) + (", ..." if len(rows) > MAX_SHOWN else "")
+    sentence = f"donated are {listed}: their bytes are free behind the last read, as those of all arguments are here"
+    return [Finding("unused-donation", f"{sentence}, and no result must lie in them", tuple(n[1:] for n in donated))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +258,8 @@ class _Program:
         if operation.kind in _VIEWS and given[0].buffer:
             self.draft.view(operation.kind, given[0].buffer, values[0].buffer)
         else:
-            self.draft.operation(operation.kind, _buffers(given), _buffers(values))
+            with self.draft.drawing(OperationFacts(None, kind_of(operation.kind, HLO_KINDS))):
+                self.draft.operation(operation.kind, _buffers(given), _buffers(values))
         return values if numbers is None else [replace(values[0], numbers=numbers)]
 
     def _shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
@@ -361,9 +374,14 @@ class _Program:
         name = what if role == "param" else f"{what}.{self.serial}"
         self.serial += 1
         self.draft.declare(name, sized(what, element_count(shape), kind.bits, self.draft.alignment), role)
+        self.draft.describe(name, TensorFacts(name=name, shape=_known(shape), dtype=kind.dtype))
         unknown = np.frompyfunc(lambda _: UnknownNumber(), 1, 1)
         numbers = np.asarray(unknown(np.zeros(kind.sizes)), object) if kind.has_few_numbers else None
         return _Value(shape, kind, name, numbers)
+
+
+def _known(shape: Sizes) -> tuple[int, ...] | None:
+    return tuple(shape) if all(type(size) is int for size in shape) else None
 
 
 def _flat(values: Iterable[_Value]) -> list[_Value]:

@@ -30,7 +30,9 @@ _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*
 _BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
 _STORED = re.compile(r"!quant\.\w+<([ui]+\d+)")
 _BITS = re.compile(r"(?:complex<)?(?:bf|f|ui|si|u|i|tf)(\d{1,3})(?:E\d\w*)?>?")
+_WORDS = {"bf": "bfloat", "f": "float", "tf": "float", "ui": "uint", "u": "uint", "si": "int", "i": "int"}
 _GLOBAL = re.compile(r'"?(\w+\.global)\b')
+_DONATED = re.compile(r"tf\.aliasing_output = \d+|jax\.buffer_donor = true")
 _FEW = 64
 """The most whole numbers of a constant that sizes may follow from."""
 
@@ -58,6 +60,14 @@ class HloType:
         if match is None:
             raise FormatError(f"types: must be numbers such as f32 or i8, got {shown(self.element)}")
         return 8 if match[1] == "1" else int(match[1]) * (2 if self.element.startswith("complex") else 1)
+
+    @property
+    def dtype(self) -> str:
+        """The type of an element by the name that it has everywhere, as "float32"; raises FormatError."""
+        stored = _STORED.match(self.element)
+        name = re.match("[a-z]+", stored[1] if stored else self.element)
+        word = "complex" if self.element.startswith("complex") else _WORDS.get(name[0] if name else "", "uint")
+        return "bool" if self.element == "i1" else f"{word}{self.bits}"
 
     @property
     def is_static(self) -> bool:
@@ -174,6 +184,12 @@ class HloFunction:
         """The sizes that some arguments are, by the names of the arguments."""
         rows = ((_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._rows)
         return {head[1]: match[1] for head, match in rows if head and match}
+
+    @property
+    def donated(self) -> dict[str, str]:
+        """The attributes by which the caller gives the bytes of an argument to a result, by the arguments' names."""
+        rows = ((_ARGUMENT.match(row), _DONATED.search(row)) for row in self._rows)
+        return {head[1]: match[0] for head, match in rows if head and match}
 
     @cached_property
     def _rows(self) -> list[str]:

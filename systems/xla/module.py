@@ -18,7 +18,7 @@ from memplan.systems.draft import OperationsDraft, Uses
 from memplan.systems.imported import Imported, element_count, sized
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.protobuf import ProtobufMessage
-from memplan.systems.vocabulary import kind_of, kinds_by_name, types_by_number
+from memplan.systems.vocabulary import HLO_KINDS, kind_of, types_by_number
 from memplan.systems.xla.system import is_xla_text
 
 ALIGNMENT = 64
@@ -28,18 +28,6 @@ _DTYPES = types_by_number("""
 float8_e5m2 float8_e4m3fn int4 uint4
 """)
 _TUPLE = 13
-_KINDS = kinds_by_name(
-    {
-        "matmul": "dot",
-        "mul": "multiply",
-        "sub": "subtract",
-        "div": "divide",
-        "cast": "convert",
-        "neg": "negate",
-        "concat": "concatenate",
-        "sigmoid": "logistic",
-    }
-)
 _EFFECTS = {"rng", "rng-bit-generator", "rng-get-and-update-state", "infeed", "outfeed", "send", "recv", "custom-call"}
 _EFFECTS |= {"all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter", "send-done", "recv-done"}
 _IN_PLACE = {"while", "dynamic-update-slice"}
@@ -95,7 +83,7 @@ class _Program:
         self.uses.add(sum(map(len, operands)))
         flat = list(dict.fromkeys(name for names in operands for name in names))
         name = row.text(1, "name") or f"#{number}"
-        facts = OperationFacts(name, kind_of(opcode, _KINDS), {}, (self.place[number],))
+        facts = OperationFacts(name, kind_of(opcode, HLO_KINDS), {}, (self.place[number],))
         has_effects = opcode in _EFFECTS or row.integer(35, "id") in self.controlled
         if opcode == "tuple":
             self.values[number] = tuple(one for names in operands for one in names)

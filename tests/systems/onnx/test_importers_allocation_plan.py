@@ -116,6 +116,8 @@ def test_a_buffer_passes_between_streams_only_behind_a_notification() -> None:
     assert messages(model(nodes), printed(shared, ["a", "b", "c", "d", "y"])) == []
     (message,) = messages(model(nodes), printed(shared, ["a", "b", "y"], ["c", "d"]))
     assert message == 'buffers "a" and "d" share bytes [0, 256) of "a", but both are alive in [3, 4)'
+    (race,) = read_of(model(nodes), printed(shared, ["a", "b", "y"], ["c", "d"]), ModelOptions()).warnings
+    assert race.message.startswith('stream 1 writes "d" over the bytes of "a", which stream 0 uses, and neither waits')
 
 
 @pytest.mark.parametrize(

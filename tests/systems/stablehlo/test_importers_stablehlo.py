@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from memplan.planner.errors import FormatError, InputError, OptionError
+from memplan.planner.operations.graph_variants import with_overwriting
+from memplan.planner.operations.order_check import peak_of
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.sized import compiled
 from memplan.planner.symbols.space import SymbolRange
+from memplan.systems.model_graph import graph_of_imported
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
 from memplan.systems.symbolic import read_symbolic
@@ -249,3 +252,28 @@ def test_a_program_that_computes_constants_alone_says_that_these_are_not_in_the_
     assert "values that follow from constants (1, of 4 bytes) are not in the plan" in warning.message
     text = text.replace("@main()", "@main(%a: tensor<i32>)")
     assert read_model(text.encode(), "f.mlir").warnings == ()
+
+
+def test_operations_that_go_element_by_element_may_write_over_their_inputs() -> None:
+    kind = "tensor<1024xf32>"
+    steps = [("exponential", "%0", "%arg0"), ("sine", "%1", "%0"), ("cosine", "%2", "%1")]
+    lines = [f"{made} = stablehlo.{name} {given} : {kind}" for name, made, given in steps]
+    data = program(*lines, f"return %2 : {kind}", arguments=f"%arg0: {kind}", result=kind)
+    given = graph_of_imported(read_model(data)).graph
+    peaks = [peak_of(graph, range(3)) for graph in (given, with_overwriting(given))]
+    assert peaks == [8192, 4096]
+    wide = data.replace(
+        b"stablehlo.sine %0 : tensor<1024xf32>", b"stablehlo.convert %0 : (tensor<1024xf32>) -> tensor<1024xf16>"
+    )
+    narrow = with_overwriting(graph_of_imported(read_model(wide.replace(b"return %2", b"return %1"))).graph)
+    assert [row.may_overwrite for row in narrow.ops[:2]] == [((0, 0),), ()]
+
+
+def test_arguments_that_are_donated_are_named() -> None:
+    kind = "tensor<8xf32>"
+    arguments = f"%arg0: {kind} {{tf.aliasing_output = 0 : i32}}, %arg1: {kind} {{jax.buffer_donor = true}}"
+    line = f"%0 = stablehlo.add %arg0, %arg1 : {kind}"
+    data = program(line, f"return %0 : {kind}", arguments=arguments, result=kind)
+    (finding,) = read_model(data).warnings
+    assert finding.rule == "unused-donation"
+    assert "%arg0 (tf.aliasing_output = 0), %arg1 (jax.buffer_donor = true)" in finding.message
