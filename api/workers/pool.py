@@ -12,7 +12,7 @@ from typing import Any
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.child import LOG_FORMAT
-from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
+from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError, WorkFailedError
 from memplan.api.workers.template import ForkedChild, Template
 from memplan.planner import errors
 
@@ -160,7 +160,9 @@ class _Call:
             while True:
                 kind, value = self._child.answer()
                 if kind == "failed":
-                    return _error(*value)
+                    error = _error(*value)
+                    # The child has logged its fault; what it had noted was verified before.
+                    return self._noted if self._noted is not None and isinstance(error, WorkFailedError) else error
                 value = pickle.loads(value.data)
                 if kind == "answer":
                     return value

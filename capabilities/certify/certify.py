@@ -62,11 +62,12 @@ def certify(
         refuse_other_plan(problem, plan)
     if plan is not None and (violations := verify(problem, plan)):
         raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
-    proof_s = min(options.proof_s, running.left_s / 2)
+    all_s = running.left_s  # asked once: a clock that is asked again may be beyond the end
+    proof_s = min(options.proof_s, all_s / 2)
     if plan is None:
         plan = solve(
             problem,
-            time_limit_s=running.left_s - proof_s,
+            time_limit_s=all_s - proof_s,
             deterministic=options.deterministic,
             control=running.searching(keeping_s=proof_s),
         )

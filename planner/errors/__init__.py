@@ -182,6 +182,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "bool_type": _got("must be true or false"),
     "bool_parsing": _got("must be true or false"),
     "string_too_short": _got("must not be empty"),
+    "string_pattern_mismatch": _got("must match {pattern}"),
     "list_type": lambda error: f"must be a list, got {shown(error['input'])}{_meant_list(error)}",
     "tuple_type": lambda error: f"must be a list, got {shown(error['input'])}{_meant_list(error)}",
     "too_short": _got("must not be empty"),
@@ -217,7 +218,8 @@ def sentences(
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] > 1:
                 continue
-        text = _SENTENCES.get(entry["type"], _got(entry["msg"]))(entry)
+        say = _SENTENCES.get(entry["type"])
+        text = f"{entry['msg']}, got {shown(entry['input'])}" if say is None else say(entry)
         if entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and options:
             text = unknown_option(str(entry["loc"][0]), options)
         elif entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and fields and "did you mean" not in text:

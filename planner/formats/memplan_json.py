@@ -87,7 +87,7 @@ def _meant(text: str, error: str, word: str) -> str:
         plain = number[2] or str(int(number[3] or number[4], 16 if number[3] else 10))
         plain = f"0{plain}" if plain.startswith(".") else plain
         return f" (JSON has no {word}: write {number[1].strip('+')}{plain})"
-    is_comment = re.search(r"^\s*(//|/\*|#)", text, re.MULTILINE) is not None
+    is_comment = re.search(r"^[ \t]*(//|/\*|#)", text, re.MULTILINE) is not None
     return " (JSON has no comments: leave them out)" if is_comment else ""
 
 

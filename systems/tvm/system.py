@@ -9,7 +9,7 @@ from memplan.systems.recognition import JSON, NEAR
 
 _GRAPH = re.compile(JSON % rb"nodes|arg_nodes|heads|node_row_ptr")
 _SCRIPTS = (b"# from tvm", b"from tvm", b"import tvm", b"@I.ir_module", b"@R.function")
-_IMPORT = re.compile(rb"^\s*(?:import tvm\b|from tvm[. ]|@I\.ir_module|@tvm\.script\.)", re.MULTILINE)
+_IMPORT = re.compile(rb"^[ \t]*(?:import tvm\b|from tvm[. ]|@I\.ir_module|@tvm\.script\.)", re.MULTILINE)
 _USMP = "apache/tvm v0.16.0, src/tir/usmp/algo"
 
 

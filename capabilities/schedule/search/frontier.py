@@ -43,19 +43,25 @@ def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[Pla
     """
     arcs, is_complete = _arcs(ground, None, _WHOLE_PART)
     if not is_complete:
-        arcs, _ = _arcs(ground, _line_of(ground, best), _NEVER)
+        arcs, _ = _arcs(ground, _line_of(ground, best), 1.0)
+    # However early the time is over, the best schedule is a chain of its own steps.
+    done, chain = 0, list[tuple[int, PlannedStep]]()
+    for step in best:
+        chain.append((done, step))
+        done |= step.operations
+    arcs += chain
     nodes = {(0, 0): 0}
     behind = {(done | step.operations, step.retained) for done, step in arcs}
     for node in sorted(behind, key=lambda node: (node[0].bit_count(), node)):
         nodes[node] = len(nodes)
     masks = {step.masks for step in best}
-    ways = list[tuple[int, PlannedStep]]()
+    ways = list(chain)
     for done, step in sorted(arcs, key=lambda arc: arc[1].masks not in masks):
         if step.masks in masks or not ground.effort.is_over():
             ways += ((done, replace(step, cost=cost)) for cost in ground.costs.ways(step.masks))
         else:
             is_complete = False
-    unit = max(step.cost.value for _, step in ways) * len(ground.graph.operations) / _MOST_SUM
+    unit = max(step.cost.value for _, step in ways) * len(ground.graph.operations) / _MOST_SUM or 1.0
     rows = np.zeros((len(ways), N_FOUND), np.int64)
     for k, (done, step) in enumerate(ways):
         ends = nodes[done, step.resident], nodes[done | step.operations, step.retained]
@@ -63,7 +69,7 @@ def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[Pla
         rows[k, :FOUND_RUNS] = *ends, step.cost.peak, step.cost.value / unit, other
     order = np.argsort(rows[:, FOUND_TO], kind="stable")
     chains = front(rows[order], len(nodes) - 1)
-    return [[ways[order[row]][1] for row in chain.rows] for chain in chains], is_complete
+    return [[ways[order[row]][1] for row in each.rows] for each in chains] or [list(best)], is_complete
 
 
 def _arcs(ground: Ground, line: OperationLine | None, share: float) -> tuple[list[tuple[int, PlannedStep]], bool]:

@@ -13,7 +13,7 @@ from memplan.api.cli.main import main
 from memplan.capabilities.convert.answer import Converted
 from memplan.capabilities.convert.convert import convert
 from memplan.capabilities.convert.options import ConvertOptions
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import FormatError, OptionError
 from memplan.systems.tflite.tflm_tail import arena_of
 from tests.support.tflite_files import two_halves
 
@@ -83,6 +83,11 @@ def test_the_array_of_c_is_the_model_and_its_arena_lies_where_it_was_asked(tmp_p
     if compiler := shutil.which("gcc"):
         command = [compiler, "-std=c11", "-Wall", "-Werror", "-c", "net.c", "-o", "net.o"]
         subprocess.run(command, cwd=tmp_path, check=True)
+
+
+def test_a_name_of_a_section_that_is_none_is_refused() -> None:
+    with pytest.raises(OptionError, match=r'^section: must match .*\{1,100\}.*, got ".sram-data"$'):
+        ConvertOptions(section=".sram-data")
 
 
 def test_parts_are_taken_where_they_fit_and_give_the_same_bits() -> None:

@@ -100,3 +100,11 @@ def test_the_problems_in_the_documentation_are_problems() -> None:
     blocks = [block.split("```")[0] for block in text.split("```json\n")[1:]]
     problems = [memplan_json.read_problem(block.encode()) for block in blocks if '"buffers": [\n' in block]
     assert [len(problem.buffers) for problem in problems] == [8]
+
+
+def test_a_megabyte_of_line_ends_is_refused_in_one_pass() -> None:
+    for blank in (b"\n", b" ", b"\t\n", b"\r\n", b'"', b"{", b"7"):
+        with pytest.raises(InputError):  # what went through the rest for each of them would take hours
+            memplan_json.parse(blank * 1_000_000 + b"x")
+    with pytest.raises(InputError, match="JSON has no comments"):
+        memplan_json.parse(b"\n\n  // buffers\n{}")

@@ -1,0 +1,83 @@
+"""Questions that are stopped at the n-th time that they ask whether they are over: cancelled, or by their deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from memplan.capabilities.bodies import read_body_options, read_question
+from memplan.capabilities.capability import Capability, Control
+from memplan.planner.errors import InputError, MemplanError
+from memplan.solvers.search import control
+
+LATER = 1e6
+"""The seconds that a clock goes ahead where it ends a call."""
+
+
+@dataclass
+class Asks:
+    """How often it was asked whether the call is over, which it is behind the ask `last`."""
+
+    last: float = inf
+    count: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def is_over(self) -> bool:
+        """Count an ask."""
+        with self.lock:
+            self.count += 1
+        return self.count > self.last
+
+
+class CancelledAt(threading.Event):
+    """An event that is set behind the n-th ask."""
+
+    def __init__(self, asks: Asks) -> None:
+        super().__init__()
+        self.asks = asks
+
+    def is_set(self) -> bool:
+        """Return True behind the last ask."""
+        return super().is_set() or self.asks.is_over()
+
+
+@contextmanager
+def clock_of(asks: Asks) -> Iterator[None]:
+    """Let the clock of all deadlines go far ahead behind the n-th ask."""
+
+    def monotonic() -> float:
+        return time.monotonic() + LATER * asks.is_over()
+
+    with patch.object(control, "time", SimpleNamespace(monotonic=monotonic)):
+        yield
+
+
+def stopped(capability: Capability[Any], body: dict[str, Any], asks: Asks, *, by_clock: bool) -> str:
+    """Ask what a body says, stop it behind the n-th ask, and return what came of it: an answer, a note or a refusal.
+
+    All that is answered or noted is verified; a fault of memplan is raised.
+    """
+    question, options = read_question(capability, body), read_body_options(capability, body, {})
+    notes = list[Any]()
+    running = Control(cancelled=threading.Event() if by_clock else CancelledAt(asks), note=notes.append)
+    try:
+        if by_clock:
+            with clock_of(asks):
+                found = capability.answered(question, options, running)
+        else:
+            found = capability.answered(question, options, running)
+    except InputError as error:
+        return f"refused: {error}"
+    except MemplanError as error:
+        if type(error).__name__ != "NotInTimeError":
+            raise
+        return "noted" if notes else "not in time"
+    capability.write(found)
+    return "answered"
