@@ -124,13 +124,13 @@ class OrderSearch:
         self._starts = [list(range(len(graph.ops)))]
         self._searches: list[PartSearch] = []
         for start in (breadth_first, depth_first):
-            if not self._is_late:
+            if not self._is_late():
                 self._starts.append(start(graph))
         self._start_peaks = [peak_of(graph, start) for start in self._starts]
-        if self._is_late:
+        if self._is_late():
             return
-        self._reduced = macro_graph(graph, lambda: self._is_late)
-        if self._is_late:
+        self._reduced = macro_graph(graph, self._is_late)
+        if self._is_late():
             return
         ranks = [{v: k for k, v in enumerate(self._reduced.order_of(start))} for start in self._starts]
         for part in parts_of(self._reduced):
@@ -138,7 +138,6 @@ class OrderSearch:
             orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
             self._searches.append(PartSearch(self._reduced, part, orders, left))
 
-    @property
     def _is_late(self) -> bool:
         """True where no time is left, of a graph for which what is done at all events takes long."""
         return len(self._graph.ops) > LARGE and self._left.is_over
