@@ -41,6 +41,14 @@ class CutWitness:
 
 
 @dataclass(frozen=True)
+class NeedWitness:
+    """The bound is the bytes that `operation` reads, makes and works on: all are alive while it runs."""
+
+    operation: int
+    kind: Literal["need"] = "need"
+
+
+@dataclass(frozen=True)
 class ExhaustionWitness:
     """The bound is one more than `budget`: a complete search of `operations` in this direction found none within."""
 
@@ -50,7 +58,7 @@ class ExhaustionWitness:
     kind: Literal["exhaustion"] = "exhaustion"
 
 
-Witness = StateWitness | CutWitness | ExhaustionWitness
+Witness = StateWitness | NeedWitness | CutWitness | ExhaustionWitness
 
 
 @dataclass(frozen=True)

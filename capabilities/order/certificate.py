@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.capabilities.order.answer import BoundCertificate, CutWitness, OrderAnswer, StateWitness
+from memplan.capabilities.order.answer import BoundCertificate, CutWitness, NeedWitness, OrderAnswer, StateWitness
 from memplan.capabilities.order.core.kernels import CUT, close_cheaply
 from memplan.capabilities.order.search.cuts import ENDLESS, FlowArcs
 from memplan.capabilities.order.search.searched import SearchTooLargeError, search_lines
@@ -42,7 +42,7 @@ def certify_order(
     assert witness is not None
     if isinstance(witness, StateWitness):
         return _checked(graph, least, [" ".join(["state", *map(str, sorted(witness.done))])])
-    if isinstance(witness, CutWitness):
+    if isinstance(witness, CutWitness | NeedWitness):
         if graph.ops[witness.operation].regions:
             reason = f"the bound is by ops[{witness.operation}], whose regions have orders of their own"
             return BoundCertificate(reason=reason)

@@ -13,7 +13,7 @@ from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.options import Goal
 from memplan.capabilities.order.search.nearness import nearby
 from memplan.capabilities.order.search.regions import OrderedRegions
-from memplan.capabilities.order.search.solve import WORK_PER_S, OrderSearch, order_regions
+from memplan.capabilities.order.search.solve import LARGE, WORK_PER_S, OrderSearch, order_regions
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -30,6 +30,9 @@ _QUICK_S, _LONG_SHARE = 0.25, 0.5
 _LEAST_S = 3.0
 """The time for plans where the order is chosen by what is alive: so long, or as long as the order took."""
 _SHORTEST_S = 0.02
+_WITH_NEAREST, _ONE = 2, 1
+_PLANNED_PER_S = 50_000
+"""The operations whose order is planned in a second, at the least."""
 _SEEDS, _LONG = 8, 2
 """The orders by chance that are planned, half of them where few bytes alive count; those that get a longer look."""
 
@@ -73,6 +76,8 @@ def order_and_pose(
     if goal == "alive":
         # No order with more alive is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
+    if not control.counts_work:
+        for_plans = max(for_plans, _ONE * len(inside.graph.ops) / _PLANNED_PER_S)
     with control.within(limit_s - for_plans).watched(WORK_PER_S) as watched:
         search = OrderSearch(inside, watched)
         search.run()
@@ -122,7 +127,8 @@ class _PlannedOrders:
     def best(self, goal: Goal) -> _PlannedOrder:
         """Plan one order after the other until a plan needs only what is alive, or the time is over."""
         given_order = tuple(range(len(self.graph.ops)))
-        preferred = [] if self.own == given_order else nearby(self.graph, self.own, self.peak, self.left.raised)
+        is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
+        preferred = [] if is_near else nearby(self.graph, self.own, self.peak, self.left.raised)
         # The search's own order is easy to plan more often than those that are preferred, then those by chance.
         self._take_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._take_each(self._by_chance(goal))
@@ -144,6 +150,11 @@ class _PlannedOrders:
         """The seconds left, those of a clock or those that count work."""
         return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.left_s)
 
+    def _is_late(self, plans: float) -> bool:
+        """True where no time is left for so many plans, of a graph for which one takes long."""
+        n = len(self.own)
+        return n > LARGE and not self.left.counts_work and self._left_s < plans * n / _PLANNED_PER_S
+
     @property
     def _is_over(self) -> bool:
         return self.left.is_over or self._left_s <= 0
@@ -151,7 +162,7 @@ class _PlannedOrders:
     def _take_each(self, orders: Iterable[tuple[int, ...]]) -> None:
         """Plan orders until a plan needs only what is alive, one at the least."""
         for order in orders:
-            if self.least <= self.peak or (self.planned and self._is_over):
+            if self.least <= self.peak or self._is_late(_ONE) or (self.planned and self._is_over):
                 return
             self._take(order)
 

@@ -94,6 +94,13 @@ def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -
     return bytes_after(graph, done) + made + graph.ops[operation].work - _bytes_saved(graph, operation, done)
 
 
+def bytes_needed(graph: OperationGraph, operation: int) -> int:
+    """Return the bytes of all that an operation reads and makes, and of its work: no state has fewer while it runs."""
+    row = graph.ops[operation]
+    own = sum(graph.counted[tensor] for tensor in {*row.inputs, *row.outputs})
+    return own + row.work - _bytes_saved(graph, operation, range(len(graph.ops)))
+
+
 def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) -> int:
     """Return the bytes of an operation's outputs that are written over inputs when it runs after certain others."""
     return sum(graph.counted[output] for output in written_over(graph, operation, ran))

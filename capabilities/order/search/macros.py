@@ -7,7 +7,7 @@ must run after all others; only of the rest does a search have to keep count. do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -152,13 +152,13 @@ def reversed_lists(lists: Sequence[Sequence[int]]) -> list[list[int]]:
     return reversed_
 
 
-def macro_graph(graph: OperationGraph) -> MacroGraph:
-    """Merge operations into macros until no rule applies."""
+def macro_graph(graph: OperationGraph, is_over: Callable[[], bool] = lambda: False) -> MacroGraph:
+    """Merge operations into macros until no rule applies, or the time is over."""
     single = single_macros(graph)
     macros, before, ancestors = single.macros, single.before, single.ancestors
     joins: list[tuple[int, int]] = []
     while True:
-        merged = _merge_once(macros, before, graph.counted, joins)
+        merged = None if is_over() else _merge_once(macros, before, graph.counted, joins)
         if merged is None:
             return MacroGraph(macros, before, ancestors, graph.counted, single.start, joins)
         macros, before = merged

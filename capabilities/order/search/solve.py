@@ -8,7 +8,14 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
 from memplan.capabilities.inputs import PlanAndProblem
-from memplan.capabilities.order.answer import CutWitness, ExhaustionWitness, OrderAnswer, StateWitness, Witness
+from memplan.capabilities.order.answer import (
+    CutWitness,
+    ExhaustionWitness,
+    NeedWitness,
+    OrderAnswer,
+    StateWitness,
+    Witness,
+)
 from memplan.capabilities.order.options import TIME_LIMIT_S
 from memplan.capabilities.order.search.cuts import Cut
 from memplan.capabilities.order.search.macros import macro_graph
@@ -18,20 +25,27 @@ from memplan.capabilities.order.search.regions import OrderedRegions, with_regio
 from memplan.capabilities.order.search.starts import breadth_first, depth_first
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
+from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, bytes_needed, peak_of
 from memplan.solvers.search.control import Control
 
+LARGE = 2000
+"""The operations of a graph from which on preparing a search takes long."""
 WORK_PER_S = 20_000_000
 """Work units that count as a second where work is counted: about one macro that is run."""
 
 
 def given_order(graph: OperationGraph) -> OrderAnswer:
-    """Return the given order as an answer, with the bound that takes no search: the bytes alive before all of it."""
+    """Return the given order as an answer, with the bound that takes no search."""
     order = range(len(graph.ops))
-    peak = peak_of(graph, order)
-    return OrderAnswer.of_order(
-        graph, order, peak, bytes_after(graph, ()), peak, witness=StateWitness(()), wall_time_s=None
-    )
+    peak, (bound, witness) = peak_of(graph, order), bound_unsearched(graph)
+    return OrderAnswer.of_order(graph, order, peak, bound, peak, witness=witness, wall_time_s=None)
+
+
+def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
+    """Return the bytes alive before all operations, or those that one of them needs, and the witness of these."""
+    before = bytes_after(graph, ())
+    need, first = max(((bytes_needed(graph, v), -v) for v in range(len(graph.ops))), default=(0, 0))
+    return (need, NeedWitness(-first)) if need > before else (before, StateWitness(()))
 
 
 def order_operations(
@@ -106,20 +120,32 @@ class OrderSearch:
 
     def __init__(self, inside: OrderedRegions, left: Control) -> None:
         self._inside, self._graph, self._left = inside, (graph := inside.graph), left
-        self._starts = [list(range(len(graph.ops))), breadth_first(graph), depth_first(graph)]
-        self._start_peaks = [peak_of(graph, start) for start in self._starts]
-        self._reduced = macro_graph(graph)
-        ranks = [{v: k for k, v in enumerate(self._reduced.order_of(start))} for start in self._starts]
+        self._unsearched = bound_unsearched(graph)
+        self._starts = [list(range(len(graph.ops)))]
         self._searches: list[PartSearch] = []
+        for start in (breadth_first, depth_first):
+            if not self._is_late():
+                self._starts.append(start(graph))
+        self._start_peaks = [peak_of(graph, start) for start in self._starts]
+        if self._is_late():
+            return
+        self._reduced = macro_graph(graph, self._is_late)
+        if self._is_late():
+            return
+        ranks = [{v: k for k, v in enumerate(self._reduced.order_of(start))} for start in self._starts]
         for part in parts_of(self._reduced):
             # The starts as far as they are about the part.
             orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
             self._searches.append(PartSearch(self._reduced, part, orders, left))
 
+    def _is_late(self) -> bool:
+        """True where no time is left, of a graph for which what is done at all events takes long."""
+        return len(self._graph.ops) > LARGE and self._left.is_over
+
     def run(self) -> None:
         """Work on the part with the largest peak, until that is proved to be the least or the time is over."""
         while self._searches and not self._left.is_over:
-            floor = self.bound
+            floor = self._searched
             highest = max(self._searches, key=lambda search: search.peak)
             # No other part can be higher than this one's proof, so what is open in them does not matter.
             if not highest.is_open(floor):
@@ -129,10 +155,12 @@ class OrderSearch:
     def best(self) -> tuple[int, ...]:
         """Return the best order, checked; raises InvalidPlanError for one that the check rejects."""
         needed = max((search.peak for search in self._searches), default=0)
-        orders = self._operations(search.members_within(needed) for search in self._searches)
-        starts = zip(self._start_peaks, self._starts, strict=True)
+        known = [*zip(self._start_peaks, self._starts, strict=True)]
+        if self._searches:
+            order = self._operations(search.members_within(needed) for search in self._searches)
+            known.append((peak_of(self._graph, order), order))
         # The given order stands first: it is the answer wherever its peak is the least.
-        peak, order = min([*starts, (peak_of(self._graph, orders), orders)], key=itemgetter(0))
+        peak, order = min(known, key=itemgetter(0))
         check_bound(self._graph, peak, self.bound, self.witness())
         return tuple(order)
 
@@ -160,12 +188,16 @@ class OrderSearch:
     @property
     def bound(self) -> int:
         """The bytes that no order is below, as far as is proved."""
-        return max((search.bound for search in self._searches), default=self._reduced.start)
+        return max(self._searched, self._unsearched[0])
+
+    @property
+    def _searched(self) -> int:
+        return max((search.bound for search in self._searches), default=0)
 
     def witness(self) -> Witness:
         """Say what proves the bound, in operations."""
-        if not self._searches:
-            return StateWitness(())
+        if self._searched < self._unsearched[0] or not self._searches:
+            return self._unsearched[1]
         reduced, best = self._reduced, max(self._searches, key=lambda search: search.bound)
         proof, members = best.proof, best.part.members
         done = reduced.operations_of(range(members[0]))
@@ -192,7 +224,7 @@ class OrderSearch:
         """Return an order within a budget that depends on the seed, None where none is found quickly."""
         orders = [search.another(budget, seed) for search in self._searches]
         members = [row for row in orders if row is not None]
-        return tuple(self._operations(members)) if len(members) == len(orders) else None
+        return tuple(self._operations(members)) if members and len(members) == len(orders) else None
 
     def _operations(self, members: Iterable[list[int]]) -> list[int]:
         return self._reduced.operations_of(v for row in members for v in row)
@@ -204,6 +236,8 @@ def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) 
         raise InvalidPlanError(f"lower_bound: must be at most the peak ({peak}), got {bound}")
     if isinstance(witness, ExhaustionWitness):
         proved_bound = witness.budget + 1
+    elif isinstance(witness, NeedWitness):
+        proved_bound = bytes_needed(graph, witness.operation)
     elif isinstance(witness, CutWitness):
         proved_bound = bytes_beside(graph, set(witness.done), witness.operation)
     else:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from memplan.capabilities.order.answer import CutWitness, ExhaustionWitness, StateWitness, Witness
+from memplan.capabilities.order.answer import CutWitness, ExhaustionWitness, NeedWitness, StateWitness, Witness
 from memplan.capabilities.order.core.kernels import BY_HILL, BY_VALLEY
 from memplan.capabilities.order.search.cuts import Cuts
 from memplan.capabilities.order.search.macros import macro_graph, single_macros
@@ -68,6 +68,13 @@ def test_a_bound_has_a_witness() -> None:
             assert witness.budget == result.lower_bound - 1
             assert {*witness.operations} <= {*range(len(graph.ops))}
     assert kinds == {"state", "cut", "exhaustion"}
+
+
+def test_a_large_graph_without_time_has_the_bound_of_one_operations_need() -> None:
+    ops = [{"out": [0]}, *({"in": [k], "out": [k + 1], "work": 5 * (k == 7)} for k in range(2500))]
+    graph = OperationGraph.model_validate({"size": [2] * 2501, "ops": ops})
+    found = order_operations(graph, time_limit_s=0)
+    assert (found.lower_bound, found.peak, found.witness) == (9, 9, NeedWitness(8))
 
 
 def test_no_start_is_better_than_the_result() -> None:
