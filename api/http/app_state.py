@@ -34,7 +34,7 @@ from memplan.solvers.search.control import Deadline
 
 T = TypeVar("T")
 MOST_STREAMS, WRITTEN_BYTES = 1000, 16 * 2**20
-"""The most streams of a process, and the bytes of memory for proved plans as they were written, of all processes."""
+"""The most streams of a process, and the bytes of its memory for proved plans as they were written."""
 SMALL_BYTES = 32 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread; larger ones are read in threads, and
 compiled one at a time above the second size, as that holds the interpreter.
@@ -66,7 +66,7 @@ class Service:
         self.metrics = Metrics()
         self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
-        self.written = WrittenPlans(WRITTEN_BYTES // settings.processes)
+        self.written = WrittenPlans(WRITTEN_BYTES)
         self.queue: Admission = queue_of(settings.solves, settings.waiting, self.gate.requires_keys)
         self.readiness = Readiness(
             {
@@ -101,7 +101,7 @@ class Service:
         pool = ChildPool(settings, self.metrics.lost_worker)
         self.workers = Workers(pool, MOST * self.queue.places)
         stack.push_async_callback(to_thread.run_sync, pool.close)
-        self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings.processes))
+        self.cache = await stack.enter_async_context(PlanCache.tended(self.store))
         self.working = WorkService(self.workers, self.queue)
         self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, _THREADS)
         self.following = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))

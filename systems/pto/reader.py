@@ -114,7 +114,7 @@ class _Kernels:
         self.reserved: dict[str, list[tuple[int, int]]] = {}
         """The ranges of each memory that are reserved: their bases and sizes."""
         self.kept: list[_Tile] = []
-        """What is reserved, and has no base yet."""
+        """Reserved bytes that have no base yet."""
 
     def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
         """Return the steps of a block, and the tiles that it yields; `around` are the tiles that names stand for."""

@@ -16,7 +16,7 @@ _STRIDED, _EMPTY, _EXAMPLE, _FROM_POOL = "empty_strided", "empty", "rand_strided
 _VIEWS = ("reinterpret_tensor", "as_strided")
 _ASSERTIONS = ("assert_size_stride", "assert_alignment")
 _PREFIX = "buf"
-"""How the names begin that inductor gives to buffers; other results of calls are numbers, streams and arguments."""
+"""The beginning of names of buffers; other results of calls are numbers, streams and arguments."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class WrapperStorage:
 
 @dataclass(frozen=True)
 class MadeElsewhere:
-    """What a kernel of others makes: the step and the line, the kernel, and the bytes of elements that it is given."""
+    """A value that a kernel of others makes: the step, the line, the kernel, and the bytes of elements given to it."""
 
     when: int
     line: int

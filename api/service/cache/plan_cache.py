@@ -28,7 +28,7 @@ _GATHER_S = 0.25
 """The time that results are gathered before they are written."""
 _MOST_UNWRITTEN = 5_000
 _MOST_PLANS, _MOST_BYTES, _MEMORY_BYTES = 1_000_000, 2 * 2**30, 16 * 2**20
-"""The plans in the store, their bytes, and the bytes of memory for the latest of them, in all processes of a server."""
+"""The plans in the store, their bytes, and the bytes of memory for the latest of them, in each process of a server."""
 _ENTRY_BYTES = 1_000
 """The bytes of memory that an entry takes beside its columns."""
 _ROUNDS = 120
@@ -51,9 +51,9 @@ class PlanCache:
 
     @classmethod
     @asynccontextmanager
-    async def tended(cls, store: Store, processes: int) -> AsyncIterator[PlanCache]:
-        """Open the cache of one of so many processes; when the block ends, all is written that can be."""
-        cache = cls(store, memory_bytes=_MEMORY_BYTES // processes)
+    async def tended(cls, store: Store) -> AsyncIterator[PlanCache]:
+        """Open the cache of a process; when the block ends, all is written that can be."""
+        cache = cls(store)
         tending = asyncio.create_task(cache.tend())
         try:
             yield cache

@@ -121,7 +121,7 @@ def test_a_wrong_plan_is_replaced_in_the_store_whatever_it_claims(store: Store) 
 def test_what_is_kept_is_written_by_the_way_and_at_the_end(store: Store) -> None:
     async def day() -> None:
         asked, late = compiled(), compiled(11)
-        async with PlanCache.tended(store, 1) as cache:
+        async with PlanCache.tended(store) as cache:
             cache.keep(asked, plan_of_height(asked, 9))
             while await asyncio.to_thread(store.plans.find, asked.hash) is None:
                 await asyncio.sleep(0.01)
