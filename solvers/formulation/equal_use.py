@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from math import inf
 from typing import TypeVar
 
@@ -90,7 +91,7 @@ class EqualPools:
             buffers=buffers,
             pools=(least,),
             conflicts=tuple(filter(self._is_in_one_pool, problem.conflicts)),
-            may_share=tuple(filter(self._is_in_one_pool, problem.may_share)),
+            may_share=tuple(filter(self._may_share, problem.may_share)),
             bank=tuple(part for use in problem.bank for part in self._parts(use)),
             reuse=tuple(row for use in problem.reuse for row in self._priced(use)),
             equal_use=False,
@@ -99,6 +100,49 @@ class EqualPools:
 
     def _is_in_one_pool(self, pair: Sequence[int | str]) -> bool:
         return len({int(self.pool[self.problem.index[name]]) for name in pair}) == 1
+
+    def _may_share(self, pair: Sequence[int | str]) -> bool:
+        """Return True where a pair may share bytes in each pool where both have a buffer alive at the same time."""
+        first, second = self._roots_of(pair)
+        if not self._is_in_one_pool(pair):
+            return False
+        return all(
+            frozenset((one, other)) in self._sharing or not self._are_alive_together(one, other)
+            for one, other in (
+                (one, other)
+                for one in self._sets.get(first, (first,))
+                for other in self._sets.get(second, (second,))
+                if self.pool[one] == self.pool[other]
+            )
+        )
+
+    @cached_property
+    def _sets(self) -> dict[int, tuple[int, ...]]:
+        """From each buffer that has one offset with others to all of these, by position."""
+        sets = [tuple(self.problem.index[name] for name in ids) for ids in self.problem.same_offset]
+        return {i: members for members in sets for i in members}
+
+    @cached_property
+    def _sharing(self) -> set[frozenset[int]]:
+        """The pairs that may share bytes, as positions of what they lie in."""
+        return {frozenset(self._roots_of(pair)) for pair in self.problem.may_share}
+
+    def _roots_of(self, names: Sequence[int | str]) -> list[int]:
+        """Return the positions of what some buffers lie in."""
+        index, roots = self.problem.index, self.problem.roots
+        return [roots.get(index[name], (index[name], 0))[0] for name in names]
+
+    @cached_property
+    def _lives(self) -> dict[int, list[tuple[int, int]]]:
+        """The lifetimes of each buffer and of its aliases, by its position."""
+        lives: dict[int, list[tuple[int, int]]] = {}
+        for i, row in enumerate(self.problem.buffers):
+            lives.setdefault(self.problem.roots.get(i, (i, 0))[0], []).extend(row.intervals)
+        return lives
+
+    def _are_alive_together(self, one: int, other: int) -> bool:
+        spans = product(self._lives[one], self._lives[other])
+        return any(low < end and start < high for (low, high), (start, end) in spans)
 
     def _parts(self, use: BankUse) -> list[BankUse]:
         """Return what an entry says of the buffers of each pool."""
@@ -145,10 +189,11 @@ class EqualPools:
         problem, k = self.problem, len(self.problem.pools)
         names = tuple(pool.name for pool in problem.pools)
         bound = None if one.lower_bound is None else k * one.lower_bound
+        # Where costs come first, more is known of what a best plan uses than of what any plan does.
+        least = next((use.lower_bound for use in one.pools if use.lower_bound is not None), one.lower_bound)
         facts: dict[str, object] = {
             "pools": tuple(
-                PoolUse(name=pool.name, used=one.peak, lower_bound=one.lower_bound, size=pool.size)
-                for pool in problem.pools
+                PoolUse(name=pool.name, used=one.peak, lower_bound=least, size=pool.size) for pool in problem.pools
             ),
             "peak": None if one.peak is None else k * one.peak,
             "lower_bound": bound,
@@ -156,6 +201,9 @@ class EqualPools:
             "explanation": self._named(one.explanation),
             "problem_hash": problem_hash(problem),
         }
+        if one.shared:
+            # Partners that may share bytes in another pool need not be alive together here.
+            facts["shared"] = tuple(pair for pair in one.shared if self._are_alive_together(*self._roots_of(pair)))
         if one.kept is not None and one.kept.peak_without_keeping is not None:
             least = k * one.kept.peak_without_keeping
             facts["kept"] = one.kept.model_copy(update={"peak_without_keeping": least})

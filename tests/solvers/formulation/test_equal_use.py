@@ -351,3 +351,32 @@ def test_the_reason_names_pool_time_and_the_size_that_would_do_of_each() -> None
     for option in ({"repairs": 1}, {"what_if": True}):
         with pytest.raises(OptionError, match="must not be given where pools have equal use"):
             explain(small, options=ExplainOptions.model_validate(option))
+
+
+def test_a_pair_shares_bytes_only_where_its_partners_in_other_pools_may() -> None:
+    rows = [
+        {"id": "a0", "size": 1, "start": 0, "end": 2, "pools": ["core0"]},
+        {"id": "b0", "size": 2, "start": 1, "end": 3, "pools": ["core0"]},
+        {"id": "a1", "size": 1, "start": 1, "end": 3, "pools": ["core1"]},
+        {"id": "b1", "size": 2, "start": 4, "end": 6, "pools": ["core1"]},
+    ]
+    fields = {"buffers": rows, "pools": FIELDS["pools"], "equal_use": True, "same_offset": [["a0", "a1"], ["b0", "b1"]]}
+    for pairs, least in (([["a1", "b1"]], 3), ([["a1", "b1"], ["a0", "b0"]], 2)):
+        problem = Problem.model_validate(fields | {"may_share": pairs})
+        found = plan(problem, options=PlanOptions(time_limit_s=2))
+        assert (found.status, [pool.used for pool in found.pools]) == ("optimal", [least, least])
+        assert verify(problem, found).valid
+
+
+def test_what_a_best_plan_uses_is_bounded_in_each_pool_where_costs_come_first() -> None:
+    rows = [
+        {"id": -1, "size": 3, "start": 1, "end": 2, "pools": ["core0"]},
+        {"id": 1, "size": 3, "start": 2, "end": 3, "pools": ["core1"]},
+        {"id": "2", "size": 1, "start": 0, "end": 2, "pools": ["core0"]},
+    ]
+    pools = [{"name": name, "bank_size": 5} for name in ("core0", "core1")]
+    fields = {"buffers": rows, "pools": pools, "equal_use": True, "same_offset": [[1, -1]], "objective": "cost"}
+    problem = Problem.model_validate(fields | {"bank": [{"buffers": [-1, "2"]}]})
+    found = plan(problem, options=PlanOptions(time_limit_s=2))
+    assert (found.status, [(pool.used, pool.lower_bound) for pool in found.pools]) == ("optimal", [(6, 6)] * 2)
+    assert verify(problem, found).valid
