@@ -78,6 +78,13 @@ def _wrong(imported: Imported) -> int:
     return 0 if imported.own_plan is None else len(verify(imported.solved_problem, imported.own_plan))
 
 
+def refuse_unseen(imported: Imported, problem: Problem) -> None:
+    """Raise FormatError for a plan in which nothing is wrong that can be seen, while not all storages can be."""
+    unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
+    if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
+        raise FormatError(f"nothing wrong is seen in its plan, which cannot be called valid: {unseen[0]}")
+
+
 def pins_as_plan(problem: Problem) -> Plan | None:
     """Return the offsets that pin all of a table as a plan; None where some buffer has none, or its place is tied."""
     offset = problem.buffers.offset

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
-from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
@@ -216,14 +215,18 @@ class Reader:
 
     def plan_inside(self, problem: Problem) -> Plan:
         """Return the plan inside of the file that a problem was read from; raises FormatError where it has none."""
-        from memplan.capabilities.plan_files import as_its_own_plan_is_of, pins_as_plan, plan_beside, without_pins
+        from memplan.capabilities.plan_files import (
+            as_its_own_plan_is_of,
+            pins_as_plan,
+            plan_beside,
+            refuse_unseen,
+            without_pins,
+        )
 
         if (imported := self.imported) is not None:
             own = as_its_own_plan_is_of(imported, self.data, self.name, self.options)
             plan, self.problem_of_plan = own.own_plan, adapted(own.solved_problem, own.operations, self.options)
-            unseen = [finding.message for finding in own.warnings if finding.rule == "unknown-storage"]
-            if plan is not None and unseen and not verify(self.problem_of_plan, plan):
-                raise FormatError(f"nothing wrong is seen in its plan, which cannot be called valid: {unseen[0]}")
+            refuse_unseen(own, self.problem_of_plan)
         elif (
             plan := plan_beside(memplan_json.parse(self.data) if memplan_json.recognises(self.data) else None)
         ) is None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 from memplan.capabilities.capability import Capability, ChartView, Control
 from memplan.capabilities.graph_inputs import GRAPH
@@ -51,13 +49,12 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     ways = ways_of_least_work(first) if any(row.alternatives for row in first.ops) else ()
     if ways:
         asked = in_ways(first, ways)
-    note, began = running.note or silent, time.monotonic()
+    note, began = running.note or silent, running.deadline.passed_s
     given = given_order(asked)
     # Whatever the time is, the given order is an answer.
     note(unplanned(given, options) if options.recompute else given)
     # What is done when the search has ended looks at no clock, and takes a few times what the given order took.
-    if running.has_deadline:
-        running = replace(running, deadline=running.deadline.earlier(_AFTER * (time.monotonic() - began)))
+    running = running.keeping(_AFTER * (running.deadline.passed_s - began))
     if options.recompute:
         return recompute(asked, options, running).model_copy(update={"alternatives": ways})
     is_cut = options.with_certificate and not options.deterministic

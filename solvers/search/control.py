@@ -171,6 +171,10 @@ class Control:
         """Return the control of a part of the call that has a share of what is left of it."""
         return self.within(share * self.left_s)
 
+    def keeping(self, kept_s: float) -> Self:
+        """Return the control of a part of the call that leaves so many seconds of its clock, if any, to the rest."""
+        return replace(self, deadline=self.deadline.earlier(max(0.0, kept_s))) if self.has_deadline else self
+
     def searching(self, *, keeping_s: float = 0.0, report: Callable[[Any], object] | None = None) -> Self:
         """Return the control of a solve inside the call, which leaves so many seconds of the call to what follows."""
         deadline = NEVER if self.counted_s is not None else self.deadline.earlier(max(0.0, keeping_s))
