@@ -26,6 +26,7 @@ from memplan.solvers.search.control import silent
 _CERTIFICATE_SHARE = 0.25
 """The part of the time that is kept for a certificate, where one is asked for."""
 _AFTER = 1.5
+"""The time that is kept for what follows a search, as a multiple of what the given order took."""
 _SHOWN = 8
 """The operations that are named which are computed in another way."""
 _PROOFS = {

@@ -63,10 +63,12 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         [_row(row.name, row.size, [row], options) | {"pools": (row.storage,)} for row in buffers],
         [{"name": name, "size": storage.size} for name, storage in used.items()],
     )
+    held: dict[str, list[WrapperBuffer]] = {}
+    for row in buffers:
+        held.setdefault(row.storage, []).append(row)
     devices = dict.fromkeys(storage.device for storage in used.values())
     arenas = [
-        _row(name, storage.size, [row for row in buffers if row.storage == name], options)
-        | ({"pools": (storage.device,)} if len(devices) > 1 else {})
+        _row(name, storage.size, held[name], options) | ({"pools": (storage.device,)} if len(devices) > 1 else {})
         for name, storage in used.items()
     ]
     return Imported(

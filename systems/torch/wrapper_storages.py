@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.operations.graph_facts import bits_of
+from memplan.systems.imported import element_count
 from memplan.systems.torch.sizes import computed
 
 _NEW_BUFFER = ("# reuse", "# alloc")
@@ -213,10 +214,7 @@ class WrapperStorages:
         if 0 in sizes:
             return 0
         if strides is None:
-            count = 1
-            for size in sizes:
-                count *= size
-            return count
+            return element_count(sizes)
         steps = [self._number(each) for each in getattr(strides, "elts", (strides,))]
         return 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
 
