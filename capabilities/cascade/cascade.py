@@ -21,6 +21,7 @@ from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_ste
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.order.options import unaligned_graph
+from memplan.capabilities.order.room_inside import with_room_inside
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.operations.graph import OperationGraph
 
@@ -75,6 +76,8 @@ def cascade(
     if target is not None and target.engine.rate is None:
         raise OptionError("target.engine.rate: is required, as operations have multiplications, and no times")
     running, latency = control.begun(options), partial(latency_of_point, target=target)
+    if isinstance(graph, OperationGraph):
+        graph = with_room_inside(graph, alignment=options.alignment)
     if options.sweep:
         answer = _swept(graph, options, running, latency)
     else:

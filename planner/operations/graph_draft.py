@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -127,6 +128,11 @@ class GraphDraft:
         private = [r for r in uses.all if self.touching[r] == [k] and r in self.counted and r not in lasting]
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
+        if len(group) == 1 and isinstance(statement, Branches):
+            # What several branches touch is one tensor, though nothing reads it behind them.
+            branches = [self._placed(where, *block) for block in blocks(statement)]
+            touched = Counter(root for body in branches for root in self.program.uses.of(self.function, body).all)
+            deep = {root for root in deep if touched[root] == 1}
         apart = scratch | deep
         reads = [root for root in uses.reads if root not in apart and self._is_there(root)]
         makes = [root for root in uses.all if root not in apart and not (root in uses.reads and self._is_there(root))]
@@ -179,13 +185,15 @@ class GraphDraft:
             drawn = [self._region("loop", body, deep, carried, carried)]
         elif len(group) == 1:
             kind: RegionKind = "branch" if isinstance(statement, Branches) else "call"
-            bodies: list[list[Placed]] = [
-                [((*where, *block, j), one) for j, one in enumerate(inner)] for block, inner in blocks(statement)
-            ]
+            bodies = [self._placed(where, block, inner) for block, inner in blocks(statement)]
             drawn = [self._region(kind, body, deep, *self._ends(exact)) for body in bodies if body]
         else:
             drawn = [self._region("call", group, deep, *self._ends(exact))]
         return tuple(region for region, _ in drawn), max((peak for _, peak in drawn), default=0)
+
+    def _placed(self, where: Location, block: Location, body: Sequence[Statement]) -> list[Placed]:
+        """Return the statements of a block with their places."""
+        return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
         """Return which of the buffers that a region counts are there before it, and which are needed behind it."""

@@ -150,7 +150,7 @@ def _of_written_order(file: AskedFile, ordered: OperationGraph, found: OrderAnsw
         yield f"order: promises {found.peak} bytes, the file that it writes has {live}"
     placed = plan(again.problem, options=PlanOptions(time_limit_s=SECONDS, deterministic=True))
     promised = found.placed_peak
-    if promised is not None and file.is_flat and placed.status == PROVED and (placed.peak or 0) > promised:
+    if promised is not None and placed.status == PROVED and (placed.peak or 0) > promised:
         yield f"order: promises a plan of {promised} bytes, the file that it writes needs {placed.peak}"
 
 

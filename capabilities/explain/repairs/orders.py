@@ -29,12 +29,12 @@ def repairs_of_graph(
     """Return what makes a graph fit so many bytes: nothing, another order, clones, operations in stripes.
 
     What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. There are none
-    for a graph that fits as given where it is proved that its operations do not.
+    for a graph that fits as given where the problem that it comes with is proved not to.
     """
     search, wanted, with_plans = _Orders(graph, capacity, control), options.repairs, options.with_plans
     start = search.planned("none", list(range(len(graph.ops))), ())
     if start is not None and never_as_given:
-        why = f"operations: their graph takes {start.peak_after} bytes as given, less than what they run inside needs"
+        why = f"operations: their graph takes {start.peak_after} bytes as given, where the problem is proved to need more"
         return _answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
     if start is not None:
         return _answer((start,), start.live_peak, proved=True, with_plans=with_plans)

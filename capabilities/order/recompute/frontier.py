@@ -10,12 +10,14 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
 from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
 from memplan.capabilities.order.recompute.stays import Stays
+from memplan.capabilities.order.room_inside import with_room_inside
 from memplan.capabilities.order.search.solve import WORK_PER_S, order_unplanned
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError, counted
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.clone_check import check_rewriting
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
@@ -199,7 +201,10 @@ def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, cont
     Raises InvalidPlanError for a plan that the program cannot run on, OptionError where the time is too short for any.
     """
     order = range(len(program.runs))
-    problem = problem_of_order(program.graph, order)
+    # The check of a program knows one workspace for each operation, and nothing of what is inside.
+    roomy = with_room_inside(program.graph, alignment=1)
+    whole = replaced(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))
+    problem = problem_of_order(whole, order)
     deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
     plan = solve(problem, time_limit_s=max(time_limit_s, _LEAST_S), deterministic=deterministic, control=cancelled)
     if plan.peak is None:
@@ -211,7 +216,7 @@ def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, cont
     offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]
     works = [at.get(f"work_{k}", -1) for k in order]
     try:
-        check_rewriting(graph, program.graph, program.runs, program.tensors, order, (offsets, works))
+        check_rewriting(graph, whole, program.runs, program.tensors, order, (offsets, works))
     except OperationsError as error:
         raise InvalidPlanError(f"program: {error}") from error
     return PlanAndProblem(problem=problem, plan=plan)

@@ -295,7 +295,7 @@ def test_a_cell_is_repaired_by_another_order() -> None:
     assert verify(problem, plan) == ()
 
 
-def test_operations_that_are_proved_not_to_fit_are_not_repaired_by_leaving_them_as_they_are() -> None:
+def test_what_operations_run_inside_is_counted_where_they_are_left_as_they_are() -> None:
     data = FORMATS["stablehlo"].write(draw(122, FORMATS["stablehlo"]))
     model = read_model(data, "m.mlir")
     options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)
@@ -304,4 +304,14 @@ def test_operations_that_are_proved_not_to_fit_are_not_repaired_by_leaving_them_
     assert found.repairs is not None
     assert found.repairs.of_operations is not None
     assert found.repairs.of_operations.repairs == ()
-    assert found.repairs.of_operations.left_out[0].startswith("operations: their graph takes 832 bytes as given")
+
+
+def test_a_graph_that_fits_repairs_no_problem_that_is_proved_not_to() -> None:
+    chain = graph_from({"size": [100] * 3, "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]})
+    longer = Problem(buffers=[{"id": k, "size": 100, "start": k, "end": 3} for k in range(3)])
+    options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)
+    found = explain(longer.with_capacity(250), chain, options=options)
+    assert found.repairs is not None
+    assert found.repairs.of_operations is not None
+    assert found.repairs.of_operations.repairs == ()
+    assert found.repairs.of_operations.left_out[0].startswith("operations: their graph takes 200 bytes as given")

@@ -1,0 +1,29 @@
+"""Room for what operations run inside, where each of them has one workspace and nothing finer is known."""
+
+from __future__ import annotations
+
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import replaced
+from memplan.solvers.portfolio.solve import solve
+
+_SECONDS = 0.25
+"""The time for a plan of what one operation runs inside, by counted work."""
+
+
+def with_room_inside(graph: OperationGraph, *, alignment: int) -> OperationGraph:
+    """Return a graph in whose workspaces all has a place that the regions of operations count.
+
+    An operation's work is a number of bytes, some of which regions may find in tensors that they read or make: a
+    workspace of so many bytes next to each other may be too small for them.
+    """
+    if not any(row.regions for row in graph.ops):
+        return graph
+    rows = []
+    buffers = problem_of_order(graph, range(len(graph.ops)), alignment=alignment).buffers
+    for k, row in enumerate(graph.ops):
+        inside = [each for each in buffers if str(each.id).startswith(f"operation_{k}/")]
+        need = solve(Problem(buffers=inside), time_limit_s=_SECONDS, deterministic=True).peak if inside else 0
+        rows.append(row.model_copy(update={"work": max(row.work, need or 0)}))
+    return replaced(graph, ops=tuple(rows))
