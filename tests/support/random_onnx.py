@@ -1,21 +1,32 @@
-"""Random ONNX models that ONNX Runtime runs: views, constants, several outputs, choices."""
+"""Random ONNX models that ONNX Runtime runs: of many operators, with views, constants, several outputs, choices."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 Value = tuple[str, tuple[int, ...]]
+PLAIN = ("Relu", "Sigmoid", "Identity", "Add", "MatMul", "Concat", "Reshape", "Split", "Constant")
+_UNARY = ("Abs", "Neg", "Exp", "Tanh", "Erf", "Softmax", "LeakyRelu", "Elu", "HardSigmoid", "Softplus", "Floor", "Sin")
+_UNARY += ("Relu", "Sigmoid", "Identity")
+_BINARY = ("Add", "Sub", "Mul", "Max", "Min", "Mean", "PRelu")
+OPERATORS = (*PLAIN, *_UNARY, *_BINARY, "Gemm", "Transpose", "ReduceMean", "ReduceMax", "Slice", "Pad", "Gather")
+OPERATORS += ("Tile", "Expand", "LayerNormalization", "Where", "Conv", "MaxPool", "Cast", "TopK", "CumSum", "Flatten")
+OPERATORS += ("Shape", "Clip", "Squeeze")
 
 
-def random_model(seed: int, n: int) -> bytes:
-    """Return a model of about n nodes that reads `x`, 2 x 8 numbers; every third one ends with two choices."""
+def random_model(seed: int, n: int, operators: tuple[str, ...] = PLAIN, first: tuple[str, ...] = ()) -> bytes:
+    """Return a model of about n nodes that reads `x`, 2 x 8 numbers; every third one ends with two choices.
+
+    The nodes are of the operators that come `first`, then drawn ones.
+    """
     draft = _Draft(random.Random(seed), np.random.RandomState(seed))
     for k in range(n):
-        draft.add(f"v{k}")
+        draft.add(f"v{k}", first[k] if k < len(first) else draft.rng.choice(operators))
     for k in range(2 if seed % 3 == 0 else 0):
         draft.add_choice(k)
     used = {name for node in draft.nodes for name in node.input}
@@ -36,11 +47,15 @@ class _Draft:
         self.weights: list[Any] = []
         self.values: list[Value] = [("x", (2, 8))]
 
-    def add(self, name: str) -> None:
-        """Add a node, and what it needs."""
-        op = self.rng.choice(["Relu", "Sigmoid", "Identity", "Add", "MatMul", "Concat", "Reshape", "Split", "Constant"])
+    def add(self, name: str, op: str) -> None:
+        """Add a node of an operator, and what it needs."""
         first, shape = self.rng.choice(self.values)
-        if op in ("Add", "Concat"):
+        if op in _BINARY[1:]:
+            other = self.rng.choice([value for value, found in self.values if found == shape])
+            self._node(op, [first, other], [(name, shape)])
+        elif op in _ADDED:
+            _ADDED[op](self, name, first, shape)
+        elif op in ("Add", "Concat"):
             other = self.rng.choice([value for value, found in self.values if found == shape])
             more = {"axis": -1} if op == "Concat" else {}
             found = (*shape[:-1], 2 * shape[-1]) if op == "Concat" else shape
@@ -82,6 +97,93 @@ class _Draft:
         self.nodes.append(helper.make_node("Cast", [f"sum{k}"], [f"condition{k}"], to=TensorProto.BOOL))
         self._node("If", [f"condition{k}"], [(f"chosen{k}", shape)], **bodies)
 
+    def gemm(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._weight(f"{name}w", self.numbers.randn(16, shape[-1]).astype(np.float32))
+        self._weight(f"{name}b", self.numbers.randn(16).astype(np.float32))
+        self._node("Gemm", [x, f"{name}w", f"{name}b"], [(name, (shape[0], 16))], transB=1)
+
+    def transpose(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._node("Transpose", [x], [(f"{name}t", shape[::-1])], perm=[1, 0])
+        self._node("Relu", [f"{name}t"], [(f"{name}r", shape[::-1])])
+        self._node("Transpose", [f"{name}r"], [(name, shape)], perm=[1, 0])
+
+    def reduced(self, op: str, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._node(op, [x, self._integers(f"{name}a", -1)], [(f"{name}r", (shape[0], 1))], keepdims=1)
+        self._node("Sub", [x, f"{name}r"], [(name, shape)])
+
+    def sliced(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        rows = [self._integers(f"{name}{k}", value) for k, value in enumerate((0, shape[-1] // 2, -1))]
+        self._node("Slice", [x, *rows], [(name, (shape[0], shape[-1] // 2))])
+
+    def padded(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._node("Pad", [x, self._integers(f"{name}p", 0, 2, 0, 2)], [(name, (shape[0], shape[-1] + 4))])
+
+    def gathered(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        order = self._integers(f"{name}i", *range(shape[-1] - 1, -1, -1))
+        self._node("Gather", [x, order], [(name, shape)], axis=1)
+
+    def tiled(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._node("Tile", [x, self._integers(f"{name}t", 1, 2)], [(name, (shape[0], 2 * shape[-1]))])
+
+    def expanded(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._node("ReduceMean", [x, self._integers(f"{name}a", -1)], [(f"{name}r", (shape[0], 1))], keepdims=1)
+        self._node("Expand", [f"{name}r", self._integers(f"{name}e", *shape)], [(name, shape)])
+
+    def normalized(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._weight(f"{name}w", self.numbers.randn(shape[-1]).astype(np.float32))
+        self._node("LayerNormalization", [x, f"{name}w"], [(name, shape)], axis=-1)
+
+    def chosen(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        other = self.rng.choice([value for value, found in self.values if found == shape])
+        self.nodes.append(helper.make_node("Greater", [x, other], [f"{name}c"]))
+        self._node("Where", [f"{name}c", x, other], [(name, shape)])
+
+    def image(self, op: str, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._weight(f"{name}a", np.array([0, 1], dtype=np.int64))
+        self._node("Unsqueeze", [x, f"{name}a"], [(f"{name}i", (1, 1, *shape))])
+        if op == "Conv":
+            self._weight(f"{name}w", self.numbers.randn(2, 1, 3, 3).astype(np.float32))
+            inputs, channels, more = [f"{name}i", f"{name}w"], 2, {}
+        else:
+            inputs, channels, more = [f"{name}i"], 1, {"kernel_shape": [3, 3]}
+        self._node(op, inputs, [(f"{name}o", (1, channels, *shape))], pads=[1, 1, 1, 1], **more)
+        flat = shape[0] * channels, shape[-1]
+        self._weight(f"{name}s", np.array(flat, dtype=np.int64))
+        self._node("Reshape", [f"{name}o", f"{name}s"], [(name, flat)])
+        self.values = [value for value in self.values if len(value[1]) == 2]
+
+    def cast(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self.nodes.append(helper.make_node("Cast", [x], [f"{name}h"], to=TensorProto.INT32))
+        self._node("Cast", [f"{name}h"], [(name, shape)], to=TensorProto.FLOAT)
+
+    def topmost(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self.nodes.append(helper.make_node("TopK", [x, self._integers(f"{name}k", 2)], [name, f"{name}i"], axis=-1))
+        self.values.append((name, (shape[0], 2)))
+
+    def summed(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._weight(f"{name}a", np.array(1, dtype=np.int64))
+        self._node("CumSum", [x, f"{name}a"], [(name, shape)])
+
+    def flat(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._node("Flatten", [x], [(name, (1, shape[0] * shape[-1]))], axis=0)
+
+    def shaped(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self.nodes.append(helper.make_node("Shape", [x], [f"{name}s"]))
+        self._node("Reshape", [self.rng.choice([v for v, s in self.values if s == shape]), f"{name}s"], [(name, shape)])
+
+    def clipped(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._weight(f"{name}l", np.array(-0.5, dtype=np.float32))
+        self._node("Clip", [x, f"{name}l"], [(name, shape)])
+
+    def squeezed(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+        self._node("Unsqueeze", [x, self._integers(f"{name}u", 0)], [(f"{name}w", (1, *shape))])
+        self.values.pop()
+        self._node("Squeeze", [f"{name}w", f"{name}u"], [(name, shape)])
+
+    def _integers(self, name: str, *values: int) -> str:
+        self._weight(name, np.array(values, dtype=np.int64))
+        return name
+
     def _node(self, op: str, inputs: list[str], outputs: list[Value], **more: Any) -> None:
         self.nodes.append(
             helper.make_node(op, inputs, [name for name, _ in outputs], name=f"n{len(self.nodes)}", **more)
@@ -90,3 +192,28 @@ class _Draft:
 
     def _weight(self, name: str, array: np.ndarray) -> None:
         self.weights.append(numpy_helper.from_array(array, name))
+
+
+_ADDED: dict[str, Callable[[_Draft, str, str, tuple[int, ...]], None]] = {
+    "Gemm": _Draft.gemm,
+    "Transpose": _Draft.transpose,
+    "ReduceMean": lambda draft, *rest: draft.reduced("ReduceMean", *rest),
+    "ReduceMax": lambda draft, *rest: draft.reduced("ReduceMax", *rest),
+    "Slice": _Draft.sliced,
+    "Pad": _Draft.padded,
+    "Gather": _Draft.gathered,
+    "Tile": _Draft.tiled,
+    "Expand": _Draft.expanded,
+    "LayerNormalization": _Draft.normalized,
+    "Where": _Draft.chosen,
+    "Conv": lambda draft, *rest: draft.image("Conv", *rest),
+    "MaxPool": lambda draft, *rest: draft.image("MaxPool", *rest),
+    "Cast": _Draft.cast,
+    "TopK": _Draft.topmost,
+    "CumSum": _Draft.summed,
+    "Flatten": _Draft.flat,
+    "Shape": _Draft.shaped,
+    "Clip": _Draft.clipped,
+    "Squeeze": _Draft.squeezed,
+}
+"""From an operator to what adds it to two-dimensional values, with what it needs around it."""
