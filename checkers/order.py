@@ -46,7 +46,14 @@ class Graph:
         # Whichever way an operation is computed, it needs no less than in the one with the least work.
         ways = [[op, *(op.get("alternatives") or ())] for op in self.ops]
         self.work = [min(way.get("work") or 0 for way in each) for each in ways]
-        if any(type(size) is not int or size < 0 for size in self.size + self.work):
+        made = [0] * len(self.ops)
+        for t, k in enumerate(self.maker):
+            if k is not None:
+                made[k] += self.size[t]
+        # What regions do not need at once of what an operation makes is taken off; then it needs no less than before.
+        fewest = [-made[k] if op.get("regions") else 0 for k, op in enumerate(self.ops)]
+        whole = zip(self.size + self.work, [0] * len(self.size) + fewest, strict=True)
+        if any(type(size) is not int or size < least for size, least in whole):
             raise ValueError("bytes that are no number of them")
         if any(not 0 <= j < k for k, some in enumerate(self.before) for j in some):
             raise ValueError("operations that do not run in the given order")

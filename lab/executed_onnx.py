@@ -36,7 +36,7 @@ _LOOPS = {"Loop", "Scan"}
 def drawn(count: int) -> Iterator[tuple[str, bytes]]:
     """Yield so many models by their names: loops and choices, each operator in its turn, then mixed ones."""
     yield from (("choice", onnx_models.choice()), ("loop", onnx_models.loop()), ("swaps", onnx_models.loop(swaps=True)))
-    rows = sorted(set(OPERATORS))
+    rows = sorted(OPERATORS)
     for k in range(max(0, count - 3)):
         first = tuple(rows[(2 * k + j) % len(rows)] for j in range(2))
         yield f"drawn {k} {' '.join(first)}", random_model(k, 12, OPERATORS, first)

@@ -110,7 +110,7 @@ class _Steps:
                     self.rows.append(_buffer(f"{own}tensor_{inner}", region.graph.size[inner], spans, self.alignment))
             peaks.append(peak_of(region.graph, order))
         end = self.now
-        more = row.work - max(0, max(peaks) - sum(graph.size[outside] for outside in counted))
+        more = row.work - (max(peaks) - sum(graph.size[outside] for outside in counted))
         if more > 0:
             self.rows.append(_buffer(f"{prefix}work", more, [(start, end)], self.alignment))
         for outside in graph.made[operation]:

@@ -24,6 +24,7 @@ from memplan.planner.operations.graph_facts import Attributes, Shape, TensorFact
 FORMAT: Literal["operations-by-bytes/1"] = "operations-by-bytes/1"
 RegionKind = Literal["branch", "loop", "call"]
 Position = Annotated[int, Field(ge=0)]
+Work = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 Positions = Annotated[tuple[Position, ...], WrapValidator(in_parts)]
 Pair = Annotated[tuple[Position, Position], BeforeValidator(as_tuple)]
 Pairs = Annotated[tuple[Pair, ...], WrapValidator(in_parts)]
@@ -35,7 +36,8 @@ class Region(Value):
 
     `outer` pairs tensors of the region with those of the operation that they are, [inside, outside]. Those that are
     resident inside are counted outside, for the whole operation. The others are made by the operation, or read by no
-    other one: the region counts them, and the operation's work is the region's peak without their bytes.
+    other one: the region counts them, and the operation's work is the region's peak without their bytes, below 0 where
+    not all of them are there at once.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
@@ -75,7 +77,7 @@ class GraphOperation(Value):
 
     inputs: Positions = Field(default=(), alias="in")
     outputs: Positions = Field(default=(), alias="out")
-    work: Bytes = 0
+    work: Work = 0
     after: Positions = ()
     may_overwrite: Pairs = ()
     regions: Annotated[tuple[Region, ...], WrapValidator(in_parts)] = ()
@@ -217,6 +219,15 @@ class OperationGraph(Value):
                 for k, tensor in enumerate(tensors):
                     if tensor >= len(self.size):
                         yield (*where, field, k), _must_be_a_tensor(tensor, len(self.size))
+            if row.work < 0:
+                # While it runs, no less is alive than before: what it makes is all that it may count for less.
+                made_here = {
+                    tensor for tensor in row.outputs if made.get(tensor) == position and tensor < len(self.size)
+                }
+                least = -sum(self.size[tensor] for tensor in made_here) if row.regions else 0
+                if row.work < least:
+                    what = f"at least {least}, less what it makes," if row.regions else "at least 0"
+                    yield (*where, "work"), f"must be {what}, got {row.work}"
             for first, k in repeated(row.outputs):
                 yield (*where, "out", k), f"must be named once, got {row.outputs[k]} again (first at out[{first}])"
             for k, tensor in enumerate(row.inputs):

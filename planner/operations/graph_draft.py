@@ -146,7 +146,9 @@ class GraphDraft:
         if not is_simple:
             exact = self._exact(k, statement if len(group) == 1 else None, apart)
             fields["regions"], inside = self._regions(group, deep, exact)
-            work += max(0, inside - sum(self.declared[root].bytes for root in exact))
+            work += inside - sum(map(self._bytes, exact))
+        # No less is alive than before it runs.
+        work = max(work, -sum(self._bytes(root) for root in {*makes}.difference(self.made) if not self._is_there(root)))
         self.made.update(makes)
         return GraphOperation(
             inputs=inputs, outputs=outputs, work=work, **fields, **self._said_of(k, group, facts, makes)

@@ -102,7 +102,9 @@ class ArenaRun:
         return self.apart[name].shape if name in self.apart else self.kinds[name][1]
 
     def _write(self, name: str, array: np.ndarray) -> None:
-        assert array.nbytes <= self.row[name].size, f"{name}: {array.nbytes} bytes, where {self.row[name].size} are planned"
+        assert array.nbytes <= self.row[name].size, (
+            f"{name}: {array.nbytes} bytes, where {self.row[name].size} are planned"
+        )
         begin = self.offset[name]
         assert begin + array.nbytes <= len(self.arena), f"{name}: ends behind the arena"
         self.arena[begin : begin + array.nbytes] = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)

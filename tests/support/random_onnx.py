@@ -11,12 +11,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 Value = tuple[str, tuple[int, ...]]
 PLAIN = ("Relu", "Sigmoid", "Identity", "Add", "MatMul", "Concat", "Reshape", "Split", "Constant")
-_UNARY = ("Abs", "Neg", "Exp", "Tanh", "Erf", "Softmax", "LeakyRelu", "Elu", "HardSigmoid", "Softplus", "Floor", "Sin")
-_UNARY += ("Relu", "Sigmoid", "Identity")
+_UNARY = (
+    "Abs", "Neg", "Exp", "Tanh", "Erf", "Softmax", "LeakyRelu", "Elu", "HardSigmoid", "Softplus", "Floor", "Sin",
+)  # fmt: skip
 _BINARY = ("Add", "Sub", "Mul", "Max", "Min", "Mean", "PRelu")
-OPERATORS = (*PLAIN, *_UNARY, *_BINARY, "Gemm", "Transpose", "ReduceMean", "ReduceMax", "Slice", "Pad", "Gather")
-OPERATORS += ("Tile", "Expand", "LayerNormalization", "Where", "Conv", "MaxPool", "Cast", "TopK", "CumSum", "Flatten")
-OPERATORS += ("Shape", "Clip", "Squeeze")
+_OTHERS = (
+    "Gemm", "Transpose", "ReduceMean", "ReduceMax", "Slice", "Pad", "Gather", "Tile", "Expand", "LayerNormalization",
+    "Where", "Conv", "MaxPool", "Cast", "TopK", "CumSum", "Flatten", "Shape", "Clip", "Squeeze",
+)  # fmt: skip
+OPERATORS: tuple[str, ...] = tuple(dict.fromkeys((*PLAIN, *_UNARY, *_BINARY, *_OTHERS)))
 
 
 def random_model(seed: int, n: int, operators: tuple[str, ...] = PLAIN, first: tuple[str, ...] = ()) -> bytes:
@@ -112,7 +115,7 @@ class _Draft:
         self._node("Sub", [x, f"{name}r"], [(name, shape)])
 
     def sliced(self, name: str, x: str, shape: tuple[int, ...]) -> None:
-        rows = [self._integers(f"{name}{k}", value) for k, value in enumerate((0, shape[-1] // 2, -1))]
+        rows = [self._integers(f"{name}_{k}", value) for k, value in enumerate((0, shape[-1] // 2, -1))]
         self._node("Slice", [x, *rows], [(name, (shape[0], shape[-1] // 2))])
 
     def padded(self, name: str, x: str, shape: tuple[int, ...]) -> None:

@@ -34,7 +34,9 @@ def repairs_of_graph(
     search, wanted, with_plans = _Orders(graph, capacity, control), options.repairs, options.with_plans
     start = search.planned("none", list(range(len(graph.ops))), ())
     if start is not None and never_as_given:
-        why = f"operations: their graph takes {start.peak_after} bytes as given, where the problem is proved to need more"
+        why = (
+            f"operations: their graph takes {start.peak_after} bytes as given, where the problem is proved to need more"
+        )
         return _answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
     if start is not None:
         return _answer((start,), start.live_peak, proved=True, with_plans=with_plans)

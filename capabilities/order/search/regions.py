@@ -58,8 +58,9 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedReg
         for v, row in enumerate(outer.ops):
             orders = [region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
             more = row.work - _work_of(outer, row.regions, [_given_peak(each.graph) for each in row.regions])
-            work = max(0, more + _work_of(outer, row.regions, [_given_peak(inner) for inner, _ in orders]))
-            least = max(0, more + _work_of(outer, row.regions, [bound for _, bound in orders]))
+            fewest = -sum(outer.counted[tensor] for tensor in outer.made[v]) if row.regions else 0
+            work = max(fewest, more + _work_of(outer, row.regions, [_given_peak(inner) for inner, _ in orders]))
+            least = max(fewest, more + _work_of(outer, row.regions, [bound for _, bound in orders]))
             slack = max(slack, work - least)
             regions = tuple(
                 each.model_copy(update={"graph": inner}) for each, (inner, _) in zip(row.regions, orders, strict=True)
@@ -100,6 +101,9 @@ def _given_peak(graph: OperationGraph) -> int:
 
 
 def _work_of(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
-    """Return the bytes that an operation needs for regions with these peaks, beside the tensors that count for it."""
+    """Return the bytes that an operation needs for regions with these peaks, beside the tensors that count for it.
+
+    They are below 0 where not all of these tensors are there at once.
+    """
     counted = {outside for region in regions for inside, outside in region.outer if inside not in region.graph.resident}
-    return max(0, max(peaks, default=0) - sum(graph.size[tensor] for tensor in counted))
+    return max(peaks, default=0) - sum(graph.size[tensor] for tensor in counted)
