@@ -90,13 +90,31 @@ class _Step:
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Read the tiles of all kernels; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "kernels of PTO")
-    text = COMMENT.sub(lambda match: match[1] or "", _DUMP.split(data.decode(errors="backslashreplace"))[-1])
     kernels = _Kernels(options)
+    return _imported(kernels, _drawn(data, kernels), options)
+
+
+def last_dump(text: str) -> str:
+    """Return what is read of a file: all, or what follows the last heading of a dump."""
+    return _DUMP.split(text)[-1]
+
+
+def homes_of_tiles(data: bytes) -> dict[str, str]:
+    """Return for each tile the one whose buffer it is, by names; raises FormatError."""
+    kernels = _Kernels(ModelOptions())
+    _drawn(data, kernels)
+    homes = _homes(kernels.tiles, kernels.steps, kernels.loops)
+    return {tile.name: kernels.tiles[k].name for tile, k in zip(kernels.tiles, homes, strict=True)}
+
+
+def _drawn(data: bytes, kernels: _Kernels) -> list[_Step]:
+    """Read the tiles and the steps of all kernels; return those outside of all blocks."""
+    text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
     # What follows a name and a sign is a statement to its cutter.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
     if not kernels.tiles:
         raise FormatError("must have tiles, as pto.alloc_tile, got none")
-    return _imported(kernels, body, options)
+    return body
 
 
 class _Kernels:

@@ -14,5 +14,6 @@ SYSTEM = System(
     name="pto",
     title="PTO",
     files=".pto kernels as PTOAS prints them, with addresses or without",
+    writers={"pto": "memplan.systems.pto.writer:write_addresses"},
     readers=(FileReader("pto", is_pto, "memplan.systems.pto.reader", suffixes=(".pto",)),),
 )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
+from memplan.capabilities.convert.convert import convert
+from memplan.capabilities.convert.options import ConvertOptions
 from memplan.planner.errors import FormatError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -141,7 +144,7 @@ def test_a_range_that_is_reserved_is_kept_free() -> None:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("seed", seeds(30))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_tiles_without_addresses_are_planned_in_their_memories(seed: int) -> None:
     draw = random.Random(seed)
     memories = [draw.choice(["vec", "mat", "left"]) for _ in range(draw.randint(3, 9))]
@@ -155,12 +158,47 @@ def test_tiles_without_addresses_are_planned_in_their_memories(seed: int) -> Non
         lines.append(f"pto.tadd ins({given} : {TILE}) outs(%t{k} : {kinds[k]})")
     lines.append(f"pto.tstore ins(%t{len(rows) - 1} : {TILE}) outs(%dst : {TILE})")
     last[-1] += 1
-    problem = read_model(kernel(*lines)).problem
+    if draw.random() < 0.5:
+        lines.insert(0, reserved(draw.choice([1024, 4096]), ", auto = true"))
+    data = kernel(*lines)
+    problem = read_model(data).problem
     found = solve(problem, time_limit_s=5)
     assert (found.status, verify(problem, found)) == ("optimal", ())
+    written = convert(data, found, ConvertOptions(to="pto", name="k.pto")).files[0].data
+    again = read_model(written)
+    assert again.own_plan is not None
+    assert verify(again.problem, again.own_plan) == ()
+    assert {(row.id, row.offset) for row in again.own_plan.placements} <= {
+        (row.id, row.offset) for row in found.placements
+    }
+    assert len(again.own_plan.placements) >= len(rows)
+    added = Counter(written.splitlines()) - Counter(data.splitlines())
+    assert all(b"arith.constant" in line or b"addr =" in line or b"base =" in line for line in added)
+    if b"reserve_buffer" in data:
+        problem = Problem.model_validate(
+            problem.model_dump()
+            | {"buffers": [row.model_dump() for row in problem.buffers if "slots" not in str(row.id)]}
+        )
     for memory in dict.fromkeys(memories):
         mine = [k for k in range(len(rows)) if memories[k] == memory]
         alive = max(sum(256 * rows[k] for k in mine if k <= when <= last[k]) for when in range(len(rows) + 1))
         kept = [row.model_dump() for row in problem.buffers if row.pools == (memory,)]
         alone = Problem.model_validate({"buffers": kept, "pools": [{"name": memory}]})
         assert (len(kept), live_peak(alone)) == (len(mine), alive), memory
+
+
+def test_kernels_are_written_with_other_addresses_and_comments_stay() -> None:
+    data = kernel(
+        "// %x = pto.alloc_tile : a comment",
+        *FIRST,
+        step("tmul", "%weights, %weights", "%row"),
+        step("tstore", "%row", "%dst"),
+    )
+    moved = data.replace(b"constant 4096 : i64", b"constant 16384 : i64")
+    written = convert(moved, options=ConvertOptions(to="pto", name="k.pto")).files[0].data
+    again = read_model(written)
+    assert again.own_plan is not None
+    assert sorted(row.offset for row in again.own_plan.placements) == [0, 4096]
+    assert b"// %x = pto.alloc_tile : a comment" in written
+    with pytest.raises(FormatError, match=r"must be kernels of PTO, a \.pto file, for pto"):
+        convert(b"id,lower,upper,size\na,0,1,8\n", options=ConvertOptions(to="pto", name="a.csv"))
