@@ -7,10 +7,11 @@ copying the new state there. Buffers are aligned to 64 bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.finding import Finding
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.draft import OperationsDraft
 from memplan.systems.imported import Imported, once_computed
@@ -41,7 +42,17 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     warnings = once_computed(
         sizes, "onnxruntime computes them when a session begins", "a runtime without folding does so in every run"
     )
-    return program.draft.imported([*program.values.warnings, *warnings])
+    return program.draft.imported([*program.values.warnings, *_newer(program.version), *warnings])
+
+
+def _newer(version: int) -> Iterator[Finding]:
+    """Note an opset whose operators are read as older ones are."""
+    from onnx import defs
+
+    newest = defs.onnx_opset_version()
+    if version > newest:
+        what = f"opset {version} is newer than {newest}, the newest that the package onnx knows here"
+        yield Finding("unknown-opset", f"{what}: its operators are read as those of {newest}")
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:

@@ -42,6 +42,11 @@ def read(data: bytes, options: ModelOptions) -> Imported:
             wrapper.add(statement, when)
         except (ValueError, LookupError) as error:
             raise FormatError(f"line {statement.lineno}: must be as inductor writes it: {error}") from error
+    last = functions["call"].body[-1]
+    while isinstance(last, ast.With):
+        last = last.body[-1]
+    if not isinstance(last, ast.Return):
+        raise FormatError(f"line {last.lineno}: must be followed by the return of the wrapper: is the file cut off?")
     if wrapper.open:
         raise OpenSizesError(
             f"sizes: must be numbers, got {', '.join(wrapper.open)} open", dict.fromkeys(wrapper.open, 1)

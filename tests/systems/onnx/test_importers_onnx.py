@@ -294,6 +294,14 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
 
 
+def test_a_newer_opset_is_named() -> None:
+    newer = onnx.ModelProto.FromString(choice())
+    newer.opset_import[0].version = 99
+    (finding,) = read_model(newer.SerializeToString(), "m.onnx").warnings
+    assert (finding.rule, finding.is_unknown) == ("unknown-opset", True)
+    assert finding.message.startswith("opset 99 is newer than ")
+
+
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [

@@ -81,6 +81,7 @@ def test_a_buffer_that_ends_behind_its_storage_is_named() -> None:
         "cpp_fused_0(arg0_1, buf0)",
         "buf1 = reinterpret_tensor(buf0, (16, ), (1, ), 0); del buf0  # reuse",
         "cpp_fused_1(buf1)",
+        "return ()",
     )
     (message,) = violations(read_model(wrapper(*lines)))
     assert '"buf1"' in message
@@ -90,7 +91,10 @@ def test_a_buffer_that_ends_behind_its_storage_is_named() -> None:
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (("buf0 = empty_strided_cpu((s0, ), (1, ), torch.float32)", "f(buf0)"), r"got s0 open; .*: --dim s0=1$"),
+        (
+            ("buf0 = empty_strided_cpu((s0, ), (1, ), torch.float32)", "f(buf0)", "return (buf0, )"),
+            r"got s0 open; .*: --dim s0=1$",
+        ),
         (("buf0 = empty_strided_cpu((2.5, ), (1, ), torch.float32)",), 'sizes: must be numbers, got "2.5"'),
         (("if arg0_1: f(arg0_1)",), 'line 5: must be without branches and loops of its own, got "if"'),
         (("buf0 = empty_strided_cpu((4, ), (1, ), torch.odd)",), 'types: must be of a known size, got "odd"'),
