@@ -6,7 +6,7 @@ Buffers of no bytes need a legal offset, but share bytes with no other and use n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
@@ -59,11 +59,12 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
     """Yield what is wrong with each plan beside a first one, and those that differ too little from one before them."""
-    before = [_paying(plan)]
+    weighted = [frozenset(row.buffers) for row in problem.bank if row.weight]
+    before = [_paying(plan, weighted)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):
             yield replace(violation, message=f"others.plans[{k}]: {violation.message}")
-        mine = _paying(other)
+        mine = _paying(other, weighted)
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
@@ -74,8 +75,10 @@ def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> I
                 yield false_claim(f"{of}cost_lower_bound", f"at most {other.cost}, that of others.plans[{k}]", bound)
 
 
-def _paying(plan: Plan) -> set[frozenset[int | str]]:
-    return {frozenset(pair) for pair in (*plan.bank_clashes, *(row.buffers for row in plan.reused))}
+def _paying(plan: Plan, weighted: Sequence[frozenset[int | str]]) -> set[frozenset[int | str]]:
+    """Return the pairs of a plan that cost something; a common bank of weight 0 does not."""
+    clashes = (pair for pair in map(frozenset, plan.bank_clashes) if any(pair <= row for row in weighted))
+    return {*clashes, *(frozenset(row.buffers) for row in plan.reused)}
 
 
 def _listed(violations: Iterable[Violation]) -> list[Violation]:

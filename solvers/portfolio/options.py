@@ -169,10 +169,7 @@ class SolveOptions(WireValue):
         return None if slower is None else float(slower[1])
 
     def profile_of(self, problem: Problem) -> Profile | None:
-        """Return the profile that a problem is planned by; solvers that are named get none by default.
-
-        Raises OptionError.
-        """
+        """Return the profile that a problem is planned by, whichever solver does; raises OptionError."""
         if self.weights is not None:
             names = problem.pool_index
             if unknown := [name for name in self.weights if name not in names]:
@@ -185,7 +182,7 @@ class SolveOptions(WireValue):
                 raise OptionError(f'profile: must not be given with objective ["peak", "cost"], got {self.profile}')
             return "size"  # whose first search is for the peak as well
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
-        return profile_of(problem, wanted) if wanted is not None or self.solver == "auto" else None
+        return profile_of(problem, wanted)
 
     def check(self) -> None:
         """Raise OptionError for a wrong value.

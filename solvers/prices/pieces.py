@@ -22,6 +22,8 @@ from memplan.solvers.prices.core.kernels import NEVER, PieceTable
 Offsets = list[int]
 _MOST_BUFFERS = 2_000
 """The most buffers of a pool: what each pair costs is a matrix."""
+_NO_END = 2**60
+"""What a pool without an end has, in units: starts that are rounded up to a bank behind it stay numbers of 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +267,7 @@ def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Pi
     price[both], gap[both] = NEVER, np.tile(instance.clearance[is_inside], 2)
     size = instance.size[members]
     lowest, step = instance.lowest[q, members], instance.alignment[q, members]
-    highest = np.minimum(instance.highest[q, members], pool.capacity - size)
+    highest = np.minimum(instance.highest[q, members], min(pool.capacity, _NO_END) - size)
     highest = lowest + (highest - lowest) // step * step
     return Piece(members, size, lowest, highest, step, price, grid, gap, pool.reserved, pool.bank_shift)
 
