@@ -26,6 +26,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "agreement": ("lab.agreement", 200_000),
     "constraints": ("lab.agreement", 20_000, "--constraints"),
     "pairs": ("lab.agreement", 20_000, "--pairs"),
+    "kinds": ("lab.meeting_kinds", 100_000),
     "checkers": ("lab.checkers_agreement", 20_000),
     "orders": ("lab.order_agreement", 10_000),
     **{

@@ -160,7 +160,10 @@ class Explanation(Certified):
 
 
 class KeptPlaces(PlanValue):
-    """The places that a re-plan kept: of the buffers that an old plan has, so many stayed and so many moved.
+    """The places that a re-plan kept: of the buffers that have an old one, so many stayed and so many moved.
+
+    An old place is that of an old plan or, where that has none, the buffer's hint. Buffers without bytes, and those
+    inside of others, are not counted; those of one offset count as one.
 
     `least` says what was to be small: `buffers` that move, or their `bytes`. No plan with a peak of at most 1 + `eps`
     times the best one's has less than `least_moves` of that; it is `proved` where this plan has no more, and

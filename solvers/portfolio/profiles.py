@@ -110,7 +110,7 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
         return replace(so_far(problem, profile, first), stop_reason=reason)
     plan = first.plan
     second = yield ProfileSearch(
-        _ending_at(problem, plan.pools[-1].used) if plan.placements else with_profile(problem, "balanced"),
+        _ending_at(problem, _rooms(problem, plan)[-1]) if plan.placements else with_profile(problem, "balanced"),
         half,
         plan if plan.placements else start,
     )
@@ -219,11 +219,17 @@ def _least_cost_at_peak(problem: Problem, options: SolveOptions, start: Plan | N
     named: dict[str, object] = {"problem_hash": problem_hash(problem)}
     if not first.plan.placements:
         return replace(first, plan=first.plan.model_copy(update=named), assignment=None, bound=None)
-    sizes = [row.used for row in first.plan.pools]
+    sizes = _rooms(problem, first.plan)
     limited = tuple(pool.model_copy(update={"size": size}) for pool, size in zip(problem.pools, sizes, strict=True))
     priced = problem.model_copy(update={"objective": "cost", "pools": limited})
     second = yield ProfileSearch(priced, options, first.plan)
     plan, least = second.plan, first.plan
+    if not plan.placements or any(
+        (mine.used or 0) > (use.used or 0) for mine, use in zip(plan.pools, least.pools, strict=True)
+    ):
+        open_cost = {"status": "feasible", "proof": None, "gap": None}
+        found = first if first.stop_reason not in ("proved", "accepted") else replace(first, stop_reason="work_limit")
+        return replace(found, plan=least.model_copy(update=named | open_cost), assignment=None, bound=None)
     is_best = least.status == plan.status == "optimal"
     # Where the least peak is not proved, the plan that costs less may end lower.
     pools = tuple(
@@ -252,6 +258,16 @@ def _has_costs(problem: Problem) -> bool:
     return bool(
         problem.reuse or table.rules["forbid_pools"] or any(use.weight is not None for use in problem.bank)
     ) or any(len(table.pool_choices[choice]) != 1 for choice in set(table.pool_choice.tolist()))
+
+
+def _rooms(problem: Problem, plan: Plan) -> list[int | None]:
+    """Return what is used of each pool, or the place of a buffer of no bytes where one lies above all that is used."""
+    rooms, of_pool = [row.used for row in plan.pools], problem.pool_index
+    empty = {row.id for row in problem.buffers if row.size == 0} if (problem.buffers.size == 0).any() else set()
+    for row in plan.placements if empty else ():
+        if row.id in empty:
+            rooms[of_pool[row.pool]] = max(rooms[of_pool[row.pool]] or 0, row.offset)
+    return rooms
 
 
 def _ending_at(problem: Problem, end: int | None) -> Problem:
@@ -287,9 +303,10 @@ def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
 
 def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
     """Return the result of `balanced`: the bound of the last pool from the first search, costs from the second."""
-    plan = second.plan
-    if not plan.placements:
-        return replace(so_far(problem, "balanced", first), stop_reason=second.stop_reason)
+    plan, end = second.plan, first.plan.pools[-1].used
+    if not plan.placements or (end is not None and (plan.pools[-1].used or 0) > end):
+        stopped = "work_limit" if second.stop_reason == "proved" else second.stop_reason
+        return replace(so_far(problem, "balanced", first), stop_reason=stopped)
     ended = None if first.stop_reason in ("proved", "accepted") else first.stop_reason
     least = first.plan.pools[-1].lower_bound
     is_least = plan.pools[-1].used == least

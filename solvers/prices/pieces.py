@@ -23,7 +23,7 @@ Offsets = list[int]
 _MOST_BUFFERS = 2_000
 """The most buffers of a pool: what each pair costs is a matrix."""
 _NO_END = 2**60
-"""What a pool without an end has, in units: starts that are rounded up to a bank behind it stay numbers of 64 bits."""
+"""The end of a pool that has none, in units: starts that are rounded up to a bank behind it stay numbers of 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from memplan.systems.onnx.model import graphs_of
 
 Value = tuple[str, Sequence[int | str | None] | None]
+WHERE = "Device:[DeviceType:0 MemoryType:0 VendorId:0 DeviceId:0 Alignment:0]"
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
@@ -119,3 +120,18 @@ def _change_node(inner: Any, found: Any, names: list[str], chance: random.Random
             side[chance.randrange(len(side))] = chance.choice([*names, ""])
         else:
             side.append(chance.choice(names or ["new"]))
+
+
+def printed_plan(kinds: dict[str, str], *streams: Sequence[str]) -> bytes:
+    """Return a log with a plan: `kinds` by the values' names, in a stream the nodes, !N to notify and ?N to wait."""
+    words = {"!": "ActivateNotification - NotificationId: ", "?": "WaitOnEP - NotificationId: "}
+    lines = ["2026-09-01 10:00 [V:onnxruntime:, session_state.cc:1507] Allocation Plan:"]
+    lines += ["(ort_value_idx) output_name : <allocation plan>"]
+    lines += [f"({k}){name} : {kind}, {WHERE}" for k, (name, kind) in enumerate(kinds.items())]
+    lines += ["", "Execution Plan:"]
+    for s, steps in enumerate(streams):
+        lines += [f"Start logic stream: {s} on device: {s}"]
+        for k, step in enumerate(steps):
+            lines += [words[step[0]] + step[1:] if step[0] in words else f"LaunchKernel - NodeIndex: {k}, Name: {step}"]
+        lines += ["TriggerDownstream - TriggerPointIndex: 0", f"End logic stream : {s}"]
+    return "\n".join(lines).encode()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from math import nan
 
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
@@ -37,12 +38,16 @@ def best_score(problem: Problem) -> tuple[float, ...] | None:
 
 
 def _least_cost_at_peak(problem: Problem) -> tuple[float, ...] | None:
-    """The least ends, the last pool's first, and the least cost at these."""
+    """The least ends, the last pool's first, and the least cost at these.
+
+    The cost is not a number where a buffer of no bytes lies above the ends, which are limits here.
+    """
     ends = best_score(problem.model_copy(update={"objective": "peak"}))
     if ends is None:
         return None
     pools = [pool.model_copy(update={"size": int(end)}) for pool, end in zip(problem.pools, ends[::-1], strict=True)]
-    return (*ends, min(cost for cost, _ in costs_that_fit(problem.model_copy(update={"pools": tuple(pools)}), True)))
+    limited = problem.model_copy(update={"pools": tuple(pools)})
+    return (*ends, min((cost for cost, _ in costs_that_fit(limited, True)), default=nan))
 
 
 def least_total(problem: Problem) -> int | None:
@@ -116,6 +121,13 @@ def _check_colocation(problem: Problem, at: dict[int | str, Placement]) -> list[
             mine, other = _seat(problem, at.get(row.id)), _seat(problem, at.get(row.relative.to))
             if mine and other and (mine.pool, mine.offset) != (other.pool, other.offset + row.relative.offset):
                 wrong.append(f"relative {row.id!r}")
+    for names in problem.same_offset:
+        offsets = {seat.offset for name in names if (seat := _seat(problem, at.get(name))) is not None}
+        wrong += [f"one offset {names[0]!r}"] if len(offsets) > 1 else []
+    if problem.equal_use:  # each pool is used as far as the one that is used most
+        size = {row.id: row.size for row in problem.buffers}
+        most = max((seat.offset + size[name] for name, seat in at.items() if size.get(name)), default=0)
+        wrong += [f"use of {pool.name!r}" for pool in problem.pools if pool.size is not None and pool.size < most]
     return wrong
 
 

@@ -13,9 +13,9 @@ from memplan.planner.errors import FormatError
 from memplan.planner.verify.verifier import verify
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.onnx.allocation_plan import read_of
+from tests.support.onnx_models import printed_plan
 
 Nodes = Sequence[tuple[str, str, str]]
-WHERE = "Device:[DeviceType:0 MemoryType:0 VendorId:0 DeviceId:0 Alignment:0]"
 CHAIN: Nodes = (
     ("Exp", "x", "a"),
     ("MatMul", "a a", "b"),
@@ -40,21 +40,6 @@ def model(nodes: Nodes, types: dict[str, int] | None = None) -> bytes:
     return made
 
 
-def printed(kinds: dict[str, str], *streams: Sequence[str]) -> bytes:
-    """Return a log with a plan: `kinds` by the values' names, in a stream the nodes, !N to notify and ?N to wait."""
-    words = {"!": "ActivateNotification - NotificationId: ", "?": "WaitOnEP - NotificationId: "}
-    lines = ["2026-09-01 10:00 [V:onnxruntime:, session_state.cc:1507] Allocation Plan:"]
-    lines += ["(ort_value_idx) output_name : <allocation plan>"]
-    lines += [f"({k}){name} : {kind}, {WHERE}" for k, (name, kind) in enumerate(kinds.items())]
-    lines += ["", "Execution Plan:"]
-    for s, steps in enumerate(streams):
-        lines += [f"Start logic stream: {s} on device: {s}"]
-        for k, step in enumerate(steps):
-            lines += [words[step[0]] + step[1:] if step[0] in words else f"LaunchKernel - NodeIndex: {k}, Name: {step}"]
-        lines += ["TriggerDownstream - TriggerPointIndex: 0", f"End logic stream : {s}"]
-    return "\n".join(lines).encode()
-
-
 def kinds(**others: str) -> dict[str, str]:
     return {"x": "PreExisting", "a": "Allocate", "b": "Allocate", "r": "Reuse 2", "c": "Allocate"} | others
 
@@ -66,7 +51,7 @@ def messages(data: bytes, plan: bytes) -> list[str]:
 
 
 def test_values_share_the_buffer_of_an_input_that_nothing_reads_later() -> None:
-    plan = printed(kinds(y="AllocateOutput"), "abrcy")
+    plan = printed_plan(kinds(y="AllocateOutput"), "abrcy")
     imported = read_of(model(CHAIN), plan, ModelOptions())
     assert {row.id: (row.start, row.end, row.pools) for row in imported.problem.buffers} == {
         "x": (-1, 1, ("x",)),
@@ -88,7 +73,7 @@ def test_values_share_the_buffer_of_an_input_that_nothing_reads_later() -> None:
 def test_a_value_in_a_buffer_that_is_still_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, plan = tmp_path / "model.onnx", tmp_path / "plan.txt"
     data.write_bytes(model(CHAIN))
-    plan.write_bytes(printed(kinds(c="Reuse 1", y="AllocateOutput"), "abrcy"))
+    plan.write_bytes(printed_plan(kinds(c="Reuse 1", y="AllocateOutput"), "abrcy"))
     assert main(["verify", str(data), str(plan)]) == 3
     sentence = 'buffers "a" and "c" share bytes [0, 256) of "a", but both are alive in [3, 4)'
     assert sentence in capsys.readouterr().err
@@ -102,34 +87,37 @@ def test_bytes_in_the_buffer_of_as_many_elements_of_four_bits_are_named() -> Non
     nodes = (("Cast", "x", "p"), ("Cast", "p", "s"), ("Cast", "s", "q"), ("Cast", "q", "y"))
     wide = {"x": "PreExisting", "p": "Allocate", "s": "Allocate", "q": "Reuse 1", "y": "AllocateOutput"}
     data = model(nodes, {"p": TensorProto.UINT4, "q": TensorProto.UINT8})
-    (message,) = messages(data, printed(wide, "psqy"))
+    (message,) = messages(data, printed_plan(wide, "psqy"))
     assert '"q"' in message
     assert "32" in message
-    assert messages(model(nodes, {"p": TensorProto.UINT8, "q": TensorProto.UINT8}), printed(wide, "psqy")) == []
+    assert messages(model(nodes, {"p": TensorProto.UINT8, "q": TensorProto.UINT8}), printed_plan(wide, "psqy")) == []
 
 
 def test_a_buffer_passes_between_streams_only_behind_a_notification() -> None:
     nodes = (("Exp", "x", "a"), ("Exp", "a", "b"), ("Exp", "x", "c"), ("MatMul", "c c", "d"), ("Add", "b d", "y"))
     shared = {"x": "PreExisting", "a": "Allocate", "b": "Allocate", "c": "Allocate", "d": "Reuse 1"}
     shared["y"] = "AllocateOutput"
-    assert messages(model(nodes), printed(shared, ["a", "b", "!7", "y"], ["c", "?7", "d"])) == []
-    assert messages(model(nodes), printed(shared, ["a", "b", "c", "d", "y"])) == []
-    (message,) = messages(model(nodes), printed(shared, ["a", "b", "y"], ["c", "d"]))
+    assert messages(model(nodes), printed_plan(shared, ["a", "b", "!7", "y"], ["c", "?7", "d"])) == []
+    assert messages(model(nodes), printed_plan(shared, ["a", "b", "c", "d", "y"])) == []
+    (message,) = messages(model(nodes), printed_plan(shared, ["a", "b", "y"], ["c", "d"]))
     assert message == 'buffers "a" and "d" share bytes [0, 256) of "a", but both are alive in [3, 4)'
-    (race,) = read_of(model(nodes), printed(shared, ["a", "b", "y"], ["c", "d"]), ModelOptions()).warnings
+    (race,) = read_of(model(nodes), printed_plan(shared, ["a", "b", "y"], ["c", "d"]), ModelOptions()).warnings
     assert race.message.startswith('stream 1 writes "d" over the bytes of "a", which stream 0 uses, and neither waits')
 
 
 @pytest.mark.parametrize(
     ("plan", "sentence"),
     [
-        (printed(kinds(y="Reuse 9"), "abrcy"), 'value "y": must reuse the buffer of another value of the plan, got 9'),
-        (printed(kinds(a="Reuse 2", b="Reuse 1"), "abrcy"), 'value "a": must reuse the buffer of another value'),
-        (printed(kinds(y="Share"), "abrcy"), 'value "y": must say whose buffer it is in, got Share'),
-        (printed(kinds(z="Allocate"), "abrcy"), 'value "z": must be an input or written by a node of the streams'),
-        (printed(kinds(), "abrcz"), 'node "z": must be one of the model, as optimized_model_filepath saves it'),
-        (printed(kinds(), ["?1", *"abrcy"]), "streams: must not wait for one another for ever"),
-        (printed({}, "abrcy"), "plan: must have values of the model in buffers that are allocated, got none"),
+        (
+            printed_plan(kinds(y="Reuse 9"), "abrcy"),
+            'value "y": must reuse the buffer of another value of the plan, got 9',
+        ),
+        (printed_plan(kinds(a="Reuse 2", b="Reuse 1"), "abrcy"), 'value "a": must reuse the buffer of another value'),
+        (printed_plan(kinds(y="Share"), "abrcy"), 'value "y": must say whose buffer it is in, got Share'),
+        (printed_plan(kinds(z="Allocate"), "abrcy"), 'value "z": must be an input or written by a node of the streams'),
+        (printed_plan(kinds(), "abrcz"), 'node "z": must be one of the model, as optimized_model_filepath saves it'),
+        (printed_plan(kinds(), ["?1", *"abrcy"]), "streams: must not wait for one another for ever"),
+        (printed_plan({}, "abrcy"), "plan: must have values of the model in buffers that are allocated, got none"),
     ],
 )
 def test_a_plan_that_is_none_of_the_model_is_refused(plan: bytes, sentence: str) -> None:

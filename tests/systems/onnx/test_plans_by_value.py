@@ -16,7 +16,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.onnx.allocation_plan import read_of
 from tests.support.depth import seeds
-from tests.systems.onnx.test_importers_allocation_plan import printed
+from tests.support.onnx_models import printed_plan
 
 _VIEWS, _ELEMENTWISE = ("Reshape", "Identity"), ("Exp", "Relu", "Softmax", "Add")
 
@@ -101,7 +101,9 @@ def test_no_plan_that_computes_wrong_is_valid(part: int) -> None:
     for seed in range(60 * part, 60 * part + 60):
         draft = drawn(seed)
         try:
-            read = read_of(draft.model(), printed(draft.kinds, [name for _, _, name in draft.nodes]), ModelOptions())
+            read = read_of(
+                draft.model(), printed_plan(draft.kinds, [name for _, _, name in draft.nodes]), ModelOptions()
+            )
         except InputError:
             continue
         assert read.own_plan is not None

@@ -1,0 +1,38 @@
+"""All questions about problems in which kinds meet, beside brute force: `python -m lab.meeting_kinds [2000 [SEED]]`.
+
+The table of pairs of kinds that met is printed in short: the pair that met least.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser
+from collections import Counter
+
+from tests.support.meeting_answers import faults
+from tests.support.meeting_kinds import PAIRS, problems
+
+
+def main() -> int:
+    """Draw, ask, print each fault and the counts; return 1 where there are faults."""
+    parser = ArgumentParser(prog="python -m lab.meeting_kinds", description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=2000, help="how many problems")
+    parser.add_argument("seed", type=int, nargs="?", default=0, help="what they are drawn by")
+    given = parser.parse_args()
+    tally, met, n_faults, began = Counter[str](), Counter[tuple[str, str]](), 0, time.monotonic()
+    for number, (name, problem, kinds) in enumerate(problems(given.seed, given.count)):
+        met.update(pair for pair in PAIRS if {*pair} <= {*kinds})
+        for fault in faults(number, problem, tally):
+            n_faults += 1
+            print(f"{name} ({', '.join(kinds)}): {fault}", flush=True)
+    for what, count in sorted(tally.items()):
+        print(f"{count:>8,}  {what}")
+    least = min(PAIRS, key=lambda pair: met[pair])
+    print(f"{met[least]:>8,}  times at the least two kinds met ({' and '.join(least)}), of {len(PAIRS)} pairs")
+    print(f"{n_faults:>8,}  faults of {given.count:,} problems, seed {given.seed}, {time.monotonic() - began:.0f} s")
+    return 1 if n_faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

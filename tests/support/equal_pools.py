@@ -1,0 +1,75 @@
+"""The least use of pools of equal use by all offsets of up to five buffers; shares no code with the planner."""
+
+from __future__ import annotations
+
+import memplan
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Placement
+from tests.support import oracle
+
+_MOST_TRIES = 1_500
+
+
+class TooManyError(Exception):
+    """There are too many plans to try them all."""
+
+
+def least_use(problem: Problem) -> int | None:
+    """The least end of all pools, where what lies at one offset in several does so; None if nothing fits.
+
+    Raises TooManyError.
+    """
+    rows = list(problem.buffers)
+    tie = {row.id: row.id for row in rows}
+    for names in problem.same_offset:
+        for name in names:
+            tie[name] = names[0]
+    reserved = max((low + n for pool in problem.pools for low, n in pool.reserved), default=0)
+    most = reserved + sum(row.size for row in rows) + 8 * len(rows) + max((row.offset or 0 for row in rows), default=0)
+    best = most + 1
+    places: dict[int | str, Placement] = {}
+
+    tries = 0
+
+    def go(k: int, end: int) -> None:
+        nonlocal best, tries
+        if k == len(rows):
+            best = min(best, end)
+            return
+        row = rows[k]
+        pool = (row.pools or (problem.pools[0].name,))[0]
+        fixed = next((at.offset for name, at in places.items() if tie[name] == tie[row.id]), None)
+        for offset in range(most) if fixed is None else (fixed,):
+            if max(end, offset + row.size if row.size else 0) >= best:
+                break
+            if (tries := tries + 1) > _MOST_TRIES:
+                raise TooManyError
+            places[row.id] = Placement(id=row.id, pool=pool, offset=offset)
+            if not any(not line.startswith("missing") for line in oracle.check(problem, list(places.values()))):
+                go(k + 1, max(end, offset + row.size if row.size else 0))
+            del places[row.id]
+
+    go(0, 0)
+    return best if best <= most else None
+
+
+def faults_of_plan(problem: Problem, plan: Plan) -> list[str]:
+    """Return a line for each thing that is false of a plan of pools of equal use."""
+    said = memplan.verify(problem, plan).violations if plan.peak is not None else ()
+    found = [violation.message for violation in said]
+    if problem.objective != "peak":
+        return found
+    try:
+        least = least_use(problem)
+    except TooManyError:
+        return found
+    used = max((use.used or 0 for use in plan.pools), default=0)
+    if plan.status == "infeasible" and least is not None:
+        found.append(f"infeasible, where {least} is enough")
+    if plan.status == "optimal" and used != least:
+        found.append(f"optimal with {used}, where {least} is the least")
+    bounds = [use.lower_bound for use in plan.pools if use.lower_bound is not None]
+    if least is not None and any(bound > least for bound in bounds):
+        found.append(f"bounds {bounds}, where {least} is the least")
+    return found

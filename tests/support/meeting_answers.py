@@ -1,0 +1,185 @@
+"""The answers to all questions about a problem in which kinds meet, beside brute force."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import memplan
+from memplan.planner.errors import InputError, InvalidPlanError, OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Placement
+from tests.support import equal_pools, oracle
+from tests.support.whole_answers import faults_of_plan
+
+_ENGINES = ("cp-sat", "highs", "cbc", "exact", "prices", "memory-choice")
+_EVERY, _KEPT = 16, 3
+"""So many problems come until one is put to an engine that is named, and until the plan of one is to be kept."""
+_SECONDS = 0.2
+
+
+def faults(number: int, problem: Problem, tally: Counter[str]) -> Iterator[str]:
+    """Yield what is false, and what memplan itself refuses of its answers; count what was asked."""
+    try:
+        yield from _faults(number, problem, tally)
+    except InvalidPlanError as error:
+        yield f"a fault of memplan: {error}"
+
+
+def _faults(number: int, problem: Problem, tally: Counter[str]) -> Iterator[str]:
+    rng = random.Random(number)
+    profile = rng.choice((None, None, "speed", "size", "balanced"))
+    if problem.objective != "peak" or problem.equal_use:
+        profile = None
+    plan = memplan.solve(problem, profile=profile, time_limit_s=_SECONDS)
+    tally[f"plans {plan.status}"] += 1
+    yield from faults_of(problem, plan)
+    if number % _EVERY == 0:
+        yield from _of_engine(_ENGINES[number // _EVERY % len(_ENGINES)], problem, tally)
+    if plan.peak is not None:
+        yield from _of_mutants(rng, problem, plan, tally)
+        if number % _KEPT == 0:
+            yield from _of_keeping(rng, problem, plan, tally)
+        yield from _of_others(problem, tally)
+    elif not problem.equal_use:
+        yield from _of_refusal(problem, plan, tally)
+
+
+def faults_of(problem: Problem, plan: Plan, name: str = "auto") -> Iterator[str]:
+    """Yield what is false of a plan."""
+    found = equal_pools.faults_of_plan(problem, plan) if problem.equal_use else faults_of_plan(problem, plan)
+    found += oracle.check(problem, plan.placements) if plan.peak is not None else []
+    yield from (f"{name}: {fault}" for fault in found)
+
+
+def _of_engine(engine: str, problem: Problem, tally: Counter[str]) -> Iterator[str]:
+    try:
+        plan = memplan.solve(problem, solver=engine, time_limit_s=2 * _SECONDS)
+    except OptionError:
+        tally[f"refused by {engine}"] += 1
+        return
+    tally[f"plans by {engine}"] += 1
+    yield from faults_of(problem, plan, engine)
+
+
+def _of_mutants(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
+    """`verify` refuses a plan with one buffer elsewhere where brute force does, and each claim that is false."""
+    rows: list[Placement] = list(plan.placements)
+    for _ in range(2):
+        k = rng.randrange(len(rows))
+        at = max(0, rows[k].offset + rng.choice((-3, -2, -1, 1, 2, 3)))
+        pool = rng.choice(problem.pools).name if rng.random() < 0.3 else rows[k].pool
+        moved = [*rows[:k], rows[k].model_copy(update={"offset": at, "pool": pool}), *rows[k + 1 :]]
+        mutant = Plan.model_validate({"status": "feasible", "placements": moved})
+        said = [violation.message for violation in memplan.verify(problem, mutant).violations]
+        wrong = oracle.check(problem, moved)
+        tally["plans with a buffer elsewhere"] += 1
+        if bool(said) != bool(wrong):
+            yield f"verify of a mutant: {said or 'valid'}, where brute force says {wrong or 'right'}"
+    for claim in ({"peak": (plan.peak or 0) - 1}, {"status": "infeasible"}, {"lower_bound": (plan.peak or 0) + 1}):
+        tally["plans with a false claim"] += 1
+        if not memplan.verify(problem, plan.model_copy(update=claim)).violations:
+            yield f"verify passes a plan of peak {plan.peak} that says {claim}"
+
+
+def _of_keeping(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
+    """A new plan near an old one is a plan, and counts what moved as anybody would."""
+    old: list[Placement] = [
+        row.model_copy(update={"offset": row.offset + rng.choice((0, 0, 1, 2))})
+        for row in plan.placements
+        if rng.random() < 0.8
+    ]
+    try:
+        found = memplan.plan(
+            problem,
+            keep=Plan.model_validate({"status": "feasible", "placements": old}),
+            options=memplan.PlanOptions(time_limit_s=_SECONDS, accept=0.0 if problem.objective != "fit" else None),
+        )
+    except InputError:
+        tally["keeping refused"] += 1
+        return
+    if found.peak is None or found.kept is None:
+        return
+    tally["plans kept"] += 1
+    yield from (f"keep: {fault}" for fault in oracle.check(problem, found.placements))
+    places = {row.id: (row.pool, row.offset) for row in found.placements}
+    before = {row.id: (row.pool, row.offset) for row in old}
+    own = {row.id for row in problem.buffers if row.alias_of is None and row.size}
+    own -= {name for names in problem.same_offset for name in names}  # which count as one
+    stayed = sum(places[name] == before[name] for name in before if name in own)
+    counts = stayed, sum(name in own for name in before) - stayed
+    has_hints = any(row.hint is not None and row.id not in before for row in problem.buffers)
+    if not (problem.same_offset or has_hints) and (found.kept.stayed, found.kept.moved) != counts:
+        said = f"{found.kept.stayed} stayed and {found.kept.moved} moved"
+        yield f"keep: says {said}, where {stayed} stayed of {len(before)}"
+
+
+def _of_others(problem: Problem, tally: Counter[str]) -> Iterator[str]:
+    """Plans that differ are plans, none refused by memplan itself."""
+    try:
+        found = memplan.plan(problem, options=memplan.PlanOptions(plans=4, time_limit_s=_SECONDS))
+    except OptionError:
+        return
+    if found.others is None:
+        return
+    tally["lists of plans that differ"] += 1
+    for plan in found.others.plans:
+        yield from (f"others: {fault}" for fault in oracle.check(problem, plan.placements))
+    priced = paid_sets(problem)
+    if priced is None:
+        return
+    tally["lists beside all plans"] += 1
+    known = [_paid(problem, plan.placements) for plan in (found, *found.others.plans)]
+    left = [paid for paid in priced if paid not in known]
+    if found.others.complete and left:
+        yield f"others: complete, though a plan pays for {sorted(map(sorted, left[0]))}"
+
+
+def _of_refusal(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
+    tally["without a plan"] += 1
+    if plan.status == "infeasible" and oracle.best_score(problem) is not None:
+        yield "infeasible, though a plan exists"
+
+
+Paid = frozenset[tuple[str, str]]
+
+
+def _paid(problem: Problem, placements: Any) -> Paid:
+    """The pairs that pay in a plan, of those with a price."""
+    at = {row.id: row for row in placements}
+    size = {row.id: row.size for row in problem.buffers}
+    found = set()
+    for use in problem.bank:
+        for k, a in enumerate(use.buffers):
+            for b in use.buffers[:k]:
+                same = at[a].pool == at[b].pool and size[a] and size[b] and a != b
+                if use.weight and same and oracle.touch_a_bank(problem, at[a], size[a], at[b], size[b]):
+                    found.add((str(min(repr(a), repr(b))), str(max(repr(a), repr(b)))))
+    for row in problem.reuse:
+        for a, b in row.pairs:
+            one, other = at[a], at[b]
+            if one.offset < other.offset + size[b] and other.offset < one.offset + size[a]:
+                found.add((min(repr(a), repr(b)), max(repr(a), repr(b))))
+    return frozenset(found)
+
+
+def paid_sets(problem: Problem) -> set[Paid] | None:
+    """The sets of pairs that pay in all plans of a problem; None where that takes too long, or buffers are alike."""
+    pool, rows = problem.pools[0], list(problem.buffers)
+    plain = all(row.alias_of is None and row.relative is None for row in rows)
+    sizes = [row.size for row in rows]
+    if len(problem.pools) > 1 or not plain or len({*sizes}) < len(rows) or not all(sizes):
+        return None
+    end = min(pool.size or 99, sum(sizes) + 4 + max((low + n for low, n in pool.reserved), default=0))
+    if (end + 1) ** len(rows) > 2_000:
+        return None
+    found = set()
+    for at in product(*(range(end - size + 1) for size in sizes)):
+        places = [Placement(id=row.id, pool=pool.name, offset=k) for row, k in zip(rows, at, strict=True)]
+        if not oracle.check(problem, places):
+            found.add(_paid(problem, places))
+    return found

@@ -1,0 +1,261 @@
+"""Small problems from a seed in which any two to four kinds of rules meet: each field of the schema is of some kind.
+
+Of every three or so kinds that are drawn, two are those that have met least often until then, so that all pairs meet.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from memplan.planner.errors import ProblemError
+from memplan.planner.model.problem import Problem
+
+Fields = dict[str, Any]
+Pair = tuple[str, str]
+
+
+@dataclass
+class Draft:
+    """A problem that is being drawn: rows of buffers and pools, and the other fields."""
+
+    rng: random.Random
+    buffers: list[Fields]
+    pools: list[Fields]
+    rest: Fields = field(default_factory=dict)
+
+    @property
+    def data(self) -> Fields:
+        return {"buffers": self.buffers, "pools": self.pools, **self.rest}
+
+    def is_sound(self) -> bool:
+        """Say whether the rules so far do not contradict each other."""
+        try:
+            Problem.model_validate(self.data)
+        except ProblemError:
+            return False
+        return True
+
+    def try_buffer(self, k: int, fields: Fields) -> bool:
+        """Give a buffer some fields, unless that contradicts what it has."""
+        before = self.buffers[k]
+        self.buffers[k] = before | fields
+        if self.is_sound():
+            return True
+        self.buffers[k] = before
+        return False
+
+    def try_entry(self, name: str, entry: Any) -> bool:
+        """Add an entry to a list of the problem, unless that contradicts what it has."""
+        before = self.rest.get(name, [])
+        self.rest[name] = [*before, entry]
+        if self.is_sound():
+            return True
+        self.rest[name] = before
+        return False
+
+    def some(self, count: int) -> list[Any]:
+        """Return the names of so many buffers, or of all."""
+        return [row["id"] for row in self.rng.sample(self.buffers, min(count, len(self.buffers)))]
+
+
+def _of_buffers(make: Callable[[Draft, int], Fields], chance: float = 0.5) -> Callable[[Draft], bool]:
+    def draw(draft: Draft) -> bool:
+        done = 0
+        for k in draft.rng.sample(range(len(draft.buffers)), len(draft.buffers)):
+            if not done or draft.rng.random() < chance:  # one at the least
+                done += draft.try_buffer(k, make(draft, k))
+        return done > 0
+
+    return draw
+
+
+def _of_entries(name: str, make: Callable[[Draft], Any], most: int = 3) -> Callable[[Draft], bool]:
+    def draw(draft: Draft) -> bool:
+        return sum(draft.try_entry(name, make(draft)) for _ in range(draft.rng.randint(1, most))) > 0
+
+    return draw
+
+
+def _of_pools(make: Callable[[Draft, int], Fields], chance: float = 0.7) -> Callable[[Draft], bool]:
+    def draw(draft: Draft) -> bool:
+        before, done = [dict(pool) for pool in draft.pools], False
+        of_all = make(draft, 0) if "equal_use" in draft.rest else None  # whose pools are alike
+        for k, pool in enumerate(draft.pools):
+            if not done or of_all or draft.rng.random() < chance:
+                pool.update(of_all or make(draft, k))
+                done = True
+        if not done or not draft.is_sound():
+            draft.pools[:] = before
+            return False
+        return True
+
+    return draw
+
+
+def _names(draft: Draft) -> list[str]:
+    return [pool["name"] for pool in draft.pools]
+
+
+def _several(draft: Draft) -> bool:
+    draft.pools += [{"name": name} for name in ("mid", "slow")[: draft.rng.randint(1, 2)]]
+    for pool in draft.pools[:-1]:
+        pool["size"] = draft.rng.randint(4, 14)
+    return True
+
+
+def _other(draft: Draft, k: int) -> Any:
+    return draft.buffers[draft.rng.randrange(max(1, k))]["id"]
+
+
+def _remainder(draft: Draft, _: int) -> Fields:
+    modulus = draft.rng.choice((2, 3, 4))
+    return {"offset_mod": {"modulus": modulus, "remainder": draft.rng.randrange(modulus)}}
+
+
+def _alias(draft: Draft, k: int) -> Fields:
+    return {"alias_of": _other(draft, k), "alias_offset": draft.rng.randint(0, 2), "size": draft.rng.randint(0, 2)}
+
+
+def _bank(draft: Draft, **weight: float) -> bool:
+    size = draft.rng.choice((2, 3, 4))
+    for pool in draft.pools:
+        pool.setdefault("bank_size", size)
+    made = [draft.try_entry("bank", {"buffers": draft.some(draft.rng.randint(2, 3)), **weight}) for _ in range(2)]
+    return any(made)
+
+
+def _weights(draft: Draft) -> bool:
+    return _bank(draft, weight=draft.rng.choice((0, 1, 2.5, 7)))
+
+
+def _reuse(draft: Draft) -> bool:
+    def entry(draft: Draft) -> Fields:
+        return {"pairs": [draft.some(2) for _ in range(draft.rng.randint(1, 3))], "cost": draft.rng.choice((1, 2, 5))}
+
+    return _of_entries("reuse", entry)(draft)
+
+
+def _closed(draft: Draft) -> bool:
+    draft.rest["interval"] = "closed"
+    if draft.is_sound():
+        return True
+    del draft.rest["interval"]
+    return False
+
+
+def _equal_use(draft: Draft) -> bool:
+    """Give each buffer a pool, and put some of several pools at one offset."""
+    if len(draft.pools) < 2 or any("pools" in row or "offset" in row for row in draft.buffers):
+        return False
+    homes, before = [draft.rng.choice(_names(draft)) for _ in draft.buffers], draft.buffers
+    draft.buffers = [row | {"pools": [home]} for row, home in zip(before, homes, strict=True)]
+    draft.rest["equal_use"] = True
+    if not draft.is_sound():
+        draft.buffers = before
+        del draft.rest["equal_use"]
+        return False
+    for _ in range(2):
+        a, b = draft.rng.sample(range(len(homes)), 2)
+        if homes[a] != homes[b] and draft.try_buffer(b, {"size": draft.buffers[a]["size"]}):
+            draft.try_entry("same_offset", [draft.buffers[a]["id"], draft.buffers[b]["id"]])
+    return True
+
+
+KINDS: Mapping[str, tuple[tuple[str, ...], Callable[[Draft], bool]]] = {
+    "pools": (("pools", "name"), _several),
+    "choice": (
+        ("pools",),
+        _of_buffers(lambda d, _: {"pools": d.rng.sample(_names(d), d.rng.randint(1, len(d.pools)))}),
+    ),
+    "forbidden": (("forbid_pools",), _of_buffers(lambda d, _: {"forbid_pools": [d.rng.choice(_names(d))]}, 0.3)),
+    "limited": (("size",), _of_pools(lambda d, _: {"size": d.rng.randint(4, 16)})),
+    "no bytes": (("size",), _of_buffers(lambda _d, _k: {"size": 0}, 0.3)),
+    "holes": (
+        ("lifetimes", "start", "end"),
+        _of_buffers(lambda d, _: {"start": None, "end": None, "lifetimes": [[0, 1], [d.rng.randint(2, 3), 4]]}),
+    ),
+    "timeless": (("lifetimes",), _of_buffers(lambda _d, _k: {"start": None, "end": None}, 0.3)),
+    "alignment": (("alignment",), _of_buffers(lambda d, _: {"alignment": d.rng.choice((2, 3, 4))})),
+    "aligned pool": (
+        ("alignment", "base_address", "device"),
+        _of_pools(
+            lambda d, k: {"alignment": d.rng.choice((1, 2)), "base_address": d.rng.choice((0, 1, 3, 6)), "device": k}
+        ),
+    ),
+    "reserved": (("reserved",), _of_pools(lambda d, _: {"reserved": [[d.rng.randint(0, 8), d.rng.randint(1, 2)]]})),
+    "pin": (
+        ("offset",),
+        _of_buffers(lambda d, _: {"offset": d.rng.randint(0, 8), "pools": [d.rng.choice(_names(d))]}, 0.3),
+    ),
+    "hint": (("hint",), _of_buffers(lambda d, _: {"hint": d.rng.randint(0, 9)})),
+    "traffic": (
+        ("traffic", "cost"),
+        lambda d: all(
+            (
+                _of_buffers(lambda d, _: {"traffic": d.rng.randint(0, 9)})(d),
+                _of_pools(lambda d, _: {"cost": d.rng.choice((0, 1, 2.5))})(d),
+            )
+        ),
+    ),
+    "alias": (("alias_of", "alias_offset"), _of_buffers(_alias, 0.4)),
+    "relative": (
+        ("relative",),
+        _of_buffers(lambda d, k: {"relative": {"to": _other(d, k), "offset": d.rng.randint(-4, 6)}}, 0.4),
+    ),
+    "page": (("no_cross",), _of_buffers(lambda d, _: {"no_cross": d.rng.choice((4, 5, 6, 8))})),
+    "remainder": (("offset_mod",), _of_buffers(_remainder)),
+    "conflicts": (("conflicts",), _of_entries("conflicts", lambda d: d.some(2))),
+    "sharing": (("may_share",), _of_entries("may_share", lambda d: d.some(2))),
+    "bank": (("bank", "bank_size"), _bank),
+    "weights": (("bank", "bank_size"), _weights),
+    "reuse": (("reuse",), _reuse),
+    "together": (("together",), _of_entries("together", lambda d: d.some(d.rng.randint(1, 3)))),
+    "closed": (("interval",), _closed),
+    "equal use": (("equal_use", "same_offset"), _equal_use),
+}
+"""From a kind to the fields that state it, and what draws it into a draft; False where it found no place."""
+LAST = ("closed",)
+"""Kinds that are drawn behind all others."""
+OF_SEVERAL = ("forbidden", "choice", "equal use")
+"""Kinds that say something where there are several pools."""
+PAIRS: tuple[Pair, ...] = tuple(combinations(KINDS, 2))
+
+
+def problems(seed: int, count: int) -> Iterator[tuple[str, Problem, tuple[str, ...]]]:
+    """Yield so many problems by their names, with the kinds that each has, those that have met least first."""
+    met = Counter[Pair]()
+    for k in range(count):
+        rng = random.Random(f"{seed}/{k}")
+        least = min(met[pair] for pair in PAIRS)
+        wanted = set(rng.choice([pair for pair in PAIRS if met[pair] == least]))
+        for _ in range(rng.choice((1, 2, 2))):
+            rest = rng.sample([kind for kind in KINDS if kind not in wanted], 8)
+            wanted.add(min(rest, key=lambda kind: sum(met[pair] for pair in PAIRS if {*pair} <= {kind, *wanted})))
+        problem, kinds = draw(rng, [kind for kind in KINDS if kind in wanted])
+        met.update(pair for pair in PAIRS if set(pair) <= set(kinds))
+        yield f"{seed}/{k}", problem, kinds
+
+
+def draw(rng: random.Random, wanted: list[str]) -> tuple[Problem, tuple[str, ...]]:
+    """Return a problem of two to five buffers with the kinds that are wanted, as far as they go together, and these."""
+    for _ in range(20):
+        rows = []
+        for k in range(rng.randint(2, 5)):
+            start = rng.randint(0, 4)
+            name: Any = rng.choice((k, f"b{k}", -k - 1))
+            rows.append({"id": name, "size": rng.randint(1, 6), "start": start, "end": start + rng.randint(1, 3)})
+        draft = Draft(rng, rows, [{"name": "fast"}])
+        first = ["pools"] if {"pools", *OF_SEVERAL} & {*wanted} else []
+        others = [kind for kind in wanted if kind not in ("pools", *LAST)]
+        rng.shuffle(others)
+        done = [kind for kind in (*first, *others, *(k for k in wanted if k in LAST)) if KINDS[kind][1](draft)]
+        if {*wanted} <= {*done}:
+            break
+    objectives: list[Any] = ["peak", "peak", "cost", "fit", ["peak", "cost"]]
+    draft.rest["objective"] = rng.choice(objectives[:3] if {"weights", "reuse", "traffic"} & {*done} else objectives)
+    return Problem.model_validate(draft.data), tuple(done)

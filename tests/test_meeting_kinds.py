@@ -1,0 +1,109 @@
+"""Problems over all fields in which kinds meet, and all that is said of them beside brute force."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from itertools import chain
+
+import pytest
+
+from memplan.capabilities.plan.plan import PlanOptions, plan
+from memplan.planner.audit import verify
+from memplan.planner.model.constraints.kinds import KINDS as CONSTRAINT_KINDS
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pool
+from memplan.planner.model.rows import Buffer
+from memplan.solvers.portfolio.solve import solve
+from tests.support import meeting_answers, meeting_kinds
+from tests.support.depth import seeds
+from tests.support.meeting_kinds import KINDS, PAIRS
+
+_DRAWN, _PARTS, _SEED = 2_000, 40, 0
+_OF_ALL = {"id", "size", "name", "buffers", "pools", "objective", "format"}
+"""The fields that every problem has, or that say nothing of places."""
+
+pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
+
+
+@cache
+def problems(seed: int) -> list[tuple[str, Problem, tuple[str, ...]]]:
+    return [*meeting_kinds.problems(seed, _DRAWN)]
+
+
+def test_each_field_of_the_schema_is_of_a_kind() -> None:
+    fields = {*Buffer.model_fields, *Pool.model_fields, *Problem.model_fields}
+    assert fields - _OF_ALL == {*chain.from_iterable(stated_by for stated_by, _ in KINDS.values())} - _OF_ALL
+    stated = {*chain.from_iterable(kind.stated_by for kind in CONSTRAINT_KINDS)} - {"aliases"}
+    assert stated <= fields
+
+
+def test_each_two_kinds_meet_thirty_times() -> None:
+    met = Counter(pair for _, _, kinds in problems(_SEED) for pair in PAIRS if {*pair} <= {*kinds})
+    assert [pair for pair in PAIRS if met[pair] < 30] == []
+
+
+@pytest.mark.slow
+@pytest.mark.drawn
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_nothing_that_is_said_where_kinds_meet_is_false(part: int) -> None:
+    found, tally = {}, Counter[str]()
+    for seed in seeds(1):
+        rows = problems(_SEED + seed)
+        for number in range(part, len(rows), _PARTS):
+            name, problem, _ = rows[number]
+            found[name] = [*meeting_answers.faults(number, problem, tally)]
+    assert {name: faults for name, faults in found.items() if faults} == {}
+    assert tally["plans optimal"]
+
+
+def test_a_false_word_is_found() -> None:
+    problem = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(2)]})
+    found = solve(problem)
+    assert [*meeting_answers.faults_of(problem, found.model_copy(update={"peak": 7}))] != []
+    assert [*meeting_answers.faults_of(problem, found)] == []
+
+
+BANKED = {"pools": [{"name": "only", "bank_size": 8}], "objective": "cost"}
+TWO = [{"id": "a", "size": 2, "start": 2, "end": 4}, {"id": "b", "size": 4, "start": 0, "end": 1}]
+
+
+def test_plans_that_differ_by_a_common_bank_are_found_in_a_pool_without_an_end() -> None:
+    problem = Problem.model_validate({"buffers": TWO, "bank": [{"buffers": ["a", "b"], "weight": 1}], **BANKED})
+    found = plan(problem, options=PlanOptions(plans=3, distance=1, time_limit_s=5))
+    assert found.others is not None
+    assert (found.cost, [each.cost for each in found.others.plans], found.others.complete) == (0.0, [1.0], True)
+
+
+def test_a_common_bank_that_costs_nothing_is_no_difference_between_plans() -> None:
+    rows = [
+        {"id": "a", "size": 3, "start": 2, "end": 4},
+        {"id": "b", "size": 4, "start": 1, "end": 3},
+        {"id": "c", "size": 2, "start": 0, "end": 1, "offset_mod": {"modulus": 3, "remainder": 1}},
+    ]
+    bank = [{"buffers": ["b", "a", "c"], "weight": 0}, {"buffers": ["c", "a", "b"], "weight": 0}]
+    fields = {"bank": bank, "reuse": [{"pairs": [["a", "c"]], "cost": 4}], **BANKED}
+    problem = Problem.model_validate({"buffers": rows, **fields})
+    found = plan(problem, options=PlanOptions(plans=5, distance=1, time_limit_s=5))
+    assert found.others is not None
+    assert [each.cost for each in found.others.plans] == [4.0]
+    assert verify(problem, found) == ()
+
+
+@pytest.mark.parametrize("engine", ["cbc", "highs", "cp-sat"])
+def test_an_engine_that_is_named_minimises_what_the_profile_says(engine: str) -> None:
+    rows = [{"id": 0, "size": 4, "start": 2, "end": 4}, {"id": 1, "size": 3, "start": 0, "end": 1}]
+    rows.append({"id": 2, "size": 6, "start": 0, "end": 2})
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "fast", "size": 5}, {"name": "mid"}]})
+    found = solve(problem, solver=engine, time_limit_s=5)
+    assert (found.profile, [use.used for use in found.pools], found.cost) == ("balanced", [4, 6], 6.0)
+
+
+@pytest.mark.parametrize("objective", ["peak", ["peak", "cost"]])
+def test_a_buffer_of_no_bytes_may_lie_above_all_that_is_used(objective: object) -> None:
+    rows = [{"id": 0, "size": 0, "start": 0, "end": 1, "offset_mod": {"modulus": 8, "remainder": 5}}]
+    rows.append({"id": 1, "size": 2, "start": 0, "end": 2})
+    pools = [{"name": "a", "size": 1}, {"name": "b"}] if objective == "peak" else [{"name": "b"}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": objective})
+    found = solve(problem, time_limit_s=5)
+    assert (found.status, found.peak, verify(problem, found)) == ("optimal", 2, ())
