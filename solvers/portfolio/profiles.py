@@ -114,7 +114,13 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
         half,
         plan if plan.placements else start,
     )
+    if plan.placements and second.plan.placements and _last_end(second.plan) > _last_end(plan):
+        return replace(so_far(problem, profile, first), stop_reason="work_limit")
     return _of_two_searches(problem, first, second)
+
+
+def _last_end(plan: Plan) -> int:
+    return plan.pools[-1].used or 0
 
 
 def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
@@ -303,10 +309,9 @@ def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
 
 def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
     """Return the result of `balanced`: the bound of the last pool from the first search, costs from the second."""
-    plan, end = second.plan, first.plan.pools[-1].used
-    if not plan.placements or (end is not None and (plan.pools[-1].used or 0) > end):
-        stopped = "work_limit" if second.stop_reason == "proved" else second.stop_reason
-        return replace(so_far(problem, "balanced", first), stop_reason=stopped)
+    plan = second.plan
+    if not plan.placements:
+        return replace(so_far(problem, "balanced", first), stop_reason=second.stop_reason)
     ended = None if first.stop_reason in ("proved", "accepted") else first.stop_reason
     least = first.plan.pools[-1].lower_bound
     is_least = plan.pools[-1].used == least
