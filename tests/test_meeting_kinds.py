@@ -107,3 +107,15 @@ def test_a_buffer_of_no_bytes_may_lie_above_all_that_is_used(objective: object) 
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": objective})
     found = solve(problem, time_limit_s=5)
     assert (found.status, found.peak, verify(problem, found)) == ("optimal", 2, ())
+
+
+def test_a_pin_of_a_view_holds_the_buffer_of_one_offset_that_it_lies_in() -> None:
+    rows = [
+        {"id": 0, "size": 4, "start": 1, "end": 3, "pools": ["mid"]},
+        {"id": 1, "size": 4, "start": 4, "end": 7, "pools": ["fast"]},
+        {"id": 2, "size": 2, "start": 1, "end": 4, "pools": ["mid"], "offset": 6, "alias_of": 0, "alias_offset": 1},
+    ]
+    fields = {"pools": [{"name": "fast", "size": 10}, {"name": "mid"}], "same_offset": [[1, 0]], "equal_use": True}
+    problem = Problem.model_validate({"buffers": rows, **fields})
+    found = solve(problem, time_limit_s=5)
+    assert (found.status, found.proof and list(found.proof.buffers), verify(problem, found)) == ("optimal", [0], ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -238,10 +239,14 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
 
 async def _pause(error: ServiceError, until: float) -> None:
-    """Wait before a call is sent again; raises the error where there is no more patience."""
-    if time.monotonic() + error.retry_after_s > until:
+    """Wait before a call is sent again; raises the error where there is no more patience.
+
+    All that were refused in one moment would come back in one, so each waits up to half as long again.
+    """
+    left_s = until - time.monotonic()
+    if error.retry_after_s > left_s:
         raise error
-    await asyncio.sleep(error.retry_after_s)
+    await asyncio.sleep(min(error.retry_after_s * random.uniform(1.0, 1.5), left_s))
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:

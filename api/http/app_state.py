@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
-from memplan.api.http.auth import KeyGate, look_up
+from memplan.api.http.auth import KeyGate, caller_of, look_up
 from memplan.api.http.bodies import BODIES_HELD, HeldBytes
 from memplan.api.http.middleware import Streams
 from memplan.api.jobs.event_feed import Following
@@ -88,7 +88,7 @@ class Service:
     @classmethod
     async def stream(cls, request: Request) -> AsyncIterator[None]:
         """Count a stream until its answer has been sent, as a dependency of its route; raises FullError."""
-        with cls.of(request).streams.open():
+        with cls.of(request).streams.open(caller_of(request).key_id):
             yield
 
     async def open(self, stack: AsyncExitStack) -> None:

@@ -18,7 +18,7 @@ from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job
 from memplan.api.store.tables.jobs import NAME_CHARACTERS
-from memplan.capabilities.plan.reason import check_solver
+from memplan.capabilities.plan.reason import check_solver, refuse_own_planner
 from memplan.capabilities.question import Subject, subject_of
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError, sentences, shown
@@ -81,6 +81,7 @@ def _subject_of(asked: ParsedRequest, body: bytes) -> Subject:
         instance = compile_problem(problem)
         check_solver(problem, instance, options.solver)
         return Subject(problem_hash(problem, instance), problem.name, len(problem.buffers))
+    refuse_own_planner(getattr(asked.options, "solver", ""))
     if capability.check is not None:
         capability.check(question, asked.options)
     return subject_of(capability.inputs, question)

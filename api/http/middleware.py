@@ -6,6 +6,7 @@ import logging
 import re
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -37,21 +38,31 @@ _HEADERS_OF_HTTPS = (*_HEADERS, (b"strict-transport-security", b"max-age=3153600
 
 
 class Streams:
-    """The answers that stay open, such as events and batches, up to a limit."""
+    """The answers that stay open, such as events and batches, up to a limit, of which one key may have half."""
 
     def __init__(self, limit: int) -> None:
-        self.limit, self.count = limit, 0
+        self.limit, self.of_key = limit, Counter[str]()
+
+    @property
+    def count(self) -> int:
+        """The streams that are open."""
+        return self.of_key.total()
 
     @contextmanager
-    def open(self) -> Iterator[None]:
-        """Count a stream while the block runs; raises FullError."""
+    def open(self, key: str | None = None) -> Iterator[None]:
+        """Count a stream of a key, None without keys, while the block runs; raises FullError."""
+        name = key or ""
         if self.count >= self.limit:
             raise FullError(f"memplan: all {self.limit} streams are open")
-        self.count += 1
+        if key is not None and self.of_key[name] >= self.limit // 2:
+            raise FullError(f"memplan: this key has {self.limit // 2} streams open, half of all")
+        self.of_key[name] += 1
         try:
             yield
         finally:
-            self.count -= 1
+            self.of_key[name] -= 1
+            if not self.of_key[name]:
+                del self.of_key[name]
 
 
 class Questions:

@@ -13,7 +13,7 @@ from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.inputs import PLAN, read_plan_field
 from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
-from memplan.capabilities.plan.reason import REASON_S, is_own_planner, with_reason
+from memplan.capabilities.plan.reason import REASON_S, refuse_own_planner, with_reason
 from memplan.capabilities.sizes import Size, gap_text, refuse
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
@@ -95,8 +95,8 @@ def plan(
     """
     if options.plans > 1:
         _refuse_several(problem, keep, options)
-    if not control.is_local and is_own_planner(options.solver):
-        raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(options.solver)}")
+    if not control.is_local:
+        refuse_own_planner(options.solver)
     running = control.begun(options)
     if isinstance(problem, ObjectsProblem):
         return share_objects(problem, running)

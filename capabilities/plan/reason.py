@@ -8,6 +8,7 @@ from pydantic_core import to_jsonable_python
 
 from memplan.capabilities import QUESTIONS
 from memplan.capabilities.capability import Control
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference import table
@@ -38,6 +39,12 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
         stages.chosen(instance, solver)
     else:
         checked.check_features(problem, instance, planner)
+
+
+def refuse_own_planner(solver: str) -> None:
+    """Raise OptionError for a planner of the caller's own, whose code no service runs."""
+    if is_own_planner(solver):
+        raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(solver)}")
 
 
 def is_own_planner(solver: str) -> bool:

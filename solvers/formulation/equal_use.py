@@ -252,7 +252,8 @@ class EqualPools:
             return witness.model_copy(update={"missing_bytes": None})
         if witness.kind == "clique":
             return witness.model_copy(update={"kind": "search", "buffers": ()})
-        index, offset = self.problem.index, self.problem.buffers.offset
+        index, roots = self.problem.index, self.problem.roots
+        are_pinned = {roots.get(i, (i, 0))[0] for i in np.flatnonzero(self.problem.buffers.offset >= 0).tolist()}
         named = [name for ids in witness.buffers for name in self.members.get(ids, {}).values()]
-        pinned = tuple(name for name in named if offset[index[name]] >= 0)[:1]
+        pinned = tuple(name for name in named if index[name] in are_pinned)[:1]
         return witness.model_copy(update={"buffers": pinned or witness.buffers})

@@ -137,9 +137,9 @@ def test_every_pod_is_fenced_and_needs_no_rights() -> None:
 
 
 def test_what_works_at_once_fits_in_the_memory_of_its_container() -> None:
-    limits = {"3Gi": 3 * 2**30, "4Gi": 4 * 2**30, "4G": 4 * 10**9}
-    worker = COMPOSE["services"]["worker"]
-    found = [(worker["environment"], worker["deploy"]["resources"]["limits"]["memory"])]
+    limits = {"3Gi": 3 * 2**30, "4Gi": 4 * 2**30, "4G": 4 * 10**9, "6G": 6 * 10**9}
+    services = [COMPOSE["services"][name] for name in ("worker", "server")]
+    found = [(each["environment"], each["deploy"]["resources"]["limits"]["memory"]) for each in services]
     for each in map(container, DEPLOYMENTS.values()):
         said = {one["name"]: one["value"] for one in each["env"] if "value" in one}
         found.append((said, each["resources"]["limits"]["memory"]))
@@ -195,3 +195,19 @@ def test_only_servers_are_reached_from_outside() -> None:
         name for name, service in COMPOSE["services"].items() if "ports" in service or "outside" in service["networks"]
     }
     assert reached == {"server"}
+
+
+def test_prometheus_has_a_key_and_its_alarms_are_of_metrics_that_there_are() -> None:
+    folder = ROOT / "docker" / "prometheus"
+    monitor = yaml.safe_load((folder / "monitor.yaml").read_text())
+    (endpoint,) = monitor["spec"]["endpoints"]
+    (service,) = of_kind("Service").values()
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    documented = (ROOT / "docs" / "operations.md").read_text()
+    assert f"`{endpoint['authorization']['credentials']['key']}`" in documented
+    for group in yaml.safe_load((folder / "rules.yml").read_text())["groups"]:
+        for rule in group["rules"]:
+            named = re.findall(r"memplan_\w+", rule["expr"])
+            assert named
+            assert all(name in documented for name in named), rule

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
+from mcp.server import lowlevel, stdio
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 from pydantic_core import from_json, to_json
+from typer import Option
 
 from memplan.api.cli.solvers.schema import QuietJsonSchema
 from memplan.api.request_bodies import lacking
 from memplan.capabilities.bodies import read_body_options, request_model
 from memplan.capabilities.capability import Capability, Control
-from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.files import contents, named
@@ -24,39 +24,67 @@ from memplan.planner import __version__
 from memplan.planner.errors import InputError, MemplanError, OptionError, ReaderFaultError, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 
-_INSTRUCTIONS = "Plans memory: pools and offsets of buffers. An input is JSON, or the path of a local file."
+_INSTRUCTIONS = (
+    "Plans memory: pools and offsets of buffers. An input is JSON, or the path of a local file. "
+    "The tool `schema` gives the whole schema of a question's body."
+)
+_SCHEMA = "schema"
 _LATE_S = 0.5
 """The seconds after its time limit for which an answer is waited for; then the last one that was noted is given."""
 
 
-def mcp() -> None:
+def mcp(folder: Annotated[Path, Option(help="What is read lies in this folder, or deeper.")] = Path()) -> None:
     """Answer the questions of an assistant on standard input and output, by the Model Context Protocol.
 
-    Each question is a tool, with the schema of its body; files are named by their paths.
+    Each question is a tool, and one more gives the schemas of their bodies. Files are named by their paths.
     """
-    asyncio.run(_serve())
+    asyncio.run(_serve(folder.resolve()))
 
 
-async def _serve() -> None:
-    server: Server[Any] = Server(
-        "memplan", version=__version__, instructions=_INSTRUCTIONS, on_list_tools=_listed, on_call_tool=_called
+async def _serve(folder: Path) -> None:
+    server: lowlevel.Server[Any] = lowlevel.Server(
+        "memplan",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        on_list_tools=_listed,
+        on_call_tool=lambda context, asked: _called(folder, context, asked),
     )
-    async with stdio_server() as (reads, writes):
+    async with stdio.stdio_server() as (reads, writes):
         await server.run(reads, writes, server.create_initialization_options())
 
 
 async def _listed(_context: Any, _page: Any) -> ListToolsResult:
-    return ListToolsResult(tools=[tool_of(capability) for capability in CAPABILITIES.values()])
+    schema = Tool(
+        name=_SCHEMA,
+        description="The JSON Schema of the body of a question, with all that its inputs and options may have.",
+        input_schema={"type": "object", "properties": {"question": {"enum": list(CAPABILITIES)}}},
+        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    )
+    return ListToolsResult(tools=[*map(tool_of, CAPABILITIES.values()), schema])
 
 
-def tool_of(capability: Capability[Any]) -> Tool:
-    """Return the tool that a question is: its sentences with its example, and the schema of its body."""
+def schema_of(capability: Capability[Any]) -> dict[str, Any]:
+    """Return the whole schema of the body of a question, whose files may be named by their paths."""
     schema = request_model(capability).model_json_schema(schema_generator=QuietJsonSchema)
     for each in capability.inputs:
         if each.from_file is not None:
             path = {"type": "string", "description": f"The path of a file. {each.help}"}
             its = schema["properties"][each.name]
             schema["properties"][each.name] = path if each.takes_bytes else {"anyOf": [its, path]}
+    return schema
+
+
+def tool_of(capability: Capability[Any]) -> Tool:
+    """Return the tool that a question is: its sentences with its example, and the names of its inputs and options.
+
+    Each conversation carries all tools, so that they are short.
+    """
+    inputs: dict[str, Any] = {}
+    for each in capability.inputs:
+        kinds = ["string"] if each.takes_bytes else ["object", "array", "string", "number"]
+        inputs[each.name] = {"type": kinds, "description": each.help}
+    its_options = ", ".join(capability.options.model_fields)
+    inputs["options"] = {"type": "object", "description": f"{its_options}: see the tool {_SCHEMA}."}
     exits = "".join(f"\n- {status}: {says}" for status, says in capability.exits.items())
     names, body = {each.name for each in capability.inputs}, capability.example
     body = body if names & body.keys() else {capability.inputs[0].name: body}
@@ -66,17 +94,23 @@ def tool_of(capability: Capability[Any]) -> Tool:
         name=capability.name,
         title=capability.summary,
         description="\n\n".join(filter(None, texts)),
-        input_schema=schema,
+        input_schema={"type": "object", "properties": inputs},
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
     )
 
 
-async def _called(_context: Any, asked: CallToolRequestParams) -> CallToolResult:
+async def _called(folder: Path, _context: Any, asked: CallToolRequestParams) -> CallToolResult:
     """Answer a question by its tool; what is wrong with it is said in the result, for the assistant to mend."""
     try:
+        if asked.name == _SCHEMA:
+            name = (asked.arguments or {}).get("question")
+            if not isinstance(name, str) or name not in CAPABILITIES:
+                raise OptionError(f"question: must be one of {', '.join(CAPABILITIES)}, got {shown(name)}")
+            schema = schema_of(CAPABILITIES[name])
+            return CallToolResult(content=[TextContent(text=to_json(schema).decode())], structured_content=schema)
         if (capability := CAPABILITIES.get(asked.name)) is None:
             raise OptionError(f"tool: there is no {shown(asked.name)}{did_you_mean(asked.name, CAPABILITIES)}")
-        answer = await _answer(capability, dict(asked.arguments or {}))
+        answer = await _answer(capability, dict(asked.arguments or {}), folder)
     except (MemplanError, ReaderFaultError) as error:
         sentences = error.sentences if isinstance(error, InputError) else (str(error),)
         return CallToolResult(content=[TextContent(text=line) for line in sentences], is_error=True)
@@ -84,11 +118,11 @@ async def _called(_context: Any, asked: CallToolRequestParams) -> CallToolResult
     return CallToolResult(content=[TextContent(text="\n".join(capability.lines(answer)))], structured_content=fields)
 
 
-async def _answer(capability: Capability[Any], given: Mapping[str, Any]) -> Any:
+async def _answer(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> Any:
     """Return the answer to a question by the time limit, or the last one that was noted; raises MemplanError."""
     options, noted, cancelled = read_body_options(capability, given, {}), list[Any](), threading.Event()
     control = Control(options.due(), cancelled, note=noted.append)
-    work = lambda: capability.answered(_question(capability, given), options, control)  # noqa: E731
+    work = lambda: capability.answered(_question(capability, given, folder), options, control)  # noqa: E731
     working = asyncio.create_task(asyncio.to_thread(work))
     try:
         await asyncio.wait((working,), timeout=None if options.counts_work else options.time_limit_s + _LATE_S)
@@ -97,7 +131,7 @@ async def _answer(capability: Capability[Any], given: Mapping[str, Any]) -> Any:
         cancelled.set()
 
 
-def _question(capability: Capability[Any], given: Mapping[str, Any]) -> Question:
+def _question(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Read the inputs: objects of JSON, or files by their paths; raises InputError."""
     names = [each.name for each in capability.inputs]
     if unknown := [name for name in given if name not in (*names, "options")]:
@@ -106,7 +140,7 @@ def _question(capability: Capability[Any], given: Mapping[str, Any]) -> Question
     for each in sorted(capability.inputs, key=lambda each: each.reads_last):
         value = given.get(each.name)
         if isinstance(value, str) and each.from_file is not None:
-            data, path = contents(value)
+            data, path = contents(value if value.lstrip()[:1] == "{" else _inside(folder, value))
             with named(path):
                 value = each.from_file(reader, data, value, question)
         elif value is not None:
@@ -118,3 +152,13 @@ def _question(capability: Capability[Any], given: Mapping[str, Any]) -> Question
     if breaks := lacking(capability, question):
         raise InputError(*breaks)
     return question
+
+
+def _inside(folder: Path, name: str) -> str:
+    """Return the path of a file in a folder; raises InputError for one elsewhere, and for what is no file."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder):
+        raise InputError(f"{shown(name)}: must lie in {folder}; --folder of memplan mcp names another")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{shown(name)}: must be a file")
+    return str(path)

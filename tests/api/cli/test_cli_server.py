@@ -111,13 +111,16 @@ def test_an_interrupt_ends_the_search_there_and_writes_what_it_found(server: Run
 
 mcp = pytest.importorskip("mcp")
 stdio = pytest.importorskip("mcp.client.stdio")
-_MOBILENET = str(Path(__file__).resolve().parents[3] / "examples" / "mobilenet_v2.csv")
+_EXAMPLES = str(Path(__file__).resolve().parents[3] / "examples")
+_MOBILENET = "mobilenet_v2.csv"
 
 
 @pytest.mark.slow
 def test_every_question_is_a_tool_whose_example_has_an_answer_and_what_is_wrong_is_said() -> None:
     async def run() -> None:
-        command = mcp.StdioServerParameters(command=str(Path(sys.executable).with_name("memplan")), args=["mcp"])
+        command = mcp.StdioServerParameters(
+            command=str(Path(sys.executable).with_name("memplan")), args=["mcp", "--folder", _EXAMPLES]
+        )
         async with (
             asyncio.timeout(120.0),
             stdio.stdio_client(command) as (reads, writes),
@@ -125,8 +128,11 @@ def test_every_question_is_a_tool_whose_example_has_an_answer_and_what_is_wrong_
         ):
             await session.initialize()
             tools = (await session.list_tools()).tools
-            assert [tool.name for tool in tools] == list(CAPABILITIES)
-            examples = {tool.name: (tool.description or "").partition("Example: ")[2] for tool in tools}
+            assert [tool.name for tool in tools] == [*CAPABILITIES, "schema"]
+            assert sum(len(tool.model_dump_json()) for tool in tools) < 30_000  # in each conversation
+            whole = await session.call_tool("schema", {"question": "plan"})
+            assert "alias_of" in whole.content[0].text
+            examples = {tool.name: (tool.description or "").partition("Example: ")[2] for tool in tools[:-1]}
             assert [name for name, text in examples.items() if not text] == ["compare", "convert"]  # of files
             for name, text in examples.items():
                 if text:
@@ -138,7 +144,10 @@ def test_every_question_is_a_tool_whose_example_has_an_answer_and_what_is_wrong_
             assert planned.content[0].text.startswith("optimal: peak 1,505,280 bytes")
             for name, given, sentence in (
                 ("plna", {}, 'tool: there is no "plna" (did you mean plan?)'),
-                ("plan", {"problem": "no.csv"}, "no.csv: no such file"),
+                ("plan", {"problem": "no.csv"}, f"{_EXAMPLES}/no.csv: no such file"),
+                ("plan", {"problem": "/etc/passwd"}, f'"/etc/passwd": must lie in {_EXAMPLES}; --folder'),
+                ("plan", {"problem": "networks"}, '"networks": must be a file'),
+                ("schema", {"question": "plna"}, "question: must be one of plan, "),
                 ("plan", {"problm": {}}, "problm: is not a known field (did you mean problem?)"),
                 ("plan", {}, "problem: is required"),
                 ("plan", {"problem": {"buffers": []}, "options": {"solver": 1}}, "solver: must be a string"),

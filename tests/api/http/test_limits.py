@@ -50,6 +50,16 @@ def test_streams_are_counted_while_they_are_open() -> None:
     assert streams.count == 0
 
 
+def test_one_key_has_half_of_all_streams() -> None:
+    streams = Streams(4)
+    with streams.open("a"), streams.open("a"), streams.open("b"):
+        with pytest.raises(FullError, match="memplan: this key has 2 streams open, half of all"), streams.open("a"):
+            pass
+        with streams.open("b"):
+            assert streams.count == 4
+    assert not streams.of_key
+
+
 @pytest.mark.parametrize(
     ("extent", "rule"),
     [
