@@ -23,7 +23,7 @@ from memplan.planner.symbols.space import SymbolRange
 from memplan.systems import reading as importers
 from memplan.systems.symbolic import read_symbolic
 
-_RANGE = re.compile(r"\s*(.*\S)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
+_RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
 
 
 def _ranges(given: object) -> object:

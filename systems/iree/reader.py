@@ -29,7 +29,7 @@ _STEP = re.compile(
     rf"|stream\.resource\.alloca?\b[^\n{{]{{0,400}}<(?P<kind>\w+)>\{{(?P<size>{_NAME})(?P<is_packed>#0)?\}}",
     re.MULTILINE,
 )
-_COMMENT = re.compile(r"(?:^[ \t]*|[ \t]+)//(?! -----// IR Dump )[^\n]*", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|(?<![ \t])[ \t])[ \t]*//(?! -----// IR Dump )[^\n]*", re.MULTILINE)
 """What people write beside; headings of the compiler look alike, and stay."""
 _OPENING = re.compile(r"[^\n{]{0,400}\bslices\(\{\s*")
 _SLICE = re.compile(rf"\[\s*(-?\d{{1,20}})\s*,\s*(-?\d{{1,20}})\s*\]\s*=\s*({_NAME}(?:#\d+)?)\s*")

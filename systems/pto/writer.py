@@ -15,11 +15,15 @@ from memplan.systems.pto.system import is_pto
 from memplan.systems.stablehlo.mlir import COMMENT
 
 _PLACE = re.compile(
-    r'func\.func[^@{]*@(?P<kernel>"[^"]*"|[\w.$-]+)'
+    r'func\.func[^@{\n]{0,200}@(?P<kernel>"[^"]*"|[\w.$-]+)'
     r"|(?P<tile>%[\w$.-]+)(?P<op>\s*=\s*pto\.alloc_tile\b)(?P<address>\s*addr\s*=\s*%[\w$.-]+)?"
     r"|pto\.reserve_buffer\s*\{(?P<said>[^}]*)\}"
 )
-_NAME, _BASE, _AUTO = re.compile(r'name = "([^"]+)"'), re.compile(r",?\s*\bbase = \d+"), re.compile(r"\bauto = true\b")
+_NAME, _BASE, _AUTO = (
+    re.compile(r'name = "([^"]+)"'),
+    re.compile(r"(?:, ?)?\bbase = \d+"),
+    re.compile(r"\bauto = true\b"),
+)
 
 
 def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:

@@ -9,10 +9,11 @@ from itertools import pairwise
 
 from memplan.planner.errors import FormatError
 
-COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
+# A text that nothing closes is one to its end: else each quote in it would be tried for a beginning.
+COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*')
 NAME = r"%[\w$.-]+(?::\d{1,4})?"
 _TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*"|\b(?:dense|dense_resource)<[^">]*(?:"[^"]*"[^">]*)*>|->|(?P<open>[(\[{<])|(?P<close>[)\]}>])'
+    r'"(?:[^"\\]|\\.?)*(?:"|\Z)|\b(?:dense|dense_resource)<[^"<>]*(?:"[^"]*"[^"<>]*)*>|->|(?P<open>[(\[{<])|(?P<close>[)\]}>])'
     r"|(?P<line>\n\s*"
     rf'|(?<![,=\s])[ \t]+(?={NAME}(?:\s*,\s*{NAME})*\s*=|"?(?:func\.|stablehlo\.)?return\b))'
 )
@@ -25,7 +26,7 @@ _REGION = re.compile(
     rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+(?:[%@:"(^]|(?:public|private|mutable|ins)\b)|'
     r"(?:[a-z_]\w*\.)?(?:return|func|call|module)\b(?!\s*=))"
 )
-_MARK = re.compile(rf"(?P<mark>,|\s*:(?=\s)|\sloc(?=\())|{_TOKEN.pattern}|(?P<space>\s)")
+_MARK = re.compile(rf"(?P<mark>,|(?:(?<!\s)\s+)?:(?=\s)|\sloc(?=\())|{_TOKEN.pattern}|(?P<space>\s)")
 _DEEPEST = 200
 
 

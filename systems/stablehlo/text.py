@@ -24,7 +24,7 @@ _OF_REGIONS = re.compile(r"\s(?:reducer\s*\(|cond\b).*", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*(%[\w.$-]+)\s*:\s*")
 _HEADER = re.compile(r'@("[^"]*"|[\w.$-]+)\s*\(|sym_name = ("[^"]*")')
 _ARGUMENT_NAME = re.compile(r"(%[\w.$-]+)\s*:")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)')
 _VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")  # with a colon, it is an argument of a region
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*)>", re.DOTALL)
 _BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
