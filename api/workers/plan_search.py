@@ -65,7 +65,9 @@ def best_known(asked: PlanSearch) -> SolveResult:
     control = Control(asked.deadline, over)
     if asked.problem.equal_use:
         return _of_equal_pools(asked.problem, options, control, asked.start)
-    return OneSearch(asked.problem, options, control, start=asked.start).finish()
+    result = OneSearch(asked.problem, options, control, start=asked.start).finish()
+    profile = asked.options.profile_of(asked.problem)
+    return result if profile is None else so_far(asked.problem, profile, result)
 
 
 def _of_equal_pools(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> SolveResult:

@@ -153,6 +153,11 @@ class SolveOptions(WireValue):
     )
 
     @property
+    def is_planner(self) -> bool:
+        """True for a planner of others, by `reference:NAME` or `module:function`, and none of the table of solvers."""
+        return ":" in self.solver
+
+    @property
     def is_usual(self) -> bool:
         """True where plans that were made before may answer."""
         return self.solver == "auto" and not self.deterministic
@@ -169,7 +174,10 @@ class SolveOptions(WireValue):
         return None if slower is None else float(slower[1])
 
     def profile_of(self, problem: Problem) -> Profile | None:
-        """Return the profile that a problem is planned by, whichever solver does; raises OptionError."""
+        """Return the profile that a problem is planned by; planners of others, which know no costs, get `size`.
+
+        Raises OptionError.
+        """
         if self.weights is not None:
             names = problem.pool_index
             if unknown := [name for name in self.weights if name not in names]:
@@ -182,6 +190,9 @@ class SolveOptions(WireValue):
                 raise OptionError(f'profile: must not be given with objective ["peak", "cost"], got {self.profile}')
             return "size"  # whose first search is for the peak as well
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
+        if wanted is None and problem.objective == "peak" and self.is_planner:
+            wanted = "size"
+        # What a named search calls the best is so of all that is minimised, as with `auto`.
         return profile_of(problem, wanted)
 
     def check(self) -> None:

@@ -48,7 +48,7 @@ def solve(
         control = replace(control, deadline=Deadline.after(options.time_limit_s))
     if problem.equal_use:
         return _of_equal_pools(problem, options, control, start, is_quick)
-    is_own = ":" in options.solver and not options.solver.startswith(PREFIX)
+    is_own = options.is_planner and not options.solver.startswith(PREFIX)
     is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict) and problem.objective != PEAK_THEN_COST
     profile = None if is_one or is_own else options.profile_of(problem)
     if profile is not None:
@@ -64,6 +64,8 @@ def solve(
             raise OptionError("deterministic: must not be given with a planner of your own, which may do as it likes")
         planner = own_planner(options.solver, options.time_limit_s)
         result = OneSearch(problem, options, control, planner=planner).finish()
+        if len(problem.pools) > 1 and problem.objective == "peak":  # of which such a planner knows no costs
+            result = replace(result, plan=result.plan.model_copy(update={"profile": "size"}))
     else:
         result = OneSearch(problem, options, control, start=start, is_quick=is_quick).finish()
     update: dict[str, Any] = {"findings": lint(problem)}

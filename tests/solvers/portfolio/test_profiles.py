@@ -247,3 +247,28 @@ def test_what_does_not_fit_is_infeasible_with_weights() -> None:
 def test_profiles_that_are_none_are_refused(profile: Any, sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
         solve(drawn(2, 1), profile=profile)
+
+
+@pytest.mark.parametrize("solver", ["cbc", "highs", "cp-sat", "memory-choice", "few", "greedy", "local-search"])
+def test_that_solvers_which_are_named_count_costs_as_the_default_does(solver: str) -> None:
+    rows = [("a", 4, 2, 4), ("b", 3, 0, 1), ("c", 6, 0, 2)]
+    buffers = [dict(zip(("id", "size", "start", "end"), row, strict=True)) for row in rows]
+    problem = Problem.model_validate({"buffers": buffers, "pools": [{"name": "fast", "size": 5}, {"name": "mid"}]})
+
+    plan = solve(problem, solver=solver, time_limit_s=20)
+
+    # At the least end of "mid", 6, moving "a" there as well costs 4 more than it must.
+    assert (plan.profile, plan.cost, [use.used for use in plan.pools]) == ("balanced", 6, [4, 6])
+
+
+def test_that_planners_of_others_which_know_no_costs_are_the_best_of_ends_alone() -> None:
+    rows = [("a", 4, 0, 2), ("b", 4, 2, 4)]
+    buffers = [dict(zip(("id", "size", "start", "end"), row, strict=True)) for row in rows]
+    data = {"buffers": buffers, "pools": [{"name": "fast"}, {"name": "slow"}]}
+    problem = Problem.model_validate(data | {"reuse": [{"pairs": [["a", "b"]], "cost": 3}]})
+
+    plan = solve(problem, solver="reference:executorch-greedy")
+
+    assert (plan.status, plan.profile, [use.used for use in plan.pools]) == ("optimal", "size", [4, 0])
+    assert (best := solve(problem)).pools[0].used == 8, "which costs less"
+    assert best.profile == "balanced"
