@@ -6,9 +6,9 @@ Buffers of no bytes need a legal offset, but share bytes with no other and use n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, combinations, islice
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,11 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
     """Yield what is wrong with each plan beside a first one, and those that differ too little from one before them."""
-    weighted = [frozenset(row.buffers) for row in problem.bank if row.weight]
-    before = [_paying(plan, weighted)]
+    before = [_paying(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):
             yield replace(violation, message=f"others.plans[{k}]: {violation.message}")
-        mine = _paying(other, weighted)
+        mine = _paying(problem, other)
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
@@ -75,10 +74,12 @@ def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> I
                 yield false_claim(f"{of}cost_lower_bound", f"at most {other.cost}, that of others.plans[{k}]", bound)
 
 
-def _paying(plan: Plan, weighted: Sequence[frozenset[int | str]]) -> set[frozenset[int | str]]:
-    """Return the pairs of a plan that cost something; a common bank of weight 0 does not."""
-    clashes = (pair for pair in map(frozenset, plan.bank_clashes) if any(pair <= row for row in weighted))
-    return {*clashes, *(frozenset(row.buffers) for row in plan.reused)}
+def _paying(problem: Problem, plan: Plan) -> set[frozenset[int]]:
+    """Return the pairs that pay in a plan, as positions of what they lie in; a weight of 0 is paid by none."""
+    weighted = (use.buffers for use in problem.bank if use.weight)
+    may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}
+    clashes = {frozenset(map(problem.root_of, pair)) for pair in plan.bank_clashes}
+    return (clashes & may_pay) | {frozenset(map(problem.root_of, row.buffers)) for row in plan.reused}
 
 
 def _listed(violations: Iterable[Violation]) -> list[Violation]:

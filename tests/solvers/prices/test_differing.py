@@ -151,6 +151,36 @@ def test_plans_at_the_least_peak_differ_at_that_peak() -> None:
     assert len(answer.others.plans) == 1
 
 
+def of_two_in_banks(*, size: int | None, weights: list[float], reuse: int = 0) -> Problem:
+    """Return two buffers that are never alive together, which pay for a common bank, or for common bytes."""
+    rows = [{"id": k, "size": 2 + 2 * k, "start": k, "end": k + 1} for k in range(2)]
+    return Problem.model_validate(
+        {
+            "buffers": rows,
+            "bank": [{"buffers": [0, 1], "weight": weight} for weight in weights],
+            "reuse": [{"pairs": [[0, 1]], "cost": reuse}] if reuse else [],
+            "pools": [{"name": "only", "size": size, "bank_size": 8}],
+            "objective": "cost",
+        }
+    )
+
+
+@pytest.mark.parametrize("size", [None, 2**62, 16])
+def test_a_list_is_complete_with_plans_that_share_a_bank_however_large_the_pool(size: int | None) -> None:
+    answer = memplan.plan(of_two_in_banks(size=size, weights=[1]), options=PlanOptions(plans=9))
+    assert answer.others is not None
+    assert [plan.cost for plan in (answer, *answer.others.plans)] == [0, 1]
+    assert answer.others.complete
+
+
+def test_pairs_whose_weight_is_nothing_are_none_that_pay() -> None:
+    # In banks of 8, the two share one wherever they pay for common bytes, and may share one where they do not.
+    answer = memplan.plan(of_two_in_banks(size=16, weights=[0, 0], reuse=3), options=PlanOptions(plans=9))
+    assert answer.others is not None
+    assert [plan.cost for plan in (answer, *answer.others.plans)] == [0, 3]
+    assert answer.others.complete
+
+
 def test_verify_names_what_it_does_not_know_of_other_plans() -> None:
     problem = Problem.model_validate(PRICED)
     answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
