@@ -13,6 +13,7 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import CertificateFacts, Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.live_bounds import live_bounds
 from memplan.planner.verify.violation import Violation, false_claim
 from memplan.solvers.certificates.certify import Certificate
 from memplan.solvers.certificates.goals import kind_of, used_of
@@ -92,14 +93,15 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
     """Return what checked each claim of a valid plan, by the name of its field; None: nothing did."""
     makers: dict[str, By | None] = {}
     witness, by_certificate = _by_witness(problem, plan), _by_certificate(problem, plan, proved)
+    counted = _counted(problem, plan)
     # That it is feasible is what being valid means, and to be unknown claims nothing.
     if plan.status in ("optimal", "infeasible"):
-        makers["status"] = by_certificate.get("status", witness)
+        makers["status"] = by_certificate.get("status", witness or counted.get("status"))
     makers |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
     if plan.peak is not None:
         makers["peak"] = "placements"
     # Where nothing fits, what was counted again says nothing of a bound.
-    bound = by_certificate.get("lower_bound", None if plan.status == "infeasible" else witness)
+    bound = by_certificate.get("lower_bound", None if plan.status == "infeasible" else witness or counted.get(""))
     if plan.lower_bound is not None:
         makers["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
     if plan.cost_lower_bound is not None:
@@ -111,7 +113,7 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
     for k, pool in enumerate(plan.pools):
         makers |= {f"pools[{k}].used": "placements"} if pool.used is not None else {}
         if pool.lower_bound is not None:
-            alone = bound if len(problem.pools) == 1 else by_certificate.get(pool.name)
+            alone = bound if len(problem.pools) == 1 else by_certificate.get(pool.name, counted.get(pool.name))
             makers[f"pools[{k}].lower_bound"] = "placements" if pool.lower_bound <= 0 else alone
     if plan.profile is not None:
         makers["profile"] = by_certificate.get("status")
@@ -126,6 +128,21 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
         if any(other.status == "optimal" or other.cost_lower_bound is not None for other in plan.others.plans):
             makers["others.plans.cost_lower_bound"] = None
     return makers | {name: None for name in MADE if getattr(plan, name) not in (None, ())}
+
+
+def _counted(problem: Problem, plan: Plan) -> dict[str, By]:
+    """Return which bounds of several pools what is alive at once shows: by their names, "" for that of all."""
+    if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
+        return {}  # of the others, bounds are of other plans
+    least, in_all = live_bounds(problem, plan)
+    makers: dict[str, By] = {
+        use.name: "witness" for use, bound in zip(plan.pools, least, strict=False) if (use.lower_bound or 0) <= bound
+    }
+    if plan.lower_bound is not None and plan.lower_bound <= in_all:
+        makers[""] = "witness"
+    if plan.cost is None and [use.used for use in plan.pools] == least:
+        makers["status"] = "witness"
+    return makers
 
 
 def _of_explanation(plan: Plan, witness: By | None) -> dict[str, By | None]:

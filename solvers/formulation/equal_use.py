@@ -231,17 +231,27 @@ class EqualPools:
         return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})
 
     def _named(self, witness: Named | None) -> Named | None:
-        """Return a witness with the buffers and the time of the turn that it is about."""
+        """Return a witness with the buffers and the time of the turn that it is about.
+
+        Of two that may share bytes, but for their partners, a witness does not show why they do not.
+        """
         if witness is None:
             return None
-        if witness.time is None:
-            return self._timeless(witness)
-        q, at = divmod(witness.time, len(self.times))
+        named = self._timeless(witness) if witness.time is None else self._timed(witness, witness.time)
+        inside = set(self._roots_of(named.buffers))
+        if not any(pair <= inside for pair in self._sharing):
+            return named
+        if isinstance(named, Explanation):
+            return named.model_copy(update={"missing_bytes": None})
+        return named.model_copy(update={"kind": "search", "time": None, "buffers": ()})
+
+    def _timed(self, witness: Named, time: int) -> Named:
+        q, at = divmod(time, len(self.times))
         ids = tuple(self.members.get(name, {}).get(q, name) for name in witness.buffers)
         named: dict[str, object] = {"time": int(self.times[at]), "buffers": ids}
         if isinstance(witness, Explanation):
             turn = f"at time {self.times[at]} in {shown(self.problem.pools[q].name)}"
-            named["message"] = witness.message.replace(f"at time {witness.time}", turn)
+            named["message"] = witness.message.replace(f"at time {time}", turn)
         return witness.model_copy(update=named)
 
     def _timeless(self, witness: Named) -> Named:

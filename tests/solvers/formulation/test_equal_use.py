@@ -380,3 +380,20 @@ def test_what_a_best_plan_uses_is_bounded_in_each_pool_where_costs_come_first() 
     found = plan(problem, options=PlanOptions(time_limit_s=2))
     assert (found.status, [(pool.used, pool.lower_bound) for pool in found.pools]) == ("optimal", [(6, 6)] * 2)
     assert verify(problem, found).valid
+
+
+@pytest.mark.parametrize("most", [None, 2])
+@pytest.mark.parametrize("pair", [["a0", "b0"], ["a1", "b1"]])
+def test_no_witness_is_of_a_pair_that_only_its_partners_keep_apart(most: int | None, pair: list[str]) -> None:
+    rows = [
+        {"id": f"{name}{core}", "size": 2, "start": core, "end": 2 + core, "pools": [f"core{core}"]}
+        for name in "ab"
+        for core in range(2)
+    ]
+    pools = [{"name": "core0", "size": most}, {"name": "core1"}]
+    sets = [["a0", "a1"], ["b0", "b1"]]
+    fields = {"buffers": rows, "pools": pools, "equal_use": True, "same_offset": sets, "may_share": [pair]}
+    problem = Problem.model_validate(fields)
+    found = plan(problem, options=PlanOptions(time_limit_s=2))
+    assert (found.status, found.peak) == (("optimal", 8) if most is None else ("infeasible", None))
+    assert verify(problem, found).valid

@@ -1,0 +1,68 @@
+"""Bounds of what several pools are used, counted anew from the buffers that are alive at once.
+
+Shares no code with what makes plans and their bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from math import inf
+
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+Interval = tuple[int, int]
+
+
+def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
+    """Return what no plan uses less of each pool, of those that use no more than this one of later pools; and in all.
+
+    At some time so many bytes are alive that may lie in a pool, less what the others can hold, or that may lie nowhere
+    else. Buffers that may share bytes with others, as those of a rigid group may, are left out.
+    """
+    shared = {problem.root_of(name) for pair in problem.may_share for name in pair}
+    shared |= {each for i in problem.buffers.rules["relative"] for each in (i, problem.target(i)[0])}
+    lives: dict[int, list[Interval]] = {}
+    for i in range(len(problem.buffers)):
+        root = problem.roots.get(i, (i, 0))[0]
+        if root not in shared and problem.buffers.size[root] > 0:
+            lives.setdefault(root, []).extend(problem.buffers[i].intervals)
+    pools, rooms = range(len(problem.pools)), _rooms(problem, plan)
+    may = {i: problem.allowed_pools(i) for i in lives}
+    least = []
+    for q in pools:
+        here = _most_alive(problem, lives, [i for i in lives if may[i] == (q,)])
+        others = sum(rooms[p] if p > q else _size(problem, p) for p in pools if p != q)
+        if others < inf:
+            able = _most_alive(problem, lives, [i for i in lives if q in may[i]])
+            here = max(here, able - int(others))
+        least.append(here)
+    if problem.equal_use:
+        return [max(least)] * len(least), max(least) * len(least)
+    return least, _most_alive(problem, lives, [*lives])
+
+
+def _rooms(problem: Problem, plan: Plan) -> list[float]:
+    """Return how far a plan uses each pool; as far as it goes where the plan does not say."""
+    used = {use.name: use.used for use in plan.pools if use.used is not None}
+    return [used.get(pool.name, _size(problem, q)) for q, pool in enumerate(problem.pools)]
+
+
+def _size(problem: Problem, q: int) -> float:
+    size = problem.pools[q].size
+    return inf if size is None else size
+
+
+def _most_alive(problem: Problem, lives: dict[int, list[Interval]], chosen: Sequence[int]) -> int:
+    """Return the most bytes of some buffers that are alive at once."""
+    change: dict[int, int] = {}
+    for i in chosen:
+        size, end = int(problem.buffers.size[i]), None
+        for start, until in sorted(lives[i]):
+            begin = start if end is None else max(start, end)  # where lifetimes of one buffer overlap
+            if begin < until:
+                change[begin] = change.get(begin, 0) + size
+                change[until] = change.get(until, 0) - size
+                end = until
+    return max(accumulate(change[when] for when in sorted(change)), default=0)
