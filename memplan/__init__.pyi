@@ -185,6 +185,7 @@ def convert(
         "executorch",
         "pte",
         "mlf",
+        "pto",
     ]
     | None = ...,
     prefix: str | None = ...,
