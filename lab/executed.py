@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from lab.support.cases import ended
 from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
@@ -121,10 +122,7 @@ def main() -> int:
         for fault in faults(data, given.seconds, tally):
             n_faults += 1
             print(f"{name}: {fault}", flush=True)
-    for what, count in sorted(tally.items()):
-        print(f"{count:>6}  {what}")
-    print(f"{len(operators):>6}  operators\n{n_faults:>6}  faults")
-    return 1 if n_faults else 0
+    return ended(tally + Counter(operators=len(operators)), n_faults)
 
 
 if __name__ == "__main__":

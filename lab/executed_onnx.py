@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from lab.support.cases import ended
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.order.search.regions import permuted
@@ -106,10 +107,7 @@ def main() -> int:
         for row in rows:
             print(f"{name}: {row}", flush=True)
         n_faults += len(rows)
-    for what, count in sorted(tally.items()):
-        print(f"{count:>6}  {what}")
-    print(f"{len(operators):>6}  operators\n{n_faults:>6}  faults")
-    return 1 if n_faults else 0
+    return ended(tally + Counter(operators=len(operators)), n_faults)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import time
 from argparse import ArgumentParser
 from collections import Counter
 
+from lab.support.cases import ended
 from tests.support.meeting_answers import faults
 from tests.support.meeting_kinds import PAIRS, problems
 
@@ -26,12 +27,10 @@ def main() -> int:
         for fault in faults(number, problem, tally):
             n_faults += 1
             print(f"{name} ({', '.join(kinds)}): {fault}", flush=True)
-    for what, count in sorted(tally.items()):
-        print(f"{count:>8,}  {what}")
     least = min(PAIRS, key=lambda pair: met[pair])
     print(f"{met[least]:>8,}  times at the least two kinds met ({' and '.join(least)}), of {len(PAIRS)} pairs")
-    print(f"{n_faults:>8,}  faults of {given.count:,} problems, seed {given.seed}, {time.monotonic() - began:.0f} s")
-    return 1 if n_faults else 0
+    print(f"{given.count:>8,}  problems, seed {given.seed}, {time.monotonic() - began:.0f} s")
+    return ended(tally, n_faults)
 
 
 if __name__ == "__main__":

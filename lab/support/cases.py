@@ -48,6 +48,14 @@ def run_cases(
     return 1 if found else 0
 
 
+def ended(tally: Counter[str], n_faults: int) -> int:
+    """Print what was counted, and how many faults there are; return 1 where there are any."""
+    for what, count in sorted(tally.items()):
+        print(f"{count:>8,}  {what}")
+    print(f"{n_faults:>8,}  faults")
+    return 1 if n_faults else 0
+
+
 def _block(faults: Faults, seeds: range) -> tuple[Counter[str], list[str]]:
     """Return the counts and the faults of some seeds; each fault is printed as it is met."""
     tally, found = Counter[str](), list[str]()

@@ -85,8 +85,7 @@ class _Steps:
             first = (began, began + 1) if maker is None else at[maker]
             last = max((at[reader] for reader in readers), default=first)
             found = [(first[0], end if tensor in results else last[1])]
-            touching = {*readers, *([] if maker is None else [maker])}
-            for operation in touching & inside.keys() if inside else ():
+            for operation in inside.keys() & {maker, *readers} if inside else ():
                 if tensor in inside[operation]:
                     found = _replaced(found, at[operation], inside[operation][tensor])
             if found:

@@ -6,7 +6,7 @@ Shares no code with what makes plans and their bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import inf
 
 from memplan.planner.model.plan import Plan
@@ -23,24 +23,29 @@ def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
     """
     shared = {problem.root_of(name) for pair in problem.may_share for name in pair}
     shared |= {each for i in problem.buffers.rules["relative"] for each in (i, problem.target(i)[0])}
-    lives: dict[int, list[Interval]] = {}
-    for i in range(len(problem.buffers)):
+    table, lives = problem.buffers, dict[int, list[Interval]]()
+    size, first, spans = (
+        table.size.tolist(),
+        table.first.tolist(),
+        [*zip(table.start.tolist(), table.end.tolist(), strict=True)],
+    )
+    for i, (low, high) in enumerate(pairwise(first)):
         root = problem.roots.get(i, (i, 0))[0]
-        if root not in shared and problem.buffers.size[root] > 0:
-            lives.setdefault(root, []).extend(problem.buffers[i].intervals)
+        if root not in shared and size[root] > 0:
+            lives.setdefault(root, []).extend(spans[low:high])
     pools, rooms = range(len(problem.pools)), _rooms(problem, plan)
     may = {i: problem.allowed_pools(i) for i in lives}
     least = []
     for q in pools:
-        here = _most_alive(problem, lives, [i for i in lives if may[i] == (q,)])
+        here = _most_alive(size, lives, [i for i in lives if may[i] == (q,)])
         others = sum(rooms[p] if p > q else _size(problem, p) for p in pools if p != q)
         if others < inf:
-            able = _most_alive(problem, lives, [i for i in lives if q in may[i]])
+            able = _most_alive(size, lives, [i for i in lives if q in may[i]])
             here = max(here, able - int(others))
         least.append(here)
     if problem.equal_use:
         return [max(least)] * len(least), max(least) * len(least)
-    return least, _most_alive(problem, lives, [*lives])
+    return least, _most_alive(size, lives, [*lives])
 
 
 def _rooms(problem: Problem, plan: Plan) -> list[float]:
@@ -54,15 +59,15 @@ def _size(problem: Problem, q: int) -> float:
     return inf if size is None else size
 
 
-def _most_alive(problem: Problem, lives: dict[int, list[Interval]], chosen: Sequence[int]) -> int:
+def _most_alive(size: Sequence[int], lives: dict[int, list[Interval]], chosen: Sequence[int]) -> int:
     """Return the most bytes of some buffers that are alive at once."""
     change: dict[int, int] = {}
     for i in chosen:
-        size, end = int(problem.buffers.size[i]), None
+        end = None
         for start, until in sorted(lives[i]):
             begin = start if end is None else max(start, end)  # where lifetimes of one buffer overlap
             if begin < until:
-                change[begin] = change.get(begin, 0) + size
-                change[until] = change.get(until, 0) - size
+                change[begin] = change.get(begin, 0) + size[i]
+                change[until] = change.get(until, 0) - size[i]
                 end = until
     return max(accumulate(change[when] for when in sorted(change)), default=0)

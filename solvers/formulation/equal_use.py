@@ -103,7 +103,7 @@ class EqualPools:
 
     def _may_share(self, pair: Sequence[int | str]) -> bool:
         """Return True where a pair may share bytes in each pool where both have a buffer alive at the same time."""
-        first, second = self._roots_of(pair)
+        first, second = map(self.problem.root_of, pair)
         if not self._is_in_one_pool(pair):
             return False
         return all(
@@ -125,12 +125,7 @@ class EqualPools:
     @cached_property
     def _sharing(self) -> set[frozenset[int]]:
         """The pairs that may share bytes, as positions of what they lie in."""
-        return {frozenset(self._roots_of(pair)) for pair in self.problem.may_share}
-
-    def _roots_of(self, names: Sequence[int | str]) -> list[int]:
-        """Return the positions of what some buffers lie in."""
-        index, roots = self.problem.index, self.problem.roots
-        return [roots.get(index[name], (index[name], 0))[0] for name in names]
+        return {frozenset(map(self.problem.root_of, pair)) for pair in self.problem.may_share}
 
     @cached_property
     def _lives(self) -> dict[int, list[tuple[int, int]]]:
@@ -203,7 +198,9 @@ class EqualPools:
         }
         if one.shared:
             # Partners that may share bytes in another pool need not be alive together here.
-            facts["shared"] = tuple(pair for pair in one.shared if self._are_alive_together(*self._roots_of(pair)))
+            facts["shared"] = tuple(
+                pair for pair in one.shared if self._are_alive_together(*map(self.problem.root_of, pair))
+            )
         if one.kept is not None and one.kept.peak_without_keeping is not None:
             least = k * one.kept.peak_without_keeping
             facts["kept"] = one.kept.model_copy(update={"peak_without_keeping": least})
@@ -238,7 +235,7 @@ class EqualPools:
         if witness is None:
             return None
         named = self._timeless(witness) if witness.time is None else self._timed(witness, witness.time)
-        inside = set(self._roots_of(named.buffers))
+        inside = set(map(self.problem.root_of, named.buffers))
         if not any(pair <= inside for pair in self._sharing):
             return named
         if isinstance(named, Explanation):
