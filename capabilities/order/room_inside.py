@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import replaced
 from memplan.solvers.portfolio.solve import solve
@@ -20,10 +21,14 @@ def with_room_inside(graph: OperationGraph, *, alignment: int) -> OperationGraph
     """
     if not any(row.regions for row in graph.ops):
         return graph
+    inside: dict[str, list[Buffer]] = {}
+    for each in problem_of_order(graph, range(len(graph.ops)), alignment=alignment).buffers:
+        operation, slash, _ = str(each.id).partition("/")
+        if slash:
+            inside.setdefault(operation, []).append(each)
     rows = []
-    buffers = problem_of_order(graph, range(len(graph.ops)), alignment=alignment).buffers
     for k, row in enumerate(graph.ops):
-        inside = [each for each in buffers if str(each.id).startswith(f"operation_{k}/")]
-        need = solve(Problem(buffers=inside), time_limit_s=_SECONDS, deterministic=True).peak if inside else 0
+        buffers = inside.get(f"operation_{k}")
+        need = solve(Problem(buffers=buffers), time_limit_s=_SECONDS, deterministic=True).peak if buffers else 0
         rows.append(row.model_copy(update={"work": max(row.work, need or 0)}))
     return replaced(graph, ops=tuple(rows))
