@@ -13,6 +13,8 @@ from collections import Counter
 from lab.support.cases import ended
 from tests.support.meeting_answers import faults
 from tests.support.meeting_kinds import PAIRS, problems
+from tests.support.meeting_questions import posted_to
+from tests.support.server import running
 
 
 def main() -> int:
@@ -22,11 +24,12 @@ def main() -> int:
     parser.add_argument("seed", type=int, nargs="?", default=0, help="what they are drawn by")
     given = parser.parse_args()
     tally, met, n_faults, began = Counter[str](), Counter[tuple[str, str]](), 0, time.monotonic()
-    for number, (name, problem, kinds) in enumerate(problems(given.seed, given.count)):
-        met.update(pair for pair in PAIRS if {*pair} <= {*kinds})
-        for fault in faults(number, problem, tally):
-            n_faults += 1
-            print(f"{name} ({', '.join(kinds)}): {fault}", flush=True)
+    with running() as service:
+        for number, (name, problem, kinds) in enumerate(problems(given.seed, given.count)):
+            met.update(pair for pair in PAIRS if {*pair} <= {*kinds})
+            for fault in faults(number, problem, tally, posted_to(service)):
+                n_faults += 1
+                print(f"{name} ({', '.join(kinds)}): {fault}", flush=True)
     least = min(PAIRS, key=lambda pair: met[pair])
     print(f"{met[least]:>8,}  times at the least two kinds met ({' and '.join(least)}), of {len(PAIRS)} pairs")
     print(f"{given.count:>8,}  problems, seed {given.seed}, {time.monotonic() - began:.0f} s")

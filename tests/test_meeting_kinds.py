@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
@@ -18,12 +19,20 @@ from memplan.solvers.portfolio.solve import solve
 from tests.support import meeting_answers, meeting_kinds
 from tests.support.depth import seeds
 from tests.support.meeting_kinds import KINDS, PAIRS
+from tests.support.meeting_questions import posted_to
+from tests.support.server import Running, running
 
-_DRAWN, _PARTS, _SEED = 2_000, 40, 0
+_DRAWN, _PARTS, _SEED, _EVERY = 2_000, 40, 0, 3
 _OF_ALL = {"id", "size", "name", "buffers", "pools", "objective", "format"}
 """The fields that every problem has, or that say nothing of places."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running() as found:
+        yield found
 
 
 @cache
@@ -46,13 +55,13 @@ def test_each_two_kinds_meet_thirty_times() -> None:
 @pytest.mark.slow
 @pytest.mark.drawn
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_nothing_that_is_said_where_kinds_meet_is_false(part: int) -> None:
-    found, tally = {}, Counter[str]()
+def test_nothing_that_is_said_where_kinds_meet_is_false(part: int, server: Running) -> None:
+    found, tally, post = {}, Counter[str](), posted_to(server)
     for seed in seeds(1):
         rows = problems(_SEED + seed)
         for number in range(part, len(rows), _PARTS):
             name, problem, _ = rows[number]
-            found[name] = [*meeting_answers.faults(number, problem, tally)]
+            found[name] = [*meeting_answers.faults(number, problem, tally, post, _EVERY)]
     assert {name: faults for name, faults in found.items() if faults} == {}
     assert tally["plans optimal"]
 

@@ -213,7 +213,10 @@ class _Study:
             for row in self.problem.reuse
         ]
         free = self._answer(with_fields(self.problem, reuse=[row for row in rows if row.pairs]))
-        apart = self._answer(with_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
+        try:
+            apart = self._answer(with_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
+        except ProblemError:  # rules make them share bytes in each plan
+            apart = Plan(status="infeasible")
         # The plan at hand is one of the free problem, in which it does not pay for the pair.
         best = min(here - cost, here if free.cost is None else free.cost)
         gain = here - best, here - min(best, free.cost_lower_bound or 0.0)

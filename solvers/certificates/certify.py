@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any, Literal
@@ -50,12 +50,14 @@ def prove(
     if simple is not None and simple.lines[0].startswith("end !"):
         simple = replace(simple, buffers=with_pinned(instance, simple.buffers))
     if simple is not None or prices is None or goal.excess is None:
-        return simple or _by_lemmas(problem, instance, goal.ends, control)
+        return simple or _by_lemmas(problem, instance, goal.ends, control, has_cost=goal.is_tied)
     return _by_multipliers(problem, instance, replace(prices, least=prices.least + goal.excess), goal.ends, control)
 
 
-def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], control: Control) -> ClaimText | str:
-    """Return the claim as lemmas prove it, or the reason why there are none."""
+def _by_lemmas(
+    problem: Problem, instance: Instance, ends: Sequence[int], control: Control, *, has_cost: bool
+) -> ClaimText | str:
+    """Return the claim as lemmas prove it, or the reason why there are none; it may be one of plans of some cost."""
     if not instance.is_small_numbered:
         return "the sizes add up to more than the lemma search can hold"
     search = LemmaSearch(instance, tuple(ends))
@@ -65,7 +67,7 @@ def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], contro
                 return "no lemmas were found in time"
     if search.outcome == TOO_LARGE:
         return f"more than {MOST_BUFFERS} buffers depend on each other"
-    return _claim_of(search, tuple(ends)) if search.outcome == EXHAUSTED else _refused(problem, instance)
+    return _claim_of(search, tuple(ends)) if search.outcome == EXHAUSTED else _refused(problem, instance, has_cost)
 
 
 def _by_multipliers(
@@ -82,13 +84,12 @@ def _by_multipliers(
         search = CostProof(instance, prices, ends, first, lambda: control.is_over, flag)
         claim = None if search.is_no_question_of_cost else search.claim()
     if search.is_no_question_of_cost:
-        return _by_lemmas(problem, instance, ends, control)
+        return _by_lemmas(problem, instance, ends, control, has_cost=True)
     if claim is not None:
         return claim
     if control.is_over:
         return "no lemmas were found in time"
-    prices_left_out = instance.features & {"reuse", "bank-weights"}
-    return _refused(problem, instance, prices_left_out) if search.has_cheaper else COARSE
+    return _refused(problem, instance, has_cost=True) if search.has_cheaper else COARSE
 
 
 def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
@@ -97,15 +98,21 @@ def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
     return ClaimText(ends, (*proof.sets, *proof.lemmas, f"end {proof.ref}"), len(proof.lemmas), named)
 
 
-def _refused(problem: Problem, instance: Instance, more: Set[str] = frozenset()) -> str:
-    """Return why a claim has no proof although the search came to its end: buffers were placed that refute it."""
-    rules = ", ".join(sorted(left_out(problem, instance) | more))
+def _refused(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
+    """Return why a claim has no proof although the search came to its end: buffers were placed that refute it.
+
+    In claims of plans of some cost, what pairs of buffers pay is left out.
+    """
+    of_pairs = instance.features & {"reuse", "bank-weights"} if has_cost else frozenset()
+    rules = ", ".join(sorted(left_out(problem, instance) | of_pairs))
     return f"{NEEDED}: {rules}" if rules else "what the plan claims is not so: there are better ones"
 
 
 def left_out(problem: Problem, instance: Instance) -> set[str]:
     """Return the rules of a problem that certificates leave out."""
     features = set(instance.features & _LEFT_OUT)
+    if any(not problem.buffers.size[i] for i in instance.unplaceable):
+        features.add("places of buffers of no bytes")
     return features | {"together"} if problem.together else features
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import product
 from typing import Any
 
@@ -13,7 +13,7 @@ from memplan.planner.errors import InputError, InvalidPlanError, OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
-from tests.support import equal_pools, oracle
+from tests.support import equal_pools, meeting_questions, oracle
 from tests.support.whole_answers import faults_of_plan
 
 _ENGINES = ("cp-sat", "highs", "cbc", "exact", "prices", "memory-choice")
@@ -22,15 +22,22 @@ _EVERY, _KEPT = 16, 3
 _SECONDS = 0.2
 
 
-def faults(number: int, problem: Problem, tally: Counter[str]) -> Iterator[str]:
-    """Yield what is false, and what memplan itself refuses of its answers; count what was asked."""
+def faults(
+    number: int, problem: Problem, tally: Counter[str], post: meeting_questions.Post | None = None, every: int = 1
+) -> Iterator[str]:
+    """Yield what is false, and what memplan itself refuses of its answers; count what was asked.
+
+    Other questions than those of a plan are asked of each problem whose number is a multiple of `every`.
+    """
     try:
-        yield from _faults(number, problem, tally)
+        plan = yield from _faults(number, problem, tally)
+        if number % every == 0:
+            yield from meeting_questions.faults(number // every, problem, plan, tally, post)
     except InvalidPlanError as error:
         yield f"a fault of memplan: {error}"
 
 
-def _faults(number: int, problem: Problem, tally: Counter[str]) -> Iterator[str]:
+def _faults(number: int, problem: Problem, tally: Counter[str]) -> Generator[str, None, Plan]:
     rng = random.Random(number)
     profile = rng.choice((None, None, "speed", "size", "balanced"))
     if problem.objective != "peak" or problem.equal_use:
@@ -47,6 +54,7 @@ def _faults(number: int, problem: Problem, tally: Counter[str]) -> Iterator[str]
         yield from _of_others(problem, tally)
     elif not problem.equal_use:
         yield from _of_refusal(problem, plan, tally)
+    return plan
 
 
 def faults_of(problem: Problem, plan: Plan, name: str = "auto") -> Iterator[str]:

@@ -1,0 +1,248 @@
+"""What other questions than a plan say where kinds meet, beside brute force: worth, repairs, sizes, proofs, the header.
+
+Each is asked of every so many problems, so that all are asked of all kinds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from math import isclose
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import memplan
+from memplan.planner.errors import InputError
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, with_fields
+from tests.support import equal_pools, header_calls, oracle
+from tests.support.best_claims import false_claims
+from tests.support.certificate_mutants import mutant
+from tests.support.checkers import CHECKER
+from tests.support.families import rigid_groups
+from tests.support.server import Running
+
+Faults = Iterator[str]
+Post = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Sends the body of a question of a plan to a service, and returns the answer."""
+_SECONDS = 2.0
+
+
+def _least(problem: Problem) -> int | None:
+    found = oracle.best_score(problem)
+    return None if found is None else int(found[0])
+
+
+def of_worth(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield what is false of what is said of a buffer dropped or smaller, in one pool or several."""
+    options = memplan.ExplainOptions(what_if=True, shrunk_to=0.5, time_limit_s=_SECONDS, study_s=_SECONDS / 2)
+    found = memplan.explain(problem, options=options).what_if
+    if found is None or found.peak is None:
+        return
+    base = problem if found.without_size is None else problem.with_capacity({problem.pools[0].name: None})
+    single = len(base.pools) == 1
+    truth = _least(base) if base.objective == "peak" and single else None
+    if truth is not None and found.status == "optimal" and found.peak != truth:
+        yield f"what-if: a peak of {found.peak}, where {truth} is the least"
+    if truth is None or found.status != "optimal":
+        return
+    bodies = [{name for _, family in group for name in family.ids} for group in rigid_groups(base)]
+    for row in found.buffers:
+        gone = next(body for body in bodies if row.id in body)
+        for changed, gain in ((_without(base, gone), row.gain_if_dropped), (_shrunk(base, row), row.gain_if_shrunk)):
+            if changed is None or gain is None:
+                continue
+            tally["changes of a buffer"] += 1
+            worth = truth - (_least(changed) or 0)
+            if not gain[0] <= worth <= gain[1]:
+                yield f"what-if: {row.id!r} of {row.size} bytes or {row.shrunk_to} gains {worth}, not {gain}"
+
+
+def _without(problem: Problem, gone: set[int | str]) -> Problem | None:
+    """Return the problem without some buffers, and without what is said of them."""
+    data = problem.model_dump(mode="json", exclude_defaults=True)
+    data["buffers"] = [row for row in data["buffers"] if row["id"] not in gone]
+    for name in ("conflicts", "may_share", "together"):
+        rows = [[each for each in names if each not in gone] for names in data.get(name, ())]
+        data[name] = [names for names in rows if len(names) > (name != "together")]
+    for use in data.get("bank", ()):
+        use["buffers"] = [each for each in use["buffers"] if each not in gone]
+    data["bank"] = [use for use in data.get("bank", ()) if len(use["buffers"]) > 1]
+    for row in data.get("reuse", ()):
+        row["pairs"] = [pair for pair in row["pairs"] if not {*pair} & gone]
+    data["reuse"] = [row for row in data.get("reuse", ()) if row["pairs"]]
+    return Problem.model_validate(data) if data["buffers"] else None
+
+
+def _shrunk(problem: Problem, worth: Any) -> Problem | None:
+    if worth.shrunk_to is None:
+        return None
+    rows = [row.model_copy(update={"size": worth.shrunk_to} if row.id == worth.id else {}) for row in problem.buffers]
+    return with_fields(problem, buffers=rows)
+
+
+def of_repairs(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield what is false of repairs: each is a problem with a plan of it, and nothing that fits is repaired."""
+    options = memplan.ExplainOptions(repairs=3, with_plans=True, time_limit_s=_SECONDS, study_s=_SECONDS / 2)
+    found = memplan.explain(problem, options=options)
+    fits = oracle.best_score(problem) is not None
+    if found.status != "unknown" and fits != (found.status == "fits"):
+        yield f"explain: {found.status}, where brute force says {'a plan' if fits else 'none'}"
+    if found.repairs is None:
+        return
+    tally["repairs"] += len(found.repairs.repairs)
+    if (found.repairs.status == "fits") != fits and found.status != "unknown":
+        yield f"repairs: {found.repairs.status}, where brute force says {'a plan' if fits else 'none'}"
+    for repair in found.repairs.repairs:
+        if repair.problem is None or repair.plan is None:
+            yield f"repairs: {repair.changes} without its problem and plan"
+            continue
+        yield from (f"repairs: {fault}" for fault in oracle.check(repair.problem, repair.plan.placements))
+        if len(repair.changes) < (found.repairs.fewest or 0):
+            yield f"repairs: fewest is {found.repairs.fewest}, with one of {len(repair.changes)}"
+
+
+def of_sizes(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield what is false of a sweep over sizes of one pool: each point beside the best of all plans of that size."""
+    pool = rng.choice(problem.pools)
+    sizes = sorted(rng.sample(range(1, 20), 3))
+    try:
+        found = memplan.sweep(problem, sizes={pool.name: sizes}, each_s=_SECONDS / 3, time_limit_s=_SECONDS)
+    except InputError:
+        tally["sizes refused"] += 1
+        return
+    for point, placed in zip(found.points, found.plans or (), strict=True):
+        tally["sizes of a pool"] += 1
+        sized = problem.with_capacity(point.sizes)
+        if placed.peak is not None:
+            yield from (f"sweep at {point.sizes}: {fault}" for fault in oracle.check(sized, placed.placements))
+        if problem.objective not in ("peak", "cost") or placed.profile is not None:
+            continue
+        best = oracle.best_score(sized)
+        mine = [use.used for use in reversed(placed.pools)]
+        goals = [placed.cost, *mine] if problem.objective == "cost" else mine
+        if point.status == "infeasible" and best is not None:
+            yield f"sweep at {point.sizes}: infeasible, where {best} is a plan"
+        if point.status == "optimal" and not (
+            best is not None and all(isclose(a or 0, b) for a, b in zip(goals, best, strict=True))
+        ):
+            yield f"sweep at {point.sizes}: optimal with {goals}, where {best} is the best"
+
+
+def of_proof(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield what is false of a certificate: the checker takes it, and no claim of more, whatever else is changed."""
+    if plan.status not in ("optimal", "infeasible"):
+        return
+    found = memplan.certify(problem, plan, time_limit_s=_SECONDS, proof_s=_SECONDS / 2)
+    said = f"{found.reason or ''} {found.left_open or ''}"
+    if "is not so" in said or "does not accept" in said:
+        yield f"certify: {said.strip()}, of a plan that brute force says the same of"
+    if not found.text:
+        tally["without a certificate"] += 1
+        return
+    tally["certificates"] += 1
+    with TemporaryDirectory() as folder:
+        files = Path(folder, "problem.json"), Path(folder, "proof")
+        files[0].write_bytes(write_problem(problem))
+
+        def status(lines: list[str]) -> int:
+            files[1].write_text("\n".join(lines) + "\n")
+            return int(CHECKER.main([*map(str, files)])[0])
+
+        lines = found.text.splitlines()
+        if status(lines):
+            yield "certify: its own checker refuses the certificate"
+        for false in false_claims(lines):
+            for changed in (false, _changed(false, rng), _with_claims(false)):
+                tally["false certificates"] += 1
+                if not status(changed):
+                    yield f"certify: the checker takes {changed[2]!r}, where {lines[2]!r} is the best"
+
+
+def _changed(lines: list[str], rng: random.Random) -> list[str]:
+    return (
+        mutant(lines, rng) if any(line.startswith(("l ", "s ", "set ", "worth ", "end ")) for line in lines) else lines
+    )
+
+
+def _with_claims(lines: list[str]) -> list[str]:
+    """Return a false certificate whose proofs are of the claims that it would need: each of one byte more."""
+    return [_more(line) if line.startswith("claim ") else line for line in lines]
+
+
+def _more(line: str) -> str:
+    words = [str(int(word) + 1) if word.isdecimal() and int(word) < 2**62 else word for word in line.split()]
+    return " ".join(words)
+
+
+def of_header(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield what is false of what the header in C answers, where it can state the problem."""
+    if not header_calls.can_state(problem) or (found := header_calls.plan(problem)) is None:
+        return
+    tally[f"headers {found.status}"] += 1
+    yield from (f"header: {fault}" for fault in oracle.check(problem, found.placements) if found.placements)
+    if problem.equal_use:
+        try:
+            use = equal_pools.least_use(problem)
+        except equal_pools.TooManyError:
+            return
+        best = None if use is None else (use,)
+    else:
+        best = oracle.best_score(problem)
+    mine, bound = (found.cost, found.cost_bound) if problem.reuse else (found.peak, found.bound)
+    if best is None:
+        if found.status not in ("infeasible", "unknown"):
+            yield f"header: {found.status}, where there is no plan"
+        return
+    least = best[0] if problem.reuse else sum(best)
+    if found.status in ("infeasible", "invalid") or (found.status == "optimal" and mine != least) or bound > least:
+        yield f"header: {found.status} with {mine}, at least {bound}, where {least} is the least"
+
+
+def posted_to(service: Running) -> Post:
+    """Return what posts a body to the plans of a service that runs."""
+
+    def post(body: Mapping[str, Any]) -> Mapping[str, Any]:
+        answer = service.client.post("/v1/plan", json=body, timeout=60)
+        assert answer.status_code == 200, answer.text
+        found: Mapping[str, Any] = answer.json()
+        return found
+
+    return post
+
+
+def of_service(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str], post: Post) -> Faults:
+    """Yield what a service says of a problem that this process does not: proved plans are equally good."""
+    found = post({"problem": problem.model_dump(mode="json", exclude_defaults=True)})
+    tally[f"posted {found['status']}"] += 1
+    answer = Plan.model_validate(found)
+    yield from (f"service: {fault}" for fault in oracle.check(problem, answer.placements) if answer.placements)
+    proved = {"optimal", "infeasible"}
+    if {plan.status, answer.status} <= proved and plan.profile == answer.profile:
+        mine, theirs = ((each.status, each.peak, each.cost) for each in (plan, answer))
+        if mine != theirs:
+            yield f"service: {theirs}, where this process says {mine}"
+
+
+QUESTIONS: Mapping[str, Callable[[random.Random, Problem, Plan, Counter[str]], Faults]] = {
+    "worth": of_worth,
+    "repairs": of_repairs,
+    "sizes": of_sizes,
+    "proof": of_proof,
+    "header": of_header,
+}
+"""What is asked beside a plan, by turns; none of these but proof, sizes and header is asked of pools of equal use."""
+
+
+def faults(number: int, problem: Problem, plan: Plan, tally: Counter[str], post: Post | None = None) -> Faults:
+    """Yield what is false of one more question about a problem, and of the header where it can be asked."""
+    rng = random.Random(f"question {number}")
+    yield from of_header(rng, problem, plan, tally)
+    name = [each for each in QUESTIONS if each != "header"][number % 4]
+    if not (problem.equal_use and name in ("worth", "repairs", "sizes")):
+        yield from QUESTIONS[name](rng, problem, plan, tally)
+    if post is not None and number % 3 == 0:
+        yield from of_service(rng, problem, plan, tally, post)
