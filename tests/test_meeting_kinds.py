@@ -9,12 +9,15 @@ from itertools import chain
 
 import pytest
 
+from memplan.capabilities.explain.explain import explain
+from memplan.capabilities.explain.values import ExplainOptions
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.planner.audit import verify
 from memplan.planner.model.constraints.kinds import KINDS as CONSTRAINT_KINDS
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
+from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import meeting_answers, meeting_kinds
 from tests.support.depth import seeds
@@ -128,3 +131,28 @@ def test_a_pin_of_a_view_holds_the_buffer_of_one_offset_that_it_lies_in() -> Non
     problem = Problem.model_validate({"buffers": rows, **fields})
     found = solve(problem, time_limit_s=5)
     assert (found.status, found.proof and list(found.proof.buffers), verify(problem, found)) == ("optimal", [0], ())
+
+
+def test_a_certificate_does_not_call_a_use_false_that_weights_of_banks_bring_about() -> None:
+    rows = [
+        {"id": 0, "size": 1, "start": 0, "end": 3},
+        {"id": 1, "size": 1, "start": 3, "end": 6},
+        {"id": 2, "size": 5, "start": 2, "end": 5},
+    ]
+    bank = [{"buffers": [0, 2], "weight": 7}, {"buffers": [2, 0, 1], "weight": 7}]
+    pool = {"name": "fast", "size": 11, "reserved": [[3, 1]], "bank_size": 3}
+    problem = Problem.model_validate({"buffers": rows, "bank": bank, "pools": [pool], "objective": "cost"})
+    found = certify(problem, solve(problem))
+    assert found.left_open is not None
+    assert found.left_open.endswith("the proof needs rules that certificates leave out: bank-weights")
+
+
+def test_a_pair_that_rules_make_share_bytes_cannot_be_kept_apart() -> None:
+    rows = [
+        {"id": 1, "size": 5, "start": 3, "end": 6},
+        {"id": 2, "size": 4, "start": 0, "end": 3, "relative": {"to": 1, "offset": 0}},
+    ]
+    data = {"buffers": rows, "reuse": [{"pairs": [[1, 2]], "cost": 5}], "objective": "cost"}
+    found = explain(Problem.model_validate(data), options=ExplainOptions(what_if=True)).what_if
+    assert found is not None
+    assert [(pair.gain_if_free, pair.loss_if_apart) for pair in found.pairs] == [((5.0, 5.0), None)]

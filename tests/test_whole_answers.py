@@ -28,20 +28,10 @@ TWO = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end"
 
 @pytest.mark.slow
 @pytest.mark.drawn
-@pytest.mark.parametrize("kind", ["pools", "costs", "at_peak", "others", "what_if"])
-def test_nothing_that_an_answer_says_is_false(kind: str) -> None:
-    faults = getattr(whole_answers, f"faults_of_{kind}", None) or whole_answers.faults_at_peak
-    found = {seed: faults(seed) for seed in seeds(20)}
+def test_nothing_is_false_of_plans_that_differ() -> None:
+    found = {seed: whole_answers.faults_of_others(seed) for seed in seeds(20)}
     assert {seed: said for seed, said in found.items() if said} == {}
     assert [] in found.values()
-
-
-@pytest.mark.slow
-@pytest.mark.drawn
-def test_no_forged_list_of_other_plans_passes_without_a_word() -> None:
-    said = [words for seed in seeds(30) if (words := whole_answers.said_of_forged(seed)) is not None]
-    assert said
-    assert all(said)
 
 
 class Wrapped(Answer):

@@ -28,11 +28,11 @@ Packing = tuple[int, int, dict[int, int]]
 """The cost of pairs, the end, and the start of each buffer."""
 
 
-def solve(instance: Instance, search: Search) -> None:
+def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> None:
     """Offer the best plan with its score as the bound, or claim that nothing fits; nothing where that takes long."""
     if prod(map(int, instance.allowed.sum(axis=0))) > _MOST_CHOICES or not instance.is_small_numbered:
         return
-    few = _FewBuffers(instance, search)
+    few = _FewBuffers(instance, search, most_nodes)
     best = few.best()
     if best is not None:
         search.offer(*best, NAME)
@@ -45,9 +45,9 @@ def solve(instance: Instance, search: Search) -> None:
 class _FewBuffers:
     """The choices of pools of an instance; what each pool holds is packed once."""
 
-    def __init__(self, instance: Instance, search: Search) -> None:
+    def __init__(self, instance: Instance, search: Search, most_nodes: int) -> None:
         self.instance, self.search, self.costs = instance, search, Costs.of(instance)
-        self.is_open, self.nodes = False, 0
+        self.is_open, self.nodes, self.most_nodes = False, 0, most_nodes
         self.size: list[int] = instance.size.tolist()
         names = ("lowest", "alignment", "highest", "page", "page_shift")
         self.places = np.stack([getattr(instance, name) for name in names], axis=2).tolist()
@@ -117,7 +117,7 @@ class _FewBuffers:
     ) -> None:
         """Keep the best packing in which each (i, j, rule) of `above` has j above i, and each of the pairs may meet."""
         self.nodes += 1
-        self.is_open = self.is_open or self.nodes > _MOST_NODES or self.search.is_over
+        self.is_open = self.is_open or self.nodes > self.most_nodes or self.search.is_over
         at, best = self._least_starts(q, members, above), self.packings[q, members]
         if self.is_open or at is None:
             return

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.instance import FEW, Instance
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
@@ -34,6 +35,8 @@ _VERIFY_S = 3e-6
 """The time to verify and write one placement, kept back from the search's."""
 _VERIFY_CONFLICT_S = 1e-6
 """The time to verify an explicit conflict."""
+_JUDGE, _JUDGED_NODES = "few", 500
+"""The solver that is asked once more what another proved of few buffers, and the most nodes of its search."""
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
@@ -161,8 +164,31 @@ class OneSearch:
         if assignment is not None:
             self._search.offer(*assignment, (plan.solver if is_right else None) or "start")
 
+    def _drop_false_proof(self) -> None:
+        """Ask a search of another kind what is proved of few buffers by a search; without what it refutes, go on."""
+        search, instance = self._search, self._instance
+        proof = search.proof.nothing_fits or search.proof.witness
+        if len(instance) > FEW or proof.kind not in ("search", "engines") or proof.by == _JUDGE:
+            return
+        if not instance.features <= registry.BY_NAME[_JUDGE].can:
+            return
+        # Imported here: few problems are that small and need a search.
+        from memplan.solvers.exact import few_buffers
+
+        judge = Search(instance, deadline=self._deadline.at, deterministic=True, trusted=frozenset({_JUDGE}))
+        few_buffers.solve(instance, judge, _JUDGED_NODES)
+        best = judge.best
+        if best is None or not (search.proof.nothing_fits or best.score < search.proof.score):
+            return
+        self._failures.append(
+            f"what {proof.by} proved of {len(instance)} buffers is not so: {_JUDGE} has a better plan"
+        )
+        search.proof, search.stop_reason = lower_bound(instance), None
+        search.offer(best.pool, best.offset, _JUDGE)
+
     def _result(self) -> SolveResult:
         """Return the best assignment that the verifier lets through."""
+        self._drop_false_proof()
         for failure in self._failures:
             _LOG.warning("%s", failure)
         rejected, order = list[str](), None if self._plain is None else self._plain.order

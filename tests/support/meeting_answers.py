@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import product
 from typing import Any
 
@@ -14,6 +14,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
 from tests.support import equal_pools, meeting_questions, oracle
+from tests.support.changed_problems import fewest_moves
 from tests.support.whole_answers import faults_of_plan
 
 _ENGINES = ("cp-sat", "highs", "cbc", "exact", "prices", "memory-choice")
@@ -120,10 +121,41 @@ def _of_keeping(rng: random.Random, problem: Problem, plan: Plan, tally: Counter
     own -= {name for names in problem.same_offset for name in names}  # which count as one
     stayed = sum(places[name] == before[name] for name in before if name in own)
     counts = stayed, sum(name in own for name in before) - stayed
+    yield from _of_fewest(problem, found, [row for row in old if row.id in own], tally)
     has_hints = any(row.hint is not None and row.id not in before for row in problem.buffers)
     if not (problem.same_offset or has_hints) and (found.kept.stayed, found.kept.moved) != counts:
         said = f"{found.kept.stayed} stayed and {found.kept.moved} moved"
         yield f"keep: says {said}, where {stayed} stayed of {len(before)}"
+
+
+def _of_fewest(problem: Problem, found: Plan, old: list[Placement], tally: Counter[str]) -> Iterator[str]:
+    """Yield what is false of the fewest buffers that must move in the only pool at the least peak."""
+    plain = problem.objective == "peak" and len(problem.pools) == 1 and not problem.same_offset
+    if not plain or found.kept is None or any(row.hint is not None for row in problem.buffers):
+        return
+    best = oracle.best_score(problem)
+    assert best is not None
+    tally["fewest moves"] += 1
+    kept = Plan.model_validate({"status": "feasible", "placements": old})
+    fewest = fewest_moves(problem, kept, {problem.pools[0].name: int(best[0])})
+    if fewest is None or found.kept.least_moves > fewest or (found.kept.proved and found.kept.moved != fewest):
+        said = f"{found.kept.moved} moved, {found.kept.least_moves} at least"
+        yield f"keep: {said}{', proved' * found.kept.proved}, where {fewest} is the fewest"
+
+
+def _of_forged(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
+    """Nothing that is forged into the list of other plans passes without a word: refuted, or said to be unchecked."""
+    if plan.others is None:
+        return
+    for k, forge in enumerate(FORGERIES):
+        others = plan.others.model_copy(update=forge(plan.others))
+        if others == plan.others:
+            continue
+        tally["forged lists"] += 1
+        verdict = memplan.verify(problem, plan.model_copy(update={"others": others}))
+        is_open = any(each.by is None and each.claim.startswith("others.") for each in verdict.claims)
+        if not (verdict.violations or is_open):
+            yield f"others: verify passes forgery {k} without a word"
 
 
 def _of_others(problem: Problem, tally: Counter[str]) -> Iterator[str]:
@@ -135,6 +167,7 @@ def _of_others(problem: Problem, tally: Counter[str]) -> Iterator[str]:
     if found.others is None:
         return
     tally["lists of plans that differ"] += 1
+    yield from _of_forged(problem, found, tally)
     for plan in found.others.plans:
         yield from (f"others: {fault}" for fault in oracle.check(problem, plan.placements))
     priced = paid_sets(problem)
@@ -153,6 +186,20 @@ def _of_refusal(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[s
         yield "infeasible, though a plan exists"
 
 
+FORGERIES: tuple[Callable[[Any], dict[str, Any]], ...] = (
+    lambda _others: {"distance": 1, "complete": True, "plans": ()},
+    lambda others: {"complete": not others.complete},
+    lambda others: {"complete": True, "plans": others.plans[:1]},
+    lambda others: {"distance": others.distance + 1, "complete": True},
+    lambda others: {
+        "plans": tuple(
+            row.model_copy(update={"status": "optimal", "cost_lower_bound": row.cost}) for row in others.plans
+        ),
+        "complete": True,
+    },
+    lambda others: {"plans": tuple(row.model_copy(update={"cost": 0.0}) for row in others.plans), "complete": True},
+)
+"""What is forged into the others of a plan."""
 Paid = frozenset[tuple[str, str]]
 
 

@@ -1,47 +1,21 @@
-"""What is false in an answer as it leaves: several pools with prices, plans that differ, and single changes."""
+"""What is false in an answer as it leaves: a plan beside all plans, and lists of plans that differ."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from itertools import combinations, product
 from math import isclose, isnan, nan
 from typing import Any
 
 import memplan
-from memplan.capabilities.explain.explain import explain
-from memplan.capabilities.explain.values import ExplainOptions
-from memplan.planner.errors import OptionError, ProblemError
+from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_fields, with_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from tests.support import oracle
 from tests.support.orientations import costs_that_fit
-from tests.support.several_pools import several_pools
 
 Faults = list[str]
-
-
-def faults_of_pools(seed: int) -> Faults:
-    """What is false of a plan in several pools, of one profile or objective by turns."""
-    profile = (None, "balanced", "speed", "size", None)[seed % 5]
-    problem = several_pools(seed, "cost" if seed % 5 == 4 else "peak")
-    plan = memplan.solve(problem, profile=profile, time_limit_s=2, accept="fit" if seed % 11 == 0 else None)
-    return faults_of_plan(problem, plan)
-
-
-def faults_of_costs(seed: int) -> Faults:
-    """What is false of the least cost in one to three pools, of which a third is not looked for to the end."""
-    problem = several_pools(seed, "cost", pool_counts=(1, 1, 2, 3))
-    plan = memplan.solve(problem, time_limit_s=2, accept="fit" if seed % 3 == 0 else None)
-    return _faults(problem, plan, oracle.best_score(problem))
-
-
-def faults_at_peak(seed: int) -> Faults:
-    """What is false of the least cost at the least peak, found in a short time."""
-    problem = several_pools(seed, ["peak", "cost"])
-    plan = memplan.solve(problem, time_limit_s=(0.05, 0.1, 0.3)[seed % 3])
-    return _faults(problem, plan, oracle.best_score(problem))
 
 
 def faults_of_plan(problem: Problem, plan: Plan) -> Faults:
@@ -189,103 +163,3 @@ def faults_of_others(seed: int) -> Faults | None:
         before.append(paid)
     far = [other for other in truth if all(len(other ^ each) >= distance for each in before)]
     return found + (["complete, though others differ"] if answer.others.complete and far else [])
-
-
-FORGERIES: tuple[Callable[[Any], dict[str, Any]], ...] = (
-    lambda _others: {"distance": 1, "complete": True, "plans": ()},
-    lambda others: {"complete": not others.complete},
-    lambda others: {"complete": True, "plans": others.plans[:1]},
-    lambda others: {"distance": others.distance + 1, "complete": True},
-    lambda others: {
-        "plans": tuple(
-            row.model_copy(update={"status": "optimal", "cost_lower_bound": row.cost}) for row in others.plans
-        ),
-        "complete": True,
-    },
-    lambda others: {"plans": tuple(row.model_copy(update={"cost": 0.0}) for row in others.plans), "complete": True},
-)
-"""What is forged into the others of a plan."""
-
-
-def said_of_forged(seed: int) -> list[str] | None:
-    """What `verify` says of forged others: violations and claims that nothing checked; None where nothing is forged."""
-    problem = banked_problem(seed // len(FORGERIES))
-    try:
-        answer = memplan.plan(problem, options=memplan.PlanOptions(plans=3, time_limit_s=5))
-    except OptionError:
-        return None
-    if answer.others is None:
-        return None
-    others = answer.others.model_copy(update=FORGERIES[seed % len(FORGERIES)](answer.others))
-    if others == answer.others:
-        return None
-    found = memplan.verify(problem, answer.model_copy(update={"others": others}))
-    open_claims = [each.claim for each in found.claims if each.by is None and each.claim.startswith("others.")]
-    return [violation.message for violation in found.violations] + open_claims
-
-
-def viewed_problem(seed: int) -> Problem:
-    """A problem of one pool in which views lie in some buffers; a few have a pool with a size or a reserved range."""
-    rng = random.Random(seed)
-    rows: list[dict[str, Any]] = []
-    for k in range(rng.randint(1, 3)):
-        start, size = rng.randint(0, 3), rng.randint(1, 6)
-        rows.append({"id": k, "size": size, "start": start, "end": start + rng.randint(1, 3)})
-        if rng.random() < 0.3:
-            rows[k]["alignment"] = rng.choice((2, 4))
-    for k in range(rng.randint(1, 2)):
-        root = rng.choice([row for row in rows if "alias_of" not in row])
-        low = rng.randint(0, int(root["size"]) - 1)
-        view = {"alias_of": root["id"], "alias_offset": low, "size": rng.randint(1, int(root["size"]) - low)}
-        at = rng.randint(0, 4)
-        rows.append({"id": f"view {k}", "start": at, "end": at + rng.randint(1, 2)} | view)
-    pool: dict[str, Any] = {"name": "only"}
-    if rng.random() < 0.5:
-        pool["size"] = rng.randint(4, 16)
-    if rng.random() < 0.3:
-        pool["reserved"] = [[rng.randint(0, 6), rng.randint(1, 2)]]
-    return Problem.model_validate({"buffers": rows, "pools": [pool]})
-
-
-def faults_of_what_if(seed: int) -> Faults:
-    """What is false of single changes to a problem with views, each against brute force over the changed problem."""
-    problem = viewed_problem(seed)
-    options = ExplainOptions(what_if=True, shrunk_to=0.5, time_limit_s=20, study_s=10)
-    found = explain(problem, options=options).what_if
-    assert found is not None
-    if found.peak is None:
-        return []
-    free = with_fields(problem, pools=[problem.pools[0].model_copy(update={"size": None})])
-    best = oracle.best_score(problem)
-    faults = ["the size was left out without a word"] if best is None and found.without_size is None else []
-    base = problem if best is not None else free
-    peak = _peak_of(base)
-    if found.status == "optimal" and found.peak != peak:
-        faults.append(f"peak {found.peak}, where {peak} is the least")
-    for row in found.buffers:
-        for fields, gain in (({"size": row.shrunk_to}, row.gain_if_shrunk), (None, row.gain_if_dropped)):
-            if gain is None:
-                continue
-            try:
-                changed = _changed(base, row.id, fields)
-            except ProblemError:
-                faults.append(f"{row.id} with {fields} is no problem")
-                continue
-            truth = found.peak - (_peak_of(changed) or 0)
-            if not gain[0] <= truth <= gain[1] or min(gain) < 0:
-                faults.append(f"{row.id} with {fields} gains {truth}, got {gain}")
-    return faults
-
-
-def _changed(problem: Problem, name: int | str, fields: dict[str, Any] | None) -> Problem:
-    rows = [row.model_dump(exclude_defaults=True) for row in problem.buffers]
-    if fields is None:
-        rows = [row for row in rows if name not in (row["id"], row.get("alias_of"))]
-    else:
-        rows = [row | fields if row["id"] == name else row for row in rows]
-    return Problem.model_validate({"buffers": rows, "pools": [dict(problem.pools[0])]})
-
-
-def _peak_of(problem: Problem) -> int | None:
-    found = oracle.best_score(problem)
-    return None if found is None else int(found[-1])

@@ -14,7 +14,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio import one_search, registry
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.registry import EVERYTHING
@@ -251,3 +251,13 @@ def test_what_differs_must_say_so() -> None:
     found = compared("warm", {"a": b"{}", "b": b"{}", "c": b"{}"}, {"a": b"{}", "b": SAID, "c": b'{"peak": 1}'})
     assert (found.same, found.told, found.untold) == (1, ("b",), ("c",))
     assert not says_so(b'{"reproducible": false, "disturbed_by": null}')
+
+
+def test_what_is_proved_of_few_buffers_is_asked_twice(
+    liars: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(one_search, "_TRUSTED", frozenset({"exaggerates", "few"}))
+    plan = solve(RING, solver="exaggerates")
+    assert_is_plan(RING, plan)
+    assert (plan.peak, plan.lower_bound, plan.stop_reason) == (6, 4, None)
+    assert "what exaggerates proved of" in caplog.text
