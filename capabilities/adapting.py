@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 Weights = Literal["flash", "ram", "choose"]
 Texts = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
+
+
+def _texts_of_sizes(value: object) -> object:
+    """Return the texts of sizes that are given alone, or as numbers of bytes, as JSON has them."""
+    values = tuple(value) if isinstance(value, list | tuple) else (value,) if isinstance(value, int | str) else value
+    if not isinstance(values, tuple):
+        return values
+    return tuple(str(each) if isinstance(each, int) and not isinstance(each, bool) else each for each in values)
+
+
+SizeTexts = Annotated[tuple[str, ...], BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
 RAM, FLASH = Pool(name="ram"), Pool(name="flash")
 """The pools of a model whose weights are planned, where none are given."""
@@ -27,7 +38,7 @@ RAM, FLASH = Pool(name="ram"), Pool(name="flash")
 class ProblemOptions(WireValue):
     """The options that adapt a problem to a machine, on every entrance."""
 
-    capacity: Texts = Field(
+    capacity: SizeTexts = Field(
         (),
         description="The size of the pool: bytes, 64kB or 1MiB, and its base address. With names, one for each pool, in"
         " order of preference: sram=128KiB@0x20000000.",

@@ -77,6 +77,15 @@ def test_the_query_sets_capacities(server: Running) -> None:
     assert plan(server, PROBLEM_EXAMPLE, capacity="100kB")["status"] == "infeasible"
 
 
+@pytest.mark.parametrize("capacity", [48, "48", [48], ["48B"]])
+def test_a_capacity_in_the_body_is_a_number_or_a_text_and_a_larger_buffer_is_named(
+    server: Running, capacity: object
+) -> None:
+    found = plan(server, {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}], "capacity": capacity})
+    said = 'buffer "a" (64 bytes) is larger than pool "default" (48 bytes); 64 bytes would do'
+    assert (found["status"], found["explanation"]["message"]) == ("infeasible", said)
+
+
 def test_capacities_of_several_pools_are_named(server: Running) -> None:
     answer = server.client.post(
         "/v1/plan",
