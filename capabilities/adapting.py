@@ -29,7 +29,7 @@ def _texts_of_sizes(value: object) -> object:
     return tuple(str(each) if isinstance(each, int) and not isinstance(each, bool) else each for each in values)
 
 
-SizeTexts = Annotated[tuple[str, ...], BeforeValidator(_texts_of_sizes)]
+SizeTexts = Annotated[Texts, BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
 RAM, FLASH = Pool(name="ram"), Pool(name="flash")
 """The pools of a model whose weights are planned, where none are given."""
