@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from memplan.planner.errors.extras import imported
+from memplan.planner.extensions import extensions
 
 
 @dataclass(frozen=True)
 class Row:
     """A question: all that there is of it. Without its folder, its row and what this names, nothing of it is left.
 
-    module: the module of this package that has it as `CAPABILITY`.
-    names: the names that `memplan` offers with it, beside its function and its options, each with its module here.
+    module: the module of `package` that has it as `CAPABILITY`.
+    names: the names that `memplan` offers with it, beside its function and its options, each with its module there.
     command: the module of `memplan.api.cli.local` with what its command alone has, as `LOCAL`.
     panel: where the list of commands has it.
     document: the page in `docs` about it.
     former: from names that it had, or has elsewhere, to the command that answers them.
     files: from endings of files that `memplan plan` writes beside a plan, to the function of `command` that does so.
+    package: the package that it is in; a distribution hands out a row by an entry point of `memplan.questions`.
+    help: its sentence in the list of commands, where that is not in a module of memplan.
     """
 
     module: str
@@ -26,6 +33,35 @@ class Row:
     document: str = "plan.md"
     former: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    package: str = __name__
+    help: str = ""
+
+    @property
+    def where(self) -> str:
+        """The module that has it as `CAPABILITY`."""
+        return f"{self.package}.{self.module}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of the problems of a question that a distribution brings, by an entry point of the group `memplan.forms`.
+
+    question: the question, such as `schedule`.
+    where: `module:class` of the problems, which is imported where one comes.
+    field: a field that such problems have in JSON, and no others.
+    words: the form in words, for sentences of refusal.
+    names: the names that `memplan` offers with it, each with its module.
+    """
+
+    question: str
+    where: str
+    field: str
+    words: str
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def load(self) -> Any:
+        """Import the class of the problems."""
+        return imported(self.where)
 
 
 QUESTIONS: Mapping[str, Row] = {
@@ -96,7 +132,7 @@ QUESTIONS: Mapping[str, Row] = {
     ),
     "schedule": Row(
         "schedule.schedule",
-        {"ScheduleAnswer": "schedule.answer", "ScheduleProblem": "schedule.model.contest"},
+        {"ScheduleAnswer": "schedule.answer"},
         command="schedule",
         panel="Networks",
         document="schedule.md",
@@ -145,6 +181,19 @@ QUESTIONS: Mapping[str, Row] = {
         former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
     ),
 }
-"""The questions of memplan by name; `memplan.capabilities.registry.CAPABILITIES` has those of others, too."""
+"""The questions of memplan by name."""
+
+
+@cache
+def questions() -> Mapping[str, Row]:
+    """Return all questions by name, those of other distributions last; names of memplan's own win."""
+    return {**QUESTIONS, **{name: row for name, row in extensions("questions").items() if name not in QUESTIONS}}
+
+
+def forms(question: str) -> list[Form]:
+    """Return the forms of a question's problems that other distributions bring."""
+    return [form for form in extensions("forms").values() if form.question == question]
+
+
 FORMER_NAMES = {former: words for row in QUESTIONS.values() for former, words in row.former.items()}
 """From names that questions had, or have elsewhere, to the command that answers them."""

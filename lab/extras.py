@@ -112,6 +112,9 @@ run("convert tests/models/recorded/kws_dscnn_int8.tflite --to tflite -q -o /dev/
 import ethosu.vela
 run("bench examples/mobilenet_v2.csv --solvers supermalloc,omnimalloc --time-limit 1")
 """,
+    "tile": """
+run("schedule examples/schedules/attention.json -q --time-limit 2")
+""",
     "all": """
 run("doctor")
 import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn

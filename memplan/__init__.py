@@ -45,25 +45,14 @@ _NAMES = {
 @cache
 def _modules() -> dict[str, str]:
     """Return the module that each name is imported from: of a question that is there, itself, its options and more."""
-    from memplan.capabilities import QUESTIONS
+    from memplan.capabilities import forms, questions
 
     modules = {name: f"memplan.{module}" for module, names in _NAMES.items() for name in names.split()}
-    for name, row in QUESTIONS.items():
-        modules |= dict.fromkeys((name, f"{name.capitalize()}Options"), f"memplan.capabilities.{row.module}")
-        modules |= {each: f"memplan.capabilities.{module}" for each, module in row.names.items()}
+    for name, row in questions().items():
+        modules |= dict.fromkeys((name, f"{name.capitalize()}Options"), row.where)
+        modules |= {each: f"{row.package}.{module}" for each, module in row.names.items()}
+        modules |= {each: module for form in forms(name) for each, module in form.names.items()}
     return modules | {"solve": modules["plan"]}
-
-
-def _of_others(name: str) -> object:
-    """Return a question that is none of memplan's own, or the class of its options; None where there is none."""
-    from memplan.capabilities import QUESTIONS
-    from memplan.capabilities.registry import CAPABILITIES
-
-    for question in CAPABILITIES:
-        if question not in QUESTIONS and name in (question, f"{question.capitalize()}Options"):
-            capability = CAPABILITIES[question]
-            return capability.function if name == question else capability.options
-    return None
 
 
 def __getattr__(name: str) -> object:
@@ -71,15 +60,13 @@ def __getattr__(name: str) -> object:
         return __dir__()
     if name == "torch":  # a module of its own, as it imports torch
         return import_module("memplan.torch")
-    value = None if name in _modules() else _of_others(name)
-    if name not in _modules() and value is None:
+    if name not in _modules():
         near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
     if name == "solve":  # what packages of this kind call it
         globals()[name] = plan = globals().get("plan") or __getattr__("plan")
         return plan
-    if value is None:
-        value = getattr(import_module(_modules()[name]), name)
+    value = getattr(import_module(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):
         registry = import_module("memplan.capabilities.registry").CAPABILITIES
         verified = registry[name].verified if name in registry else None
@@ -99,6 +86,4 @@ def _cell(problem: Any, plan: Any) -> str:
 
 
 def __dir__() -> list[str]:
-    from memplan.capabilities.registry import CAPABILITIES
-
-    return sorted({*_modules(), *CAPABILITIES, *(f"{name.capitalize()}Options" for name in CAPABILITIES)})
+    return sorted(_modules())

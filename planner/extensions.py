@@ -1,9 +1,11 @@
 """What others add: rows that installed distributions declare as entry points, beside the rows of memplan's own tables.
 
 A distribution adds to a table by an entry point of the group `memplan.TABLE`, such as
-`[project.entry-points."memplan.systems"]` with `foo = "memplan_foo:SYSTEM"`. The groups, each with what a row is:
+`[project.entry-points."memplan.systems"]` with `foo = "memplan_foo:SYSTEM"`. A row is all that is imported for it until
+it is used, so its module is a small one. The groups, each with what a row is:
 
-questions: a `memplan.capabilities.capability.Capability`.
+questions: a `memplan.capabilities.Row`, with its package.
+forms: a `memplan.capabilities.Form`, of the problems of a question.
 systems: a `memplan.planner.systems.System`, whose readers, planners and writers are taken as well.
 planners: a `memplan.planner.systems.ReferencePlanner`.
 solvers: a `memplan.solvers.portfolio.registry.SolverRow`, which is never trusted, and runs where it is named.
@@ -22,6 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 from warnings import warn
+
+from memplan.planner.errors.extras import imported
 
 _PREFIX = "memplan."
 
@@ -43,19 +47,13 @@ def extensions(table: str) -> Mapping[str, Any]:
     """Return the rows that others add to a table, by name; one that cannot be imported is named in a warning, and
     left out, whatever it raises.
     """
-    if not _is_any_declared():
-        return {}
-    # Imported here: this takes longer than most plans do, and few have installed an extension.
-    from importlib.metadata import entry_points
-
     rows: dict[str, Any] = {}
-    for point in entry_points(group=f"{_PREFIX}{table}"):
+    for name, where, whose in _declared().get(f"{_PREFIX}{table}", ()):
         try:
-            rows[point.name] = point.load()
+            rows[name] = imported(where)
         except Exception as error:  # noqa: BLE001 - code of others
-            whose = "" if point.dist is None else f" of {point.dist.name} {point.dist.version}"
             reason = f"{type(error).__name__}: {error}"
-            warn(f"{table} {point.name}{whose}: is left out, as it cannot be imported: {reason}", stacklevel=2)
+            warn(f"{table} {name} of {whose}: is left out, as it cannot be imported: {reason}", stacklevel=2)
     for name in rows.keys() - extensions("checkers").keys() if table == "kinds" else ():
         del rows[name]
         warn(f"kinds {name}: is left out, as no checker of that name says what is wrong with an offset", stacklevel=2)
@@ -63,15 +61,35 @@ def extensions(table: str) -> Mapping[str, Any]:
 
 
 @cache
-def _is_any_declared() -> bool:
-    """Return True if an installed distribution declares an entry point for memplan."""
-    return any(f"[{_PREFIX}".encode() in data for data in _declarations())
+def _declared() -> Mapping[str, list[tuple[str, str, str]]]:
+    """Return the entry points for memplan by group: name, `module:attribute`, and the distribution with its version.
+
+    The files are read here: `importlib.metadata` takes longer than most plans do, and parses those of all others.
+    """
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for whose, text in _declarations():
+        group = ""
+        for line in map(str.strip, text.splitlines()):
+            if line.startswith("["):
+                group = line.strip("[]")
+            elif group.startswith(_PREFIX) and "=" in line:
+                name, _, where = line.partition("=")
+                found.setdefault(group, []).append((name.strip(), where.strip(), whose))
+    return found
 
 
-def _declarations() -> Iterator[bytes]:
+def _declarations() -> Iterator[tuple[str, str]]:
+    """Yield each installed distribution that declares entry points for memplan, the first of a name, and the file."""
+    seen = set()
     for folder in dict.fromkeys(sys.path):
         with suppress(OSError), os.scandir(folder or ".") as entries:
             for entry in entries:
-                if entry.name.endswith((".dist-info", ".egg-info")):
-                    with suppress(OSError):
-                        yield Path(entry.path, "entry_points.txt").read_bytes()
+                stem, _, kind = entry.name.rpartition(".")
+                if kind not in ("dist-info", "egg-info"):
+                    continue
+                with suppress(OSError):
+                    data = Path(entry.path, "entry_points.txt").read_bytes()
+                    name, _, version = stem.partition("-")
+                    if f"[{_PREFIX}".encode() in data and name not in seen:
+                        seen.add(name)
+                        yield f"{name.replace('_', '-')} {version}", data.decode()

@@ -11,9 +11,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from memplan.capabilities import QUESTIONS
+from memplan.capabilities import QUESTIONS, questions
 from memplan.planner import __version__
-from memplan.planner.extensions import extensions
 
 COMMANDS = {
     "fits": "local.fits",
@@ -37,9 +36,7 @@ PANELS = {
     "Service": ("serve", "worker", "keys", "mcp"),
 }
 """The panels of the list of commands for those that are no capability's, whose rows say theirs."""
-_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names} | {
-    name: row.panel for name, row in QUESTIONS.items()
-}
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 _HELP = {"help_option_names": ["-h", "--help"]}
 _APPLICATION: dict[str, Any] = {
     "add_completion": False,
@@ -52,7 +49,7 @@ _DOCSTRING, _GROUP = r'(?ms)^def {}\(.*?"""(.*?)"""', r'(?m)^{} = typer.Typer\(\
 
 def names() -> list[str]:
     """Return the names of all commands."""
-    return [*(name for name in {**QUESTIONS, **extensions("questions")} if name not in COMMANDS), *COMMANDS]
+    return [*(name for name in questions() if name not in COMMANDS), *COMMANDS]
 
 
 class Runnable(NamedTuple):
@@ -85,7 +82,7 @@ def app(names: Sequence[str], make: Callable[[str], Any] | None = None) -> typer
     application = typer.Typer(help=about, no_args_is_help=True, context_settings=_HELP, **_APPLICATION)
     application.callback()(memplan)
     for name in names:
-        command, panel = (make or made)(name), _PANEL_OF.get(name, "Plan")
+        command, panel = (make or made)(name), _PANEL_OF.get(name) or questions()[name].panel
         if isinstance(command, typer.Typer):
             application.add_typer(command, name=name, rich_help_panel=panel)
         else:
@@ -101,8 +98,8 @@ def made(name: str) -> Any:
     from memplan.api.cli.from_capability import command_of
     from memplan.capabilities.registry import CAPABILITIES
 
-    row = QUESTIONS.get(name)
-    if row is None or row.command is None:
+    row = questions()[name]
+    if row.command is None:
         return command_of(CAPABILITIES[name])
     return command_of(CAPABILITIES[name], import_module(f"{__package__}.local.{row.command}").LOCAL)
 
@@ -112,8 +109,8 @@ def listed(name: str) -> Callable[[], None]:
 
     def command() -> None: ...
 
-    if name not in COMMANDS and name not in QUESTIONS:  # of others, which is imported by then
-        command.__doc__ = extensions("questions")[name].help
+    if name not in COMMANDS and name not in QUESTIONS:  # whose source may be anywhere
+        command.__doc__ = questions()[name].help
         return command
     package, where = Path(__file__).parent, COMMANDS.get(name)
     folder = package if where else package.parents[1] / "capabilities"

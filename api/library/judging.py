@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.graph import ScheduleStep
-from memplan.capabilities.schedule.model.simulator import simulate
+from memplan.capabilities.schedule.inputs import PROBLEM as SCHEDULE
 from memplan.checkers import all_values, check, objects, order, plan, sequence
 from memplan.planner.errors import FormatError, InputError
 
@@ -100,18 +98,11 @@ def _symbols(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _schedule(problem: str, text: str, limit: int | None) -> Worth:
-    """Return the time of a schedule by memplan's simulator, which shares nothing with its search."""
-    read = ScheduleProblem.model_validate_json(problem)
-    answer = json.loads(text)
-    names = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders")
-    steps = [
-        ScheduleStep(tuple(ops), width, height, depth, None if walk is None else tuple(walk), tuple(retained))
-        for ops, (width, height, depth), retained, walk in zip(*(answer[name] for name in names), strict=True)
-    ]
-    result = simulate(read.graph, read.target, steps)
-    if result.violations:
-        raise BrokenRuleError(result.violations[0])
-    return result.latency, None
+    """Return the time of a schedule by the simulator of its form, which shares nothing with its search."""
+    latency, wrong = SCHEDULE.from_json(json.loads(problem)).latency_of(json.loads(text))
+    if wrong is not None:
+        raise BrokenRuleError(wrong)
+    return latency, None
 
 
 def _packed(problem: str, text: str, limit: int | None) -> float | None:

@@ -10,9 +10,10 @@ from memplan.capabilities.capability import Answer, AnswerOfFile
 from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.timing.figures import Run
 from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.model.graph import ScheduleStep
 from memplan.solvers.search.to_plan import gap_of
 
+EPSILON = 1e-6
+"""The difference of values below which they count as equal, far below the time of one byte."""
 Objective = Literal["latency", "traffic", "peak"]
 Proof = Literal["bound", "exhaustion"]
 _Tiled = Literal["input", "output", "accumulator", "retained", "roll", "workspace"]
@@ -120,13 +121,6 @@ class ScheduleAnswer(AnswerOfFile):
             link_busy=tuple(times),
             **others,
         )
-
-    @property
-    def steps(self) -> tuple[ScheduleStep, ...]:
-        """The steps of the rows."""
-        row_lists = (rows or ((),) * len(self.subgraphs) for rows in (self.alternatives, self.tensors_to_roll))
-        columns = self.subgraphs, self.granularities, self.traversal_orders, self.tensors_to_retain, *row_lists
-        return tuple(ScheduleStep(made, *tile, *row) for made, tile, *row in zip(*columns, strict=True))
 
 
 def point_of(run: Run) -> SchedulePoint:

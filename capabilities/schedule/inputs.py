@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from hashlib import sha256
+from operator import or_
 from typing import Any
 
+from memplan.capabilities import forms
 from memplan.capabilities.graph_inputs import GRAPH, graph_subject
 from memplan.capabilities.inputs import object_in
 from memplan.capabilities.order.options import unaligned_graph
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.schedule import dory
-from memplan.capabilities.schedule.model.contest import ScheduleProblem
+from memplan.capabilities.schedule.form import ScheduleForm
 from memplan.planner import formats
 from memplan.planner.errors import ProblemError
+from memplan.planner.errors.extras import MissingPackageError, missing
 from memplan.planner.formats import memplan_json
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.systems import reading as importers
 from memplan.systems.model_options import ModelOptions
 
+_TILES = "op_types"
+"""The field of operations on matrices, which were a part of memplan."""
 
-def _subject(problem: ScheduleProblem | OperationGraph) -> Subject:
+
+def _subject(problem: ScheduleForm | OperationGraph) -> Subject:
     if isinstance(problem, OperationGraph):
         return graph_subject(problem)
-    return Subject(f"sha256:{sha256(problem.model_dump_json().encode()).hexdigest()}", None, len(problem.widths))
+    return Subject(f"sha256:{sha256(problem.model_dump_json().encode()).hexdigest()}", None, problem.n_tensors)
 
 
-def _problem_of(value: object) -> ScheduleProblem | OperationGraph:
+def _problem_of(value: object) -> ScheduleForm | OperationGraph:
     if (nodes := dory.nodes_of(value)) is not None:
         return dory.graph_of(nodes)
     fields = object_in(value, "problem", ProblemError)
     if "buffers" in fields:
-        rule = "must be a model, a graph, which has ops, or operations on matrices, which have op_types"
-        raise ProblemError(f"problem: {rule}, got buffers, which say no operations and which `plan` takes")
-    return graph_from(fields) if "ops" in fields else ScheduleProblem.model_validate(fields)
+        raise ProblemError(f"problem: {_rule()}, got buffers, which say no operations and which `plan` takes")
+    form = next((form for form in forms("schedule") if form.field in fields), None)
+    if form is not None and "ops" not in fields:
+        found: ScheduleForm = form.load().model_validate(fields)
+        return found
+    if _TILES in fields and "ops" not in fields:
+        raise MissingPackageError(f"problem: a graph of operations on matrices {missing('memplan_tile', 'tile')}")
+    return graph_from(fields)
 
 
-def _problem_in(reader: Reader, data: bytes, name: str, question: Question) -> ScheduleProblem | OperationGraph:
+def _rule() -> str:
+    return ", or ".join(["must be a model or a graph, which has ops", *(form.words for form in forms("schedule"))])
+
+
+def _problem_in(reader: Reader, data: bytes, name: str, question: Question) -> ScheduleForm | OperationGraph:
     if importers.detect(data, name) is None and formats.detect(data, name) == "json":
         fields = memplan_json.parse(data)
         if dory.nodes_of(fields) or not isinstance(fields, dict) or not fields.keys() & {"ops", "functions"}:
@@ -46,10 +62,10 @@ def _problem_in(reader: Reader, data: bytes, name: str, question: Question) -> S
 
 PROBLEM = Input[Any](
     "problem",
-    ScheduleProblem | OperationGraph,
+    reduce(or_, (form.load() for form in forms("schedule")), OperationGraph),
     _problem_of,
     lambda problem: GRAPH.to_json(problem) if isinstance(problem, OperationGraph) else problem.model_dump(mode="json"),
-    "Operations on tensors of two dimensions and their machine, as JSON; a network; or - for standard input.",
+    "A network: a model, a graph, or DORY's layers as JSON; or - for standard input.",
     from_file=_problem_in,
     subject=_subject,
     reading=ModelOptions,

@@ -6,8 +6,7 @@ from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_network
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
-from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.simulator import simulate
+from memplan.capabilities.schedule.form import ScheduleForm
 from memplan.capabilities.schedule.search.network_search import NetworkRun
 from memplan.capabilities.schedule.search.networks import bound_of, network_answer, network_of
 from memplan.capabilities.schedule.search.pads import renumbered
@@ -17,23 +16,13 @@ from memplan.planner.operations.graph import OperationGraph
 
 
 def schedule_refuted(
-    problem: ScheduleProblem | OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
+    problem: ScheduleForm | OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
 ) -> str | None:
-    """Return what is wrong with a schedule that came from elsewhere; None where nothing is."""
-    if isinstance(problem, OperationGraph):
-        return _network_refuted(problem, machine, objective, found)
-    run = simulate(problem.graph, machine, found.steps)
-    if run.violations:
-        return run.violations[0]
-    if abs(run.latency - found.latency) > 1e-6 * found.latency:
-        return "latency: must be that of its steps"
-    return misplaced(slots_of(run.figures), machine, found.slots)
-
-
-def _network_refuted(
-    problem: OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
-) -> str | None:
-    """Return what is wrong with the steps of a network, their places, or what is said of them."""
+    """Return what is wrong with a schedule that came from elsewhere: with its steps, their places, or what is said of
+    them; None where nothing is.
+    """
+    if isinstance(problem, ScheduleForm):
+        return problem.refuted(machine, found)
     graph, outermost = network_of(problem), set(found.channels_outermost)
     number = {graph.origin(v): v for v in range(len(graph.operations))}
     try:

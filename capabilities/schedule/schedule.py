@@ -13,10 +13,9 @@ from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.question import Question
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
 from memplan.capabilities.schedule.inputs import PROBLEM
-from memplan.capabilities.schedule.model.contest import ScheduleProblem
+from memplan.capabilities.schedule.form import ScheduleForm
 from memplan.capabilities.schedule.refuted import schedule_refuted
 from memplan.capabilities.schedule.search.networks import schedule_network
-from memplan.capabilities.schedule.search.search import schedule_tiles
 from memplan.planner.errors import ProblemError, counted
 from memplan.planner.model.rows import Bytes
 from memplan.planner.operations.graph import OperationGraph
@@ -36,7 +35,7 @@ class ScheduleOptions(SearchOptions):
 
 
 def schedule(
-    problem: ScheduleProblem | OperationGraph,
+    problem: ScheduleForm | OperationGraph,
     target: Target | None = None,
     options: ScheduleOptions = ScheduleOptions(),
     control: Control = Control(),
@@ -50,10 +49,10 @@ def schedule(
     machine, goal = _machine(problem, target, options.fast_memory), options.objective
     if isinstance(problem, OperationGraph):
         return schedule_network(problem, machine, goal, running, wants_front=options.frontier)
-    return schedule_tiles(problem.graph, machine, goal, running, wants_front=options.frontier)
+    return problem.scheduled(machine, goal, running, wants_front=options.frontier)
 
 
-def _machine(problem: ScheduleProblem | OperationGraph, target: Target | None, capacity: int | None) -> Target:
+def _machine(problem: ScheduleForm | OperationGraph, target: Target | None, capacity: int | None) -> Target:
     if target is None:
         if isinstance(problem, OperationGraph):
             raise ProblemError(
@@ -98,17 +97,13 @@ def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
     return schedule_refuted(question["problem"], machine, options.objective, found)
 
 
-EXAMPLE: dict[str, Any] = {
-    "widths": [128] * 4,
-    "heights": [128] * 4,
-    "inputs": [[0], [1], [1, 2]],
-    "outputs": [[1], [2], [3]],
-    "base_costs": [1500, 1500, 1500],
-    "op_types": ["Pointwise", "Pointwise", "Pointwise"],
-    "fast_memory_capacity": 50000,
-    "slow_memory_bandwidth": 10,
-    "native_granularity": [128, 128],
-}
+def _example() -> dict[str, Any]:
+    """Return a convolution of eight filters on a small image, and a machine of two memories."""
+    image, scores = {"shape": [1, 26, 26, 3], "dtype": "int8"}, {"shape": [1, 24, 24, 8], "dtype": "int8"}
+    convolution = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
+    graph = {"size": [2028, 4608], "kept": [1], "tensors": [image, scores], "ops": [convolution]}
+    memories = [{"name": "fast", "capacity": 8192, "alignment": 16}, {"name": "slow"}]
+    return {"problem": graph, "target": {"memories": memories, "links": [{"bandwidth": 16}], "engine": {"rate": 256}}}
 
 
 CAPABILITY = Capability(
@@ -117,5 +112,5 @@ CAPABILITY = Capability(
     lines=lines,
     exits={0: "there is a schedule"},
     refutes=_refuted,
-    example={"problem": EXAMPLE},
+    example=_example(),
 )

@@ -21,6 +21,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "executorch": ("executorch",),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
     "peers": ("omnimalloc",),
+    "tile": ("memplan_tile",),
 }
 """The packages that each extra brings and that are imported by name."""
 

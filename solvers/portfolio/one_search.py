@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import FEW, Instance
@@ -36,7 +35,7 @@ _VERIFY_S = 3e-6
 _VERIFY_CONFLICT_S = 1e-6
 """The time to verify an explicit conflict."""
 _JUDGE, _JUDGED_NODES = "few", 500
-"""The solver that is asked once more what another proved of few buffers, and the most nodes of its search."""
+"""The solver that judges what another one proved of few buffers, and the most nodes of its search."""
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
@@ -165,7 +164,7 @@ class OneSearch:
             self._search.offer(*assignment, (plan.solver if is_right else None) or "start")
 
     def _drop_false_proof(self) -> None:
-        """Ask a search of another kind what is proved of few buffers by a search; without what it refutes, go on."""
+        """Drop what a search proved of few buffers where a search of another kind refutes it."""
         search, instance = self._search, self._instance
         proof = search.proof.nothing_fits or search.proof.witness
         if len(instance) > FEW or proof.kind not in ("search", "engines") or proof.by == _JUDGE:
@@ -176,6 +175,7 @@ class OneSearch:
         from memplan.solvers.exact import few_buffers
 
         judge = Search(instance, deadline=self._deadline.at, deterministic=True, trusted=frozenset({_JUDGE}))
+        of_live_sets = judge.proof
         few_buffers.solve(instance, judge, _JUDGED_NODES)
         best = judge.best
         if best is None or not (search.proof.nothing_fits or best.score < search.proof.score):
@@ -183,7 +183,7 @@ class OneSearch:
         self._failures.append(
             f"what {proof.by} proved of {len(instance)} buffers is not so: {_JUDGE} has a better plan"
         )
-        search.proof, search.stop_reason = lower_bound(instance), None
+        search.proof, search.stop_reason = of_live_sets, None
         search.offer(best.pool, best.offset, _JUDGE)
 
     def _result(self) -> SolveResult:

@@ -21,7 +21,7 @@ _START = re.compile(
     rf'{NAME}(?:\s*,\s*{NAME})*\s*=|"[\w.$]+"\s*\(|\^|[a-z_]\w*(?:\.\w+)+(?=[\s({{<@])|[#!][\w.]+ ='
     r"|(?:return|call|module|func|constant)\b"
 )
-"""What a statement begins with; a line that begins with anything else goes on with the one before."""
+"""The beginning of a statement; a line that begins otherwise goes on with the one before."""
 _REGION = re.compile(
     rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+(?:[%@:"(^]|(?:public|private|mutable|ins)\b)|'
     r"(?:[a-z_]\w*\.)?(?:return|func|call|module)\b(?!\s*=))"

@@ -1,4 +1,4 @@
-"""What a TensorFlow Lite model says of its tensors and operators beside bytes and order.
+"""Facts of a TensorFlow Lite model about its tensors and operators, beside bytes and order.
 
 Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields are their order there.
 """

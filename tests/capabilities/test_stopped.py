@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.support.small_schedules import drawn_schedule
 
 from memplan.capabilities.registry import CAPABILITIES
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
-from tests.support.small_schedules import drawn_schedule
 from tests.support.stopping import Asks, stopped
 
 MOMENTS = 12

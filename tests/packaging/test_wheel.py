@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shlex
@@ -36,7 +37,8 @@ def _compiled_once() -> Iterator[None]:
 def build(project: Path, target: str, folder: Path) -> Path:
     """Build a wheel or a source archive of a project."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
-    subprocess.run(command, cwd=project, check=True, capture_output=True)
+    environment = {**os.environ, "MEMPLAN_PACKAGES": "https://example.org/packages"}  # not where the project lies
+    subprocess.run(command, cwd=project, env=environment, check=True, capture_output=True)
     (made,) = folder.iterdir()
     return made
 

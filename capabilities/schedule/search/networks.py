@@ -12,8 +12,7 @@ from memplan.capabilities.cascade.access.access_graph import AccessGraph, Access
 from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
 from memplan.capabilities.cascade.regions.regions import CascadeRegion, Stripes
 from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer, ScheduleTransfer, point_of
-from memplan.capabilities.schedule.search.downsets import EPSILON
+from memplan.capabilities.schedule.answer import EPSILON, Objective, ScheduleAnswer, ScheduleTransfer, point_of
 from memplan.capabilities.schedule.search.network_search import PASSES, NetworkRun, NetworkSearch
 from memplan.capabilities.schedule.search.pads import renumbered, without_pads
 from memplan.capabilities.schedule.search.placement import items_of

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from memplan import OperationGraph, ScheduleProblem, Target, schedule
+from memplan import OperationGraph, Target, schedule
 from memplan.api.cli.main import main
 from memplan.capabilities.schedule.answer import ScheduleAnswer
-from memplan.capabilities.schedule.model.simulator import simulate
-from memplan.capabilities.schedule.schedule import CAPABILITY, EXAMPLE, ScheduleOptions, lines
+from memplan.capabilities.schedule.schedule import CAPABILITY, ScheduleOptions, lines
 from memplan.planner.errors import ProblemError
 from tests.support.networks import two_convolutions
 
@@ -22,68 +21,6 @@ EXAMPLES = ROOT / "examples" / "schedules"
 
 def example(name: str) -> Any:
     return json.loads((EXAMPLES / name).read_text())
-
-
-def test_the_third_example_of_the_contest_takes_no_longer_than_its_arithmetic() -> None:
-    found = schedule(ScheduleProblem.model_validate(EXAMPLE))
-    assert (found.status, found.latency, found.subgraphs) == ("optimal", 4500.0, ((0, 1, 2),))
-
-
-def test_copies_alignment_and_latency_of_a_target_have_their_price() -> None:
-    problem = ScheduleProblem.model_validate(example("attention.json"))
-    target = Target.model_validate(example("double_buffered.json"))
-    plain, priced = schedule(problem), schedule(problem, target)
-    assert plain.latency < priced.latency
-    assert simulate(problem.graph, target, priced.steps).violations == ()
-    assert all(slot.offset % 64 == slot.size % 64 == 0 for slot in priced.slots)
-
-
-def test_alternatives_and_rolls_are_in_the_answer_and_are_simulated_again() -> None:
-    problem = ScheduleProblem.model_validate(example("attention_alternatives.json"))
-    target = Target.model_validate(example("rolling.json"))
-    plain, found = schedule(problem, target.model_copy(update={"rolls": False})), schedule(problem, target)
-    assert found.latency < plain.latency
-    assert found.alternatives == ((1, 0, 0), (1, 0, 0))
-    assert found.tensors_to_roll == ((4,), (7,))
-    assert simulate(problem.graph, target, found.steps).latency == pytest.approx(found.latency)
-    assert simulate(problem.graph, problem.target, found.steps).violations
-    assert "rolls 4, 0 by alternative 1" in " ".join(lines(found))
-    assert not plain.model_dump().keys() & {"alternatives", "tensors_to_roll"}
-
-
-def test_less_traffic_may_take_longer() -> None:
-    problem = ScheduleProblem.model_validate(example("attention.json"))
-    quick, little = schedule(problem), schedule(problem, options=ScheduleOptions(objective="traffic"))
-    assert little.traffic < quick.traffic
-    assert little.latency > quick.latency
-
-
-def test_the_lines_have_every_step() -> None:
-    found = schedule(ScheduleProblem.model_validate(EXAMPLE))
-    assert [text for text in lines(found) if text.startswith("step")] == [
-        "step 0: operations 0, 1, 2 in 128 x 128 tiles, slices of 1, 4,500.0"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"heights": [128] * 3}, "heights: must be as many as widths (4), got 3"),
-        ({"inputs": [[0], [1], [1, 9]]}, "inputs[2][1]: must be a tensor, less than 4, got 9"),
-        ({"inputs": [[0], [1], []]}, "inputs[2]: must be one or more tensors, got []"),
-        ({"outputs": [[1], [2], [2]]}, "outputs[2]: must be made once, got 2 again (first by operation 1)"),
-        ({"inputs": [[3], [1], [1, 2]]}, "inputs[0]: must not depend on what the operation itself makes, over a cycle"),
-        ({"widths": [128, 128, 128, 64]}, "inputs[2][0]: must be 128 x 64, as the output is, got 128 x 128"),
-        ({"fast_memory_capacity": 1}, "fast_memory_capacity: must hold what an element of tensor 1 needs, got 1"),
-        ({"op_types": ["MatMul", "Pointwise", "Pointwise"]}, "inputs[0]: must be 2 tensors, got [0]"),
-        ({"alternatives": [[]]}, "alternatives: must be as many as op_types (3), got 1"),
-        ({"alternatives": [[{"base_cost": 1}] * 16, [], []]}, "alternatives[0]: must be at most 15, got 16"),
-    ],
-)
-def test_what_is_no_graph_is_refused_with_object_rule_and_value(changes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ProblemError) as refused:
-        schedule(ScheduleProblem.model_validate(EXAMPLE | changes))
-    assert sentence in refused.value.sentences
 
 
 def test_a_target_has_a_fast_memory_a_slow_one_and_a_link() -> None:
@@ -161,12 +98,6 @@ def test_the_places_of_a_schedule_that_came_from_elsewhere_are_verified(change: 
     question = {"problem": two_convolutions(), "target": Target.model_validate(example("ethos_u55_like.json"))}
     question["options"] = ScheduleOptions(fast_memory=8192)
     assert (CAPABILITY.refutes(question, ScheduleAnswer.model_validate(answer)) or "").startswith(sentence)
-    plain = ScheduleProblem.model_validate(example("attention.json"))
-    again = json.loads(schedule(plain).model_dump_json())
-    for slot in again["slots"]:
-        slot.update({"offset": 0})
-    question = {"problem": plain, "options": ScheduleOptions()}
-    assert "share bytes" in (CAPABILITY.refutes(question, ScheduleAnswer.model_validate(again)) or "")
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from memplan.capabilities.schedule.answer import Proof
-from memplan.capabilities.schedule.search.costs import Masks, StepCosts
-from memplan.capabilities.schedule.search.groups import Group, Relations, grown
-from memplan.capabilities.schedule.search.nests import bits
-from memplan.capabilities.schedule.search.walks import StepCost
-from memplan.solvers.search.control import Control
+from memplan.capabilities.schedule.form import EPSILON, Control, Proof
+from memplan_tile.search.costs import Masks, StepCosts
+from memplan_tile.search.groups import Group, Relations, grown
+from memplan_tile.search.nests import bits
+from memplan_tile.search.walks import StepCost
 
 _MOST_READERS = 3
 """The most readers of a tensor that may be retained: all of them must run in the next step."""
@@ -20,8 +19,6 @@ MOST_ARCS = 60_000
 """The most steps between states of a whole graph that are kept; above, those along a line are."""
 WORK_PER_S = 90_000
 """The steps that a search tries in a second where work is counted: one core tried 89,000 to 96,000 on four graphs."""
-EPSILON = 1e-6
-"""The difference of values below which they count as equal, far below the time of one byte."""
 
 
 _NEVER = float("inf")

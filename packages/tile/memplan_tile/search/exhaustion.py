@@ -7,9 +7,9 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import product
 
-from memplan.capabilities.schedule.search.downsets import EPSILON, Found, PlannedStep
-from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.nests import bits
+from memplan_tile.search.downsets import EPSILON, Found, PlannedStep
+from memplan_tile.search.ground import Ground
+from memplan_tile.search.nests import bits
 
 MOST_OPERATIONS = 5
 """The most operations: a step has 3^5 ways to leave what it makes, and any set of connected operations is a step."""

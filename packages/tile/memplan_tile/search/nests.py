@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from memplan.capabilities.schedule.model.graph import Alternative, TileGraph
+from memplan_tile.graph import Alternative, TileGraph
 
 TILE, SLICE, WHOLE = range(3)
 """A hold of an axis by a tile: its own interval, the slice of the reduction, or all of it."""

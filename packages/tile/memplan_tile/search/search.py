@@ -9,12 +9,21 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.answer import Objective, Proof, ScheduleAnswer, ScheduleSlot, point_of
-from memplan.capabilities.schedule.model.graph import ScheduleStep, TileGraph
-from memplan.capabilities.schedule.model.simulator import Simulation, simulate
-from memplan.capabilities.schedule.search.costs import StepCosts
-from memplan.capabilities.schedule.search.downsets import (
+from memplan.capabilities.schedule.form import (
+    Control,
+    Objective,
+    Proof,
+    ScheduleAnswer,
+    ScheduleSlot,
+    Target,
+    placed,
+    point_of,
+    slots_of,
+)
+from memplan.planner.errors import InvalidPlanError, ProblemError
+from memplan_tile.graph import ScheduleStep, TileGraph
+from memplan_tile.search.costs import StepCosts
+from memplan_tile.search.downsets import (
     EPSILON,
     Bounds,
     Found,
@@ -22,15 +31,13 @@ from memplan.capabilities.schedule.search.downsets import (
     ScheduleEffort,
     StepWindow,
 )
-from memplan.capabilities.schedule.search.exhaustion import MOST_OPERATIONS, exhausted
-from memplan.capabilities.schedule.search.frontier import front_of, least_peak
-from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.groups import grown
-from memplan.capabilities.schedule.search.improvement import Improvement, rebuilt
-from memplan.capabilities.schedule.search.nests import bits
-from memplan.capabilities.schedule.search.placement import placed, slots_of
-from memplan.planner.errors import InvalidPlanError, ProblemError
-from memplan.solvers.search.control import Control
+from memplan_tile.search.exhaustion import MOST_OPERATIONS, exhausted
+from memplan_tile.search.frontier import front_of, least_peak
+from memplan_tile.search.ground import Ground
+from memplan_tile.search.groups import grown
+from memplan_tile.search.improvement import Improvement, rebuilt
+from memplan_tile.search.nests import bits
+from memplan_tile.simulator import Simulation, simulate
 
 _SMALL = 10
 """Graphs of so many operations are searched as a whole at once."""

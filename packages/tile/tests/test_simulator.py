@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from memplan_tile.contest import ScheduleProblem
+from memplan_tile.graph import ScheduleStep
+from memplan_tile.simulator import simulate
 
-from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.graph import ScheduleStep
-from memplan.capabilities.schedule.model.simulator import simulate
+from memplan.capabilities.schedule.form import Target
 
 POINT, PRODUCT = "Pointwise", "MatMul"
 

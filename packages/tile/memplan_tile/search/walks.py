@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.cascade.timing.figures import StepFigures
-from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.model.graph import Alternative
-from memplan.capabilities.schedule.search.nests import COLUMN, EVERY, ROW, SLICE, TILE, WHOLE, Nest, Work
-from memplan.capabilities.schedule.search.tilings import (
+from memplan.capabilities.schedule.form import StepFigures, Target
+from memplan_tile.graph import Alternative
+from memplan_tile.search.nests import COLUMN, EVERY, ROW, SLICE, TILE, WHOLE, Nest, Work
+from memplan_tile.search.tilings import (
     MANY_VISITS,
     MOST_VISITS,
     Counts,

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.capabilities.cascade.timing.target import Engine, Link, Memory, Rate, Side, Target
-from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation, TileTensor
+from memplan.capabilities.schedule.form import (
+    Control,
+    Engine,
+    Link,
+    Memory,
+    Objective,
+    ScheduleForm,
+    Rate,
+    ScheduleAnswer,
+    Side,
+    Target,
+    misplaced,
+    slots_of,
+)
 from memplan.planner.errors import Location, broken, shown
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Value, as_tuple
+from memplan_tile.graph import Alternative, ScheduleStep, TileGraph, TileOperation, TileTensor
+from memplan_tile.simulator import simulate
 
 MOST_OPERATIONS = 2000
 """The most operations: the search keeps sets of them as bits, and takes about 120 s for so many."""
@@ -51,7 +65,7 @@ class OtherWay(Value):
         return Alternative(self.base_cost, native and (native[1], native[0]), self.workspace, self.in_place)
 
 
-class ScheduleProblem(Value):
+class ScheduleProblem(ScheduleForm):
     """Operations on tensors of two dimensions, and the machine that runs them; all lists are by position.
 
     A base cost is the time of one native tile, that of a `MatMul` with its whole reduction; tensors have one byte an
@@ -160,3 +174,43 @@ class ScheduleProblem(Value):
             links=(Link(bandwidth=self.slow_memory_bandwidth),),
             engine=Engine(native=self.native_granularity),
         )
+
+    @property
+    def n_tensors(self) -> int:
+        """The number of tensors."""
+        return len(self.widths)
+
+    def scheduled(
+        self, machine: Target, objective: Objective, running: Control, *, wants_front: bool
+    ) -> ScheduleAnswer:
+        """Return the best schedule that is found in time, verified; raises ProblemError where there is none."""
+        # Imported here: the format of problems stands on no search.
+        from memplan_tile.search.search import schedule_tiles
+
+        return schedule_tiles(self.graph, machine, objective, running, wants_front=wants_front)
+
+    def refuted(self, machine: Target, found: ScheduleAnswer) -> str | None:
+        """Return what is wrong with a schedule that came from elsewhere: it is simulated and placed again."""
+        run = simulate(self.graph, machine, steps_of(found))
+        if run.violations:
+            return run.violations[0]
+        if abs(run.latency - found.latency) > 1e-6 * found.latency:
+            return "latency: must be that of its steps"
+        return misplaced(slots_of(run.figures), machine, found.slots)
+
+    def latency_of(self, rows: Mapping[str, Any]) -> tuple[float, str | None]:
+        """Return the time of the steps in the rows of an answer as JSON, and the first rule that they break."""
+        names = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders")
+        steps = [
+            ScheduleStep(tuple(ops), *tile, None if walk is None else tuple(walk), tuple(retained))
+            for ops, tile, retained, walk in zip(*(rows[name] for name in names), strict=True)
+        ]
+        run = simulate(self.graph, self.target, steps)
+        return run.latency, next(iter(run.violations), None)
+
+
+def steps_of(found: ScheduleAnswer) -> tuple[ScheduleStep, ...]:
+    """Return the steps of the rows of an answer."""
+    row_lists = (rows or ((),) * len(found.subgraphs) for rows in (found.alternatives, found.tensors_to_roll))
+    columns = found.subgraphs, found.granularities, found.traversal_orders, found.tensors_to_retain, *row_lists
+    return tuple(ScheduleStep(made, *tile, *row) for made, tile, *row in zip(*columns, strict=True))

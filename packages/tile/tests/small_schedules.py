@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,15 +10,22 @@ from heapq import heappop, heappush
 from itertools import combinations, product
 
 import numpy as np
+from memplan_tile.contest import ScheduleProblem
+from memplan_tile.graph import Alternative, ScheduleStep, TileGraph, TileOperation
+from memplan_tile.simulator import simulate_step
+from memplan_tile.step_run import StepRun
 
-from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.answer import Objective
-from memplan.capabilities.schedule.model.contest import ScheduleProblem
-from memplan.capabilities.schedule.model.graph import Alternative, ScheduleStep, TileGraph, TileOperation
-from memplan.capabilities.schedule.model.simulator import simulate_step
-from memplan.capabilities.schedule.model.step_run import StepRun
+from memplan.capabilities.schedule.form import Objective, Target
 
 SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
+
+DEPTH = int(os.environ.get("MEMPLAN_TESTS_DEPTH", "1"))
+"""What the numbers of cases of the gate are multiplied by, before a release."""
+
+
+def seeds(count: int, first: int = 0) -> range:
+    """Return the seeds of a test that draws so many cases in the gate; it is marked `drawn`."""
+    return range(first, first + count * DEPTH)
 
 
 def drawn_schedule(seed: int, most: int = 6, sides: tuple[int, ...] = SIDES) -> ScheduleProblem:

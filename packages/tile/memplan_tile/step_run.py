@@ -11,9 +11,8 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.cascade.timing.figures import Slot, StepFigures
-from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.model.graph import Alternative, ScheduleStep, TileGraph
+from memplan.capabilities.schedule.form import Slot, StepFigures, Target
+from memplan_tile.graph import Alternative, ScheduleStep, TileGraph
 
 Region = tuple[str, str]
 """Rows and columns of a tensor that a tile needs: `tile`, those of the tile; `slice`, of the reduction; or `whole`."""

@@ -1,6 +1,7 @@
 """Schedules of the contest's problems: the latency beside the best known one, the bound, the proof and the seconds.
 
-    python -m lab.schedules FOLDER [--share 0.6] [--only 5,13] [--copies 2] [--alignment 64] [--residency several]
+    python packages/tile/tests/contest.py FOLDER
+        [--share 0.6] [--only 5,13] [--copies 2] [--alignment 64] [--residency several]
 
 FOLDER has `index.json` with the `file` and `best_latency` of each problem. Each has the contest's limit, by its number,
 times the share; seconds are of CPU, all in all, and of the search alone on a clock. With another machine (two copies of
@@ -14,8 +15,10 @@ import json
 import time
 from pathlib import Path
 
+from memplan_tile.contest import steps_of
+from memplan_tile.simulator import simulate
+
 from memplan import ScheduleOptions, ScheduleProblem, Target, schedule
-from memplan.capabilities.schedule.model.simulator import simulate
 
 _LIMITS = ((4, 2.0), (8, 5.0), (12, 15.0), (16, 30.0), (20, 60.0), (24, 120.0))
 """The last problem of each class of the contest, and the seconds that the class has."""
@@ -44,7 +47,7 @@ def main() -> None:
         target = _target(problem.target, given)
         found = schedule(problem, target, options=ScheduleOptions(time_limit_s=limit_s))
         cpu, clock = time.process_time() - cpu, time.monotonic() - clock
-        violations = simulate(problem.graph, target, found.steps).violations
+        violations = simulate(problem.graph, target, steps_of(found)).violations
         ratio = found.latency / row["best_latency"]
         is_own = target == problem.target
         above += (is_own and ratio > 1.000001) or bool(violations)

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.model.graph import Alternative, TileGraph, TileOperation, TileTensor
-from memplan.capabilities.schedule.search.nests import SLICE, TILE, WHOLE
+from memplan.capabilities.schedule.form import Target
+from memplan_tile.graph import Alternative, TileGraph, TileOperation, TileTensor
+from memplan_tile.search.nests import SLICE, TILE, WHOLE
 
 _ROUNDING = 1e-12
 """The part by which sums of parts of tensors may be too large."""

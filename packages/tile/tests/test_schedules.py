@@ -7,27 +7,27 @@ from contextlib import suppress
 from typing import get_args
 
 import pytest
-
-from memplan.capabilities.cascade.timing.target import Engine, Link, Memory, Target
-from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
-from memplan.capabilities.schedule.model.graph import TileGraph, TileOperation, TileTensor
-from memplan.capabilities.schedule.model.simulator import simulate
-from memplan.capabilities.schedule.search.bounds import LowerBounds
-from memplan.capabilities.schedule.search.costs import StepCosts
-from memplan.capabilities.schedule.search.downsets import ScheduleEffort
-from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.search import ScheduleSearch, cut_off, depth_first, in_order, schedule_tiles
-from memplan.planner.errors import ProblemError
-from memplan.solvers.search.control import Control
-from tests.support.depth import seeds
-from tests.support.small_schedules import (
+from memplan_tile.contest import steps_of
+from memplan_tile.graph import TileGraph, TileOperation, TileTensor
+from memplan_tile.search.bounds import LowerBounds
+from memplan_tile.search.costs import StepCosts
+from memplan_tile.search.downsets import ScheduleEffort
+from memplan_tile.search.ground import Ground
+from memplan_tile.search.search import ScheduleSearch, cut_off, depth_first, in_order, schedule_tiles
+from memplan_tile.simulator import simulate
+from small_schedules import (
     drawn_schedule,
     drawn_sharing,
     drawn_target,
     least_latency,
     least_of_all,
+    seeds,
     with_alternatives,
 )
+
+from memplan.capabilities.schedule.form import Engine, Link, Memory, Objective, ScheduleAnswer, Target
+from memplan.planner.errors import ProblemError
+from memplan.solvers.search.control import Control
 
 
 def solved(
@@ -143,7 +143,7 @@ def test_a_tensor_that_stays_for_several_steps_is_not_loaded_again() -> None:
     found, other = solved(graph, target), solved(graph, target.model_copy(update={"residency": "one step"}))
     assert found.latency < other.latency
     assert any(slot.end > slot.start + 2 for slot in found.slots)
-    assert simulate(graph, target.model_copy(update={"residency": "one step"}), found.steps).violations
+    assert simulate(graph, target.model_copy(update={"residency": "one step"}), steps_of(found)).violations
 
 
 def test_a_step_whose_residents_have_no_place_comes_back_without_one() -> None:
@@ -203,4 +203,4 @@ def test_every_slot_lies_in_the_fast_memory_apart_from_others(seed: int) -> None
 def test_the_same_work_finds_the_same_schedule_wherever_it_runs() -> None:
     problem = drawn_schedule(random.Random(7).randrange(10**6), most=30, sides=(8, 16))
     first, second = (solved(problem.graph, problem.target) for _ in range(2))
-    assert first.steps == second.steps
+    assert steps_of(first) == steps_of(second)

@@ -7,14 +7,12 @@ from itertools import product
 from math import prod
 from typing import Any, TypeVar
 
-from memplan.capabilities.cascade.timing.figures import StepFigures
-from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.answer import Objective
-from memplan.capabilities.schedule.model.graph import ScheduleStep, TileGraph
-from memplan.capabilities.schedule.model.step_run import StepRun
-from memplan.capabilities.schedule.search.nests import TILE, Nest, bits, nest_of
-from memplan.capabilities.schedule.search.tilings import Load, Tilings
-from memplan.capabilities.schedule.search.walks import Look, StepCost, TiledStep
+from memplan.capabilities.schedule.form import Objective, StepFigures, Target
+from memplan_tile.graph import ScheduleStep, TileGraph
+from memplan_tile.search.nests import TILE, Nest, bits, nest_of
+from memplan_tile.search.tilings import Load, Tilings
+from memplan_tile.search.walks import Look, StepCost, TiledStep
+from memplan_tile.step_run import StepRun
 
 T = TypeVar("T")
 Masks = tuple[int, int, int, int]

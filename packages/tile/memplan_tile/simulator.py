@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memplan.capabilities.cascade.timing.figures import Run, StepFigures
-from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.model.graph import ScheduleStep, TileGraph
-from memplan.capabilities.schedule.model.step_run import StepRun
+from memplan.capabilities.schedule.form import Run, StepFigures, Target
+from memplan_tile.graph import ScheduleStep, TileGraph
+from memplan_tile.step_run import StepRun
 
 
 @dataclass(frozen=True)

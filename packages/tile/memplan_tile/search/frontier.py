@@ -12,19 +12,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from memplan.capabilities.cascade.core.kernels import FOUND_RUNS, FOUND_TO, N_FOUND
-from memplan.capabilities.cascade.search.front import front
-from memplan.capabilities.schedule.answer import Proof
-from memplan.capabilities.schedule.search.downsets import (
+from memplan.capabilities.schedule.form import FOUND_RUNS, FOUND_TO, N_FOUND, Proof, front
+from memplan_tile.search.downsets import (
     Bounds,
     Found,
     OperationLine,
     PlannedStep,
     StepWindow,
 )
-from memplan.capabilities.schedule.search.exhaustion import MOST_OPERATIONS, exhausted
-from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.nests import bits
+from memplan_tile.search.exhaustion import MOST_OPERATIONS, exhausted
+from memplan_tile.search.ground import Ground
+from memplan_tile.search.nests import bits
 
 _WHOLE = Bounds(groups=2000, longest=99, beam=2000, retained=3)
 _ALONG = Bounds(beam=4, retained=1)

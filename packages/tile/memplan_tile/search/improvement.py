@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memplan.capabilities.schedule.search.downsets import EPSILON, Bounds, Found, PlannedStep, StepWindow
-from memplan.capabilities.schedule.search.ground import Ground
-from memplan.capabilities.schedule.search.groups import unions
+from memplan_tile.search.downsets import EPSILON, Bounds, Found, PlannedStep, StepWindow
+from memplan_tile.search.ground import Ground
+from memplan_tile.search.groups import unions
 
 _FIRST_WINDOW, _LAST_WINDOW = 7, 26
 _WIDER_AFTER, _ENDED_AFTER = 60, 400

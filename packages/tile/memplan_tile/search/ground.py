@@ -6,12 +6,11 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.schedule.answer import Objective
-from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.search.bounds import LowerBounds
-from memplan.capabilities.schedule.search.costs import StepCosts
-from memplan.capabilities.schedule.search.downsets import (
+from memplan.capabilities.schedule.form import Objective, Target
+from memplan_tile.graph import TileGraph
+from memplan_tile.search.bounds import LowerBounds
+from memplan_tile.search.costs import StepCosts
+from memplan_tile.search.downsets import (
     EPSILON,
     Bounds,
     DownsetSearch,
@@ -20,8 +19,8 @@ from memplan.capabilities.schedule.search.downsets import (
     ScheduleEffort,
     StepWindow,
 )
-from memplan.capabilities.schedule.search.groups import Relations
-from memplan.capabilities.schedule.search.nests import bits
+from memplan_tile.search.groups import Relations
+from memplan_tile.search.nests import bits
 
 
 class Ground:

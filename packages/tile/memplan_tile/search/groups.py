@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from memplan.capabilities.schedule.model.graph import TileGraph
-from memplan.capabilities.schedule.search.nests import bits
+from memplan_tile.graph import TileGraph
+from memplan_tile.search.nests import bits
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.schedule.search.nests import SLICE, TILE
+from memplan_tile.search.nests import SLICE, TILE
 
 Counts = NDArray[np.int64]
 MANY_VISITS, MOST_VISITS = 2**17, 2**20

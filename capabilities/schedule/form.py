@@ -1,0 +1,78 @@
+"""Problems of `schedule` in forms of others, which bring a search of their own; what these stand on is offered here."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from memplan.capabilities.capability import Control
+from memplan.capabilities.cascade.core.kernels import FOUND_RUNS, FOUND_TO, N_FOUND
+from memplan.capabilities.cascade.search.front import front
+from memplan.capabilities.cascade.timing.figures import Run, Slot, StepFigures
+from memplan.capabilities.cascade.timing.target import Engine, Link, Memory, Rate, Side, Target
+from memplan.capabilities.schedule.answer import (
+    EPSILON,
+    Objective,
+    Proof,
+    ScheduleAnswer,
+    ScheduleSlot,
+    point_of,
+)
+from memplan.capabilities.schedule.search.placement import misplaced, placed, slots_of
+from memplan.planner.model.rows import Value
+
+__all__ = [
+    "EPSILON",
+    "FOUND_RUNS",
+    "FOUND_TO",
+    "N_FOUND",
+    "Control",
+    "Engine",
+    "Link",
+    "Memory",
+    "Objective",
+    "ScheduleForm",
+    "Proof",
+    "Rate",
+    "Run",
+    "ScheduleAnswer",
+    "ScheduleSlot",
+    "Side",
+    "Slot",
+    "StepFigures",
+    "Target",
+    "front",
+    "misplaced",
+    "placed",
+    "point_of",
+    "slots_of",
+]
+
+
+class ScheduleForm(Value):
+    """A problem of `schedule` with a search of its own, whose answers it runs again itself."""
+
+    @property
+    @abstractmethod
+    def target(self) -> Target:
+        """The machine, where the caller names no other."""
+
+    @property
+    @abstractmethod
+    def n_tensors(self) -> int:
+        """The number of tensors."""
+
+    @abstractmethod
+    def scheduled(
+        self, machine: Target, objective: Objective, running: Control, *, wants_front: bool
+    ) -> ScheduleAnswer:
+        """Return the best schedule that is found in time, verified; raises ProblemError where there is none."""
+
+    @abstractmethod
+    def refuted(self, machine: Target, found: ScheduleAnswer) -> str | None:
+        """Return what is wrong with a schedule that came from elsewhere; None where nothing is."""
+
+    @abstractmethod
+    def latency_of(self, rows: Mapping[str, Any]) -> tuple[float, str | None]:
+        """Return the time of the steps in the rows of an answer as JSON, and the first rule that they break."""
