@@ -48,14 +48,14 @@ class Form:
 
     question: the question, such as `schedule`.
     where: `module:class` of the problems, which is imported where one comes.
-    field: a field that such problems have in JSON, and no others.
+    key: a field that such problems have in JSON, and no others.
     words: the form in words, for sentences of refusal.
     names: the names that `memplan` offers with it, each with its module.
     """
 
     question: str
     where: str
-    field: str
+    key: str
     words: str
     names: Mapping[str, str] = field(default_factory=dict)
 

@@ -32,7 +32,9 @@ _GIVEN = "Mapping[str, Any] | str | PathLike[str]"
 def stub() -> str:
     """Return the text of the file."""
     modules: Mapping[str, str] = {
-        name: module for name, module in vars(memplan)["_modules"]().items() if name != "solve"
+        name: module
+        for name, module in vars(memplan)["_modules"]().items()
+        if name != "solve" and module.startswith("memplan.")  # not what other distributions bring
     }
     rows = [f"from {module} import {name} as {name}" for name, module in modules.items() if name not in QUESTIONS]
     rows.remove("from memplan.capabilities.capability import Control as Control")

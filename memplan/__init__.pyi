@@ -33,7 +33,7 @@ from memplan.capabilities.plan.baseline import Baseline
 from memplan.capabilities.plan.objects import ObjectsAnswer as ObjectsAnswer
 from memplan.capabilities.plan.plan import PlanOptions as PlanOptions
 from memplan.capabilities.schedule.answer import ScheduleAnswer as ScheduleAnswer
-from memplan.capabilities.schedule.posed import PosedSchedule
+from memplan.capabilities.schedule.form import ScheduleForm
 from memplan.capabilities.schedule.schedule import ScheduleOptions as ScheduleOptions
 from memplan.capabilities.selection import select_fields as select_fields
 from memplan.capabilities.shapes.limits import ShapesLimits as ShapesLimits
@@ -80,7 +80,6 @@ from memplan.solvers.certificates.certify import Certificate as Certificate
 from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
 from memplan.solvers.certificates.verdicts import ProofText
 from memplan.solvers.search.result import Progress as Progress
-from memplan_tile.contest import ScheduleProblem as ScheduleProblem
 
 __all__: list[str]
 
@@ -288,7 +287,7 @@ def plan(
     explain_s: float = ...,
 ) -> Plan: ...
 def schedule(
-    problem: PosedSchedule | OperationGraph | Mapping[str, Any] | str | PathLike[str],
+    problem: ScheduleForm | OperationGraph | Mapping[str, Any] | str | PathLike[str],
     target: Target | Mapping[str, Any] | str | PathLike[str] | None = ...,
     options: ScheduleOptions | Mapping[str, Any] | None = ...,
     control: Control | None = ...,

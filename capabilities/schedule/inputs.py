@@ -39,7 +39,7 @@ def _problem_of(value: object) -> ScheduleForm | OperationGraph:
     fields = object_in(value, "problem", ProblemError)
     if "buffers" in fields:
         raise ProblemError(f"problem: {_rule()}, got buffers, which say no operations and which `plan` takes")
-    form = next((form for form in forms("schedule") if form.field in fields), None)
+    form = next((form for form in forms("schedule") if form.key in fields), None)
     if form is not None and "ops" not in fields:
         found: ScheduleForm = form.load().model_validate(fields)
         return found

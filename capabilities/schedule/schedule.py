@@ -12,8 +12,8 @@ from memplan.capabilities.cascade.timing.inputs import TARGET
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.question import Question
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
-from memplan.capabilities.schedule.inputs import PROBLEM
 from memplan.capabilities.schedule.form import ScheduleForm
+from memplan.capabilities.schedule.inputs import PROBLEM
 from memplan.capabilities.schedule.refuted import schedule_refuted
 from memplan.capabilities.schedule.search.networks import schedule_network
 from memplan.planner.errors import ProblemError, counted

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.small_schedules import drawn_schedule
 
 from memplan.capabilities.registry import CAPABILITIES
+from packages.tile.tests.small_schedules import drawn_schedule
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 from tests.support.stopping import Asks, stopped

@@ -42,7 +42,7 @@ def of_worth(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[st
     found = memplan.explain(problem, options=options).what_if
     if found is None or found.peak is None:
         return
-    base = problem if found.without_size is None else problem.with_capacity({problem.pools[0].name: None})
+    base = problem if found.without_size is None else _without_size(problem)
     single = len(base.pools) == 1
     truth = _least(base) if base.objective == "peak" and single else None
     if truth is not None and found.status == "optimal" and found.peak != truth:
@@ -59,6 +59,10 @@ def of_worth(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[st
             worth = truth - (_least(changed) or 0)
             if not gain[0] <= worth <= gain[1]:
                 yield f"what-if: {row.id!r} of {row.size} bytes or {row.shrunk_to} gains {worth}, not {gain}"
+
+
+def _without_size(problem: Problem) -> Problem:
+    return with_fields(problem, pools=[pool.model_copy(update={"size": None}) for pool in problem.pools])
 
 
 def _without(problem: Problem, gone: set[int | str]) -> Problem | None:
@@ -189,7 +193,7 @@ def of_header(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[s
             use = equal_pools.least_use(problem)
         except equal_pools.TooManyError:
             return
-        best = None if use is None else (use,)
+        best: tuple[float, ...] | None = None if use is None else (use,)
     else:
         best = oracle.best_score(problem)
     mine, bound = (found.cost, found.cost_bound) if problem.reuse else (found.peak, found.bound)

@@ -5,7 +5,7 @@ from memplan.capabilities import Form
 FORM = Form(
     question="schedule",
     where="memplan_tile.contest:ScheduleProblem",
-    field="op_types",
+    key="op_types",
     words="operations on matrices, which have op_types",
     names={"ScheduleProblem": "memplan_tile.contest"},
 )

@@ -14,9 +14,9 @@ from memplan.capabilities.schedule.form import (
     Link,
     Memory,
     Objective,
-    ScheduleForm,
     Rate,
     ScheduleAnswer,
+    ScheduleForm,
     Side,
     Target,
     misplaced,
@@ -202,8 +202,8 @@ class ScheduleProblem(ScheduleForm):
         """Return the time of the steps in the rows of an answer as JSON, and the first rule that they break."""
         names = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders")
         steps = [
-            ScheduleStep(tuple(ops), *tile, None if walk is None else tuple(walk), tuple(retained))
-            for ops, tile, retained, walk in zip(*(rows[name] for name in names), strict=True)
+            ScheduleStep(tuple(ops), width, height, depth, None if walk is None else tuple(walk), tuple(retained))
+            for ops, (width, height, depth), retained, walk in zip(*(rows[name] for name in names), strict=True)
         ]
         run = simulate(self.graph, self.target, steps)
         return run.latency, next(iter(run.violations), None)

@@ -15,7 +15,11 @@ from memplan_tile.search.downsets import ScheduleEffort
 from memplan_tile.search.ground import Ground
 from memplan_tile.search.search import ScheduleSearch, cut_off, depth_first, in_order, schedule_tiles
 from memplan_tile.simulator import simulate
-from small_schedules import (
+
+from memplan.capabilities.schedule.form import Engine, Link, Memory, Objective, ScheduleAnswer, Target
+from memplan.planner.errors import ProblemError
+from memplan.solvers.search.control import Control
+from packages.tile.tests.small_schedules import (
     drawn_schedule,
     drawn_sharing,
     drawn_target,
@@ -24,10 +28,6 @@ from small_schedules import (
     seeds,
     with_alternatives,
 )
-
-from memplan.capabilities.schedule.form import Engine, Link, Memory, Objective, ScheduleAnswer, Target
-from memplan.planner.errors import ProblemError
-from memplan.solvers.search.control import Control
 
 
 def solved(

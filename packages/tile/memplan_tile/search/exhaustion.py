@@ -7,7 +7,8 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import product
 
-from memplan_tile.search.downsets import EPSILON, Found, PlannedStep
+from memplan.capabilities.schedule.form import EPSILON
+from memplan_tile.search.downsets import Found, PlannedStep
 from memplan_tile.search.ground import Ground
 from memplan_tile.search.nests import bits
 

@@ -6,19 +6,11 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memplan.capabilities.schedule.form import Objective, Target
+from memplan.capabilities.schedule.form import EPSILON, Objective, Target
 from memplan_tile.graph import TileGraph
 from memplan_tile.search.bounds import LowerBounds
 from memplan_tile.search.costs import StepCosts
-from memplan_tile.search.downsets import (
-    EPSILON,
-    Bounds,
-    DownsetSearch,
-    Found,
-    PlannedStep,
-    ScheduleEffort,
-    StepWindow,
-)
+from memplan_tile.search.downsets import Bounds, DownsetSearch, Found, PlannedStep, ScheduleEffort, StepWindow
 from memplan_tile.search.groups import Relations
 from memplan_tile.search.nests import bits
 

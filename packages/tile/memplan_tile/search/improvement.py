@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memplan_tile.search.downsets import EPSILON, Bounds, Found, PlannedStep, StepWindow
+from memplan.capabilities.schedule.form import EPSILON
+from memplan_tile.search.downsets import Bounds, Found, PlannedStep, StepWindow
 from memplan_tile.search.ground import Ground
 from memplan_tile.search.groups import unions
 

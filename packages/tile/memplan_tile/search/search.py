@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memplan.capabilities.schedule.form import (
+    EPSILON,
     Control,
     Objective,
     Proof,
@@ -23,14 +24,7 @@ from memplan.capabilities.schedule.form import (
 from memplan.planner.errors import InvalidPlanError, ProblemError
 from memplan_tile.graph import ScheduleStep, TileGraph
 from memplan_tile.search.costs import StepCosts
-from memplan_tile.search.downsets import (
-    EPSILON,
-    Bounds,
-    Found,
-    PlannedStep,
-    ScheduleEffort,
-    StepWindow,
-)
+from memplan_tile.search.downsets import Bounds, Found, PlannedStep, ScheduleEffort, StepWindow
 from memplan_tile.search.exhaustion import MOST_OPERATIONS, exhausted
 from memplan_tile.search.frontier import front_of, least_peak
 from memplan_tile.search.ground import Ground
