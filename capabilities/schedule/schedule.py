@@ -103,7 +103,10 @@ def _example() -> dict[str, Any]:
     convolution = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     graph = {"size": [2028, 4608], "kept": [1], "tensors": [image, scores], "ops": [convolution]}
     memories = [{"name": "fast", "capacity": 8192, "alignment": 16}, {"name": "slow"}]
-    return {"problem": graph, "target": {"memories": memories, "links": [{"bandwidth": 16}], "engine": {"rate": 256}}}
+    return {
+        "problem": graph,
+        "target": {"memories": memories, "links": [{"bandwidth": 16}], "engine": {"native": [16, 16], "rate": 256}},
+    }
 
 
 CAPABILITY = Capability(
