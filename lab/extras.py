@@ -115,6 +115,11 @@ run("bench examples/mobilenet_v2.csv --solvers supermalloc,omnimalloc --time-lim
     "tile": """
 run("schedule examples/schedules/attention.json -q --time-limit 2")
 """,
+    "systems": """
+from memplan.planner.systems import reference_planners
+assert "reference:ggml-allocator" in reference_planners()
+run("plan examples/mobilenet_v2.csv -q --solver reference:ttlang-multi-order-decreasing")
+""",
     "all": """
 run("doctor")
 import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn

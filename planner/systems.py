@@ -21,23 +21,8 @@ SYSTEMS: Mapping[str, str] = {
     "onnx": "memplan.systems.onnx.system",
     "executorch": "memplan.systems.executorch.system",
     "cadence": "memplan.systems.cadence.system",
-    "xla": "memplan.systems.xla.system",
-    "iree": "memplan.systems.iree.system",
-    "stablehlo": "memplan.systems.stablehlo.system",
     "tvm": "memplan.systems.tvm.system",
-    "dsa": "memplan.systems.dsa.system",
-    "iopddl": "memplan.systems.iopddl.system",
-    "mlir": "memplan.systems.mlir.system",
     "torch": "memplan.systems.torch.system",
-    "vela": "memplan.systems.vela.system",
-    "ggml": "memplan.systems.ggml.system",
-    "pto": "memplan.systems.pto.system",
-    "luminal": "memplan.systems.luminal.system",
-    "nntrainer": "memplan.systems.nntrainer.system",
-    "openvino": "memplan.systems.openvino.system",
-    "tinygrad": "memplan.systems.tinygrad.system",
-    "ttlang": "memplan.systems.ttlang.system",
-    "xnnpack": "memplan.systems.xnnpack.system",
 }
 """From a system to the module with its row. Files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})

@@ -22,6 +22,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "runtimes": ("onnxruntime", "ai_edge_litert"),
     "peers": ("omnimalloc",),
     "tile": ("memplan_tile",),
+    "systems": ("memplan_systems",),
 }
 """The packages that each extra brings and that are imported by name."""
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from memplan_systems.xla.module import read_module
 
 import memplan
 from lab.fuzz_importers import SEEDS, broken, outcome
@@ -17,7 +18,6 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.systems import FileReader, file_readers
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model, read_problem
-from memplan.systems.xla.module import read_module
 from tests.support.depth import seeds
 from tests.support.dump_files import recorded
 from tests.support.failing_reader import FAULTS

@@ -1,0 +1,19 @@
+"""IREE: what its compiler prints of packs, as MLIR."""
+
+from __future__ import annotations
+
+from memplan.planner.systems import FileReader, System
+from memplan.systems.recognition import NEAR, begins_as_mlir
+
+
+def is_iree(data: bytes) -> bool:
+    """Return True if the bytes begin as MLIR does, or have what its compiler prints near, and packs are in them."""
+    return (begins_as_mlir(data) or b"\n// -----// IR Dump" in data[:NEAR]) and b"stream.resource.pack" in data
+
+
+SYSTEM = System(
+    name="iree",
+    title="IREE",
+    files=".mlir, after it packed",
+    readers=(FileReader("iree", is_iree, "memplan_systems.iree.reader", suffixes=(".mlir",)),),
+)
