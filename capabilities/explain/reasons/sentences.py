@@ -14,11 +14,12 @@ _NAMED = 3
 def sentence(problem: Problem, found: Explanation) -> str:
     """Say what an explanation says, short enough for one line of a terminal where it can be."""
     count = len(found.buffers)
-    buffers = f"{counted(count, 'buffer')} ({_listed([shown(name) for name in found.buffers], count)})"
-    size = problem.buffers.size[problem.index[found.buffers[0]]] if count == 1 else 0
+    names = [shown(name) for name in found.buffers]
+    size = int(problem.buffers.size[problem.index[found.buffers[0]]]) if count == 1 else 0
     if found.capacity is not None and size > found.capacity:
-        text = f"buffer {shown(found.buffers[0])} ({size:,} bytes) is larger than {_pool(found, '')}"
-    elif found.missing_bytes is not None and found.time is not None:
+        names[0] += f": {size:,} bytes, more than {found.capacity:,}"
+    buffers = f"{counted(count, 'buffer')} ({_listed(names, count)})"
+    if found.missing_bytes is not None and found.time is not None:
         alone = "" if count > 1 else " alone"
         lacks = f"lacks {counted(found.missing_bytes, 'byte')} at time {found.time}"
         text = f"pool {shown(found.pool)} {lacks}; {buffers}{alone}"
@@ -38,10 +39,10 @@ def sentence(problem: Problem, found: Explanation) -> str:
     return text
 
 
-def _pool(found: Explanation, verb: str = " does not hold") -> str:
+def _pool(found: Explanation) -> str:
     """Say which pool does not hold buffers, with its size where it has one."""
     size = "" if found.capacity in (None, ADDRESS_SPACE - 1) else f" ({found.capacity:,} bytes)"
-    return f"pool {shown(found.pool)}{size}{verb}"
+    return f"pool {shown(found.pool)}{size} does not hold"
 
 
 def rule_text(rule: RuleMember, problem: Problem | None = None) -> str:

@@ -82,8 +82,10 @@ def test_a_capacity_in_the_body_is_a_number_or_a_text_and_a_larger_buffer_is_nam
     server: Running, capacity: object
 ) -> None:
     found = plan(server, {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}], "capacity": capacity})
-    said = 'buffer "a" (64 bytes) is larger than pool "default" (48 bytes); 64 bytes would do'
-    assert (found["status"], found["explanation"]["message"]) == ("infeasible", said)
+    said = (
+        'pool "default" lacks 16 bytes at time 0; 1 buffer ("a": 64 bytes, more than 48) alone does not fit; 64 bytes'
+    )
+    assert (found["status"], found["explanation"]["message"]) == ("infeasible", f"{said} would do")
 
 
 def test_capacities_of_several_pools_are_named(server: Running) -> None:

@@ -1,0 +1,62 @@
+"""The distributions of `packages`: memplan stands without them, and they on what it offers to others alone."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {folder.name: folder for folder in (ROOT / "packages").iterdir() if (folder / "pyproject.toml").exists()}
+OFFERED = ROOT / "docs" / "adding.md"
+MOST_LINES = 9_000
+
+
+def imports(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module
+            elif isinstance(node, ast.Import):
+                yield from (each.name for each in node.names)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_imports_only_what_memplan_offers(name: str) -> None:
+    used = {each for each in imports(PACKAGES[name] / f"memplan_{name}") if each.partition(".")[0] == "memplan"}
+    text = OFFERED.read_text(encoding="utf-8")
+    assert sorted(each for each in used if f"`{each}`" not in text) == []
+
+
+def test_memplan_imports_no_package() -> None:
+    folders = [ROOT / name for name in ("memplan", "planner", "solvers", "systems", "capabilities", "api", "checkers")]
+    used = {each.partition(".")[0] for folder in folders for each in imports(folder)}
+    assert used.isdisjoint(f"memplan_{name}" for name in PACKAGES)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_has_a_readme_of_one_screen_and_an_extra(name: str) -> None:
+    assert len((PACKAGES[name] / "README.md").read_text(encoding="utf-8").splitlines()) <= 40
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert [line.partition(" @ ")[0] for line in extras[name]] == [f"memplan-{name}"]
+    assert any(name in line.partition("[")[2].rstrip("]").split(",") for line in extras["all"])
+    lines = (path.read_text(encoding="utf-8").count("\n") for path in PACKAGES[name].glob(f"memplan_{name}/**/*.py"))
+    assert sum(lines) <= MOST_LINES
+
+
+@pytest.mark.slow
+def test_the_rows_of_the_sources_pass_with_memplan_alone(tmp_path: Path) -> None:
+    hidden = {f"memplan_{name}": None for name in PACKAGES}
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules.update({hidden!r})\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = subprocess.run(
+        [*command, "tests/seeds"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=900
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
