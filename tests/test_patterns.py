@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-_FOLDERS = ("planner", "solvers", "systems", "capabilities", "api")
+PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
+_FOLDERS = ("planner", "solvers", "systems", "capabilities", "api", *(f"packages/{each.name}" for each in PACKAGES))
 _METHODS = ("search", "match", "fullmatch", "sub", "finditer", "findall", "split")
 _REPEATED = [*'\n\t "\\{}()[]<>a0_.,:%#/-=x', "0x", "a.", "a,", "a ", '"a', "\n ", " \n", "(a", "%a", "-1", "//", '\\"']
 _REPEATED += ["a\n", '"\n', "%a, ", "a=", "::", "..", "a b ", "/*", "0,"]
@@ -24,14 +25,15 @@ _MOST_S, _LIMIT_S = 0.05, 0.5
 
 def patterns() -> dict[str, tuple[Any, set[str]]]:
     """Return the patterns of modules by their names, with the methods by which they are used."""
-    files = [path for folder in _FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    files = [path for folder in _FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if "tests" not in path.parts]
     texts = {path: path.read_text() for path in files}
     found: dict[str, tuple[Any, set[str]]] = {}
     for path, text in texts.items():
         names = re.findall(r"^(_?[A-Z][A-Z_]*)(?:: .*)? = re\.compile\(", text, re.MULTILINE)
         if not names:
             continue
-        name_of_module = f"memplan.{'.'.join(path.relative_to(ROOT).with_suffix('').parts)}"
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name_of_module = ".".join(parts[2:] if parts[0] == "packages" else ("memplan", *parts))
         module = import_module(name_of_module)
         for name in names:
             readers = [text, *(other for other in texts.values() if name_of_module in other and name in other)]

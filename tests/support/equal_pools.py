@@ -7,6 +7,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
 from tests.support import oracle
+from tests.support.families import families
 
 _MOST_TRIES = 1_500
 
@@ -29,6 +30,10 @@ def least_use(problem: Problem) -> int | None:
     most = reserved + sum(row.size for row in rows) + 8 * len(rows) + max((row.offset or 0 for row in rows), default=0)
     best = most + 1
     places: dict[int | str, Placement] = {}
+    home = {}
+    for family in families(problem):  # of which each has one pool
+        (home_of_all,) = {pool.name for pool in problem.pools if family.may_live_in(pool)} or {problem.pools[0].name}
+        home |= dict.fromkeys(family.ids, home_of_all)
 
     tries = 0
 
@@ -38,7 +43,7 @@ def least_use(problem: Problem) -> int | None:
             best = min(best, end)
             return
         row = rows[k]
-        pool = (row.pools or (problem.pools[0].name,))[0]
+        pool = home[row.id]
         fixed = next((at.offset for name, at in places.items() if tie[name] == tie[row.id]), None)
         for offset in range(most) if fixed is None else (fixed,):
             if max(end, offset + row.size if row.size else 0) >= best:
