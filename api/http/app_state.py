@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
+from memplan.api.faults import Faults
 from memplan.api.http.auth import KeyGate, caller_of, look_up
 from memplan.api.http.bodies import BODIES_HELD, HeldBytes
 from memplan.api.http.middleware import Streams
@@ -64,6 +65,7 @@ class Service:
         self.settings = settings
         self.gate = KeyGate(settings, self.find_key)
         self.metrics = Metrics()
+        self.faults = Faults(self.metrics.failed)
         self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
         self.written = WrittenPlans(WRITTEN_BYTES)
@@ -98,7 +100,7 @@ class Service:
         stack.callback(self.store.close)
         if (path := os.environ.get(ADMISSION)) is not None:  # one of several processes
             self.queue = await stack.enter_async_context(SharedAdmission.opened(path, self.queue.places))
-        pool = ChildPool(settings, self.metrics.lost_worker)
+        pool = ChildPool(settings, self.metrics.lost_worker, self.faults)
         self.workers = Workers(pool, MOST * self.queue.places)
         stack.push_async_callback(to_thread.run_sync, pool.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store))

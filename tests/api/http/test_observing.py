@@ -92,11 +92,13 @@ def test_what_happens_is_counted() -> None:
     metrics.missed_deadline()
     metrics.lost_worker()
     metrics.finished_job("failed")
+    metrics.failed("order", "0123456789ab")
     found = rendered(metrics)
     assert found["memplan_cache_lookups_total", "hit"] == 1
     assert found["memplan_deadline_misses_total",] == 1
     assert found["memplan_workers_lost_total",] == 1
     assert found["memplan_jobs_finished_total", "failed"] == 1
+    assert found["memplan_faults_total", "0123456789ab", "order"] == 1
     assert (found["memplan_jobs", "queued"], found["memplan_workers",]) == (3, 2)
 
 
@@ -138,11 +140,10 @@ def test_a_request_log_line_has_caller_and_route_and_nothing_of_the_body(
 
 _LOGS = """
 import logging, logging.config, sys
-from memplan.api.logs import REQUEST, about_job, log_config
+from memplan.api.logs import about, log_config
 logging.config.dictConfig(log_config(sys.argv[1]))
 logging.getLogger("memplan").info("begun")
-REQUEST.set("r1")
-with about_job("j1"):
+with about("r1", "j1"):
     logging.getLogger("memplan").warning("in it", extra={"status": 7})
 logging.getLogger("sqlalchemy").info("chatter")
 """
