@@ -21,7 +21,7 @@ from pathlib import Path
 
 from lab.support.cases import run_cases
 from lab.symbolic_certificates import said_of
-from memplan.capabilities.capability import Control, silent
+from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.limits import SymbolLimits, bound_at
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.capabilities.shapes.search.search import planned
@@ -63,7 +63,7 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
     values = every_value(problem, 400)
     if values is None:
         return
-    found = planned(problem, 4, Control().begun(ShapesOptions(time_limit_s=0.2)), silent)
+    found = planned(problem, 4, Control().begun(ShapesOptions(time_limit_s=0.2)))
     at, names = draw.choice(values), list(problem.symbols)
     for peak in (Evaluator(problem, found.programs).peak, bound_at(found.sized, found.loads)):
         limits, within = SymbolLimits(found.sized, peak), peak(at)

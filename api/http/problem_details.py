@@ -29,7 +29,7 @@ from memplan.capabilities import FORMER_NAMES
 from memplan.capabilities.flag_names import in_fields
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.planner.errors import FormatError, InputError, OptionError, sentences, shown
+from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean
 from memplan.planner.errors.ways import ways
 
@@ -90,6 +90,8 @@ def _status(error: InputError) -> int:
         return 413
     if isinstance(error, MediaTypeError):
         return 415
+    if isinstance(error, TimeOverError):
+        return 504
     return 400 if isinstance(error, FormatError) else 422
 
 

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from memplan.capabilities.bodies import read_body_options, read_question
 from memplan.capabilities.capability import Capability, Control
-from memplan.planner.errors import InputError, MemplanError
+from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.solvers.search import control
 from memplan.solvers.search.control import silent
 
@@ -81,6 +81,8 @@ def stopped(
                 found = capability.answered(question, options, running)
         else:
             found = capability.answered(question, options, running)
+    except TimeOverError:
+        return "not in time"
     except InputError as error:
         return f"refused: {error}"
     except MemplanError as error:

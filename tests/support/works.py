@@ -11,7 +11,7 @@ from memplan.api.logs import JOB, REQUEST
 from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import TaskControl
-from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.errors import InvalidPlanError, OptionError, TimeOverError
 
 
 def left(control: TaskControl) -> float:
@@ -94,6 +94,8 @@ def forked(control: TaskControl, kind: str) -> WorkAnswer:
     """Read a file that does something to its reader, in a fork."""
 
     def work(note: Callable[[WorkAnswer], None]) -> WorkAnswer:
+        if kind == "is late":
+            raise TimeOverError("time_limit_s: must be enough")
         if kind == "ends":
             os._exit(3)
         if kind == "writes":

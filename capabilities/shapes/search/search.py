@@ -28,7 +28,7 @@ from memplan.planner.symbols.polynomials import Polynomial
 from memplan.planner.symbols.problem import SymbolicProblem
 from memplan.planner.symbols.sized import Rows, Sized, compiled
 from memplan.planner.symbols.space import Values
-from memplan.solvers.search.control import Control
+from memplan.solvers.search.control import Control, silent
 
 SAMPLES = 256
 CORNERS = 27
@@ -61,7 +61,9 @@ class Planned:
     proof: Proof
 
 
-def planned(problem: SymbolicProblem, most: int, running: Control, note: Callable[[Planned], None]) -> Planned:
+def planned(
+    problem: SymbolicProblem, most: int, running: Control, note: Callable[[Planned], object] = silent
+) -> Planned:
     """Look for at most `most` offset programs in the time of a call; raises ProblemError for wrong sizes.
 
     `note` is called with the first that is found, of which nothing is proved.
@@ -86,7 +88,7 @@ class _Search:
     least: Rows = field(init=False)
     loads: list[Polynomial] = field(init=False)
 
-    def result(self, note: Callable[[Planned], None]) -> Planned:
+    def result(self, note: Callable[[Planned], object]) -> Planned:
         """Search, until the best programs are proved or time is over."""
         sized = self.sized
         self.loads = load_forms(sized, lambda: self._is_late(self.deadline))

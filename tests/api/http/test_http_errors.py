@@ -13,6 +13,7 @@ from memplan.api.http.app import create_app
 from memplan.api.http.problem_details import problem_details
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
+from memplan.planner.errors import TimeOverError
 from memplan.systems.imported import reader_fault
 from tests.support.mistakes import NEW, Mistake
 from tests.support.sentences import rules
@@ -378,6 +379,11 @@ def test_a_store_that_does_not_answer_is_told_without_its_address(caplog: pytest
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert answer.json()["detail"] == "memplan: its store does not answer for now"
     assert "10.0.0.7" in caplog.text
+
+
+def test_what_has_no_answer_in_part_is_not_in_time() -> None:
+    answer = answer_to_failing(TimeOverError("time_limit_s: must be enough for the whole program"))
+    assert (answer.status_code, answer.json()["detail"].partition(":")[0]) == (504, "time_limit_s")
 
 
 def test_a_fault_of_a_reader_is_told_with_its_place() -> None:

@@ -18,7 +18,7 @@ from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
-from memplan.planner.errors import FormatError, MemplanError, OptionError
+from memplan.planner.errors import FormatError, MemplanError, OptionError, TimeOverError
 from memplan.solvers.search.control import NEVER, Deadline
 from tests.support import works
 from tests.support.processes import workers
@@ -53,6 +53,7 @@ def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildP
         (works.wrong_at_length, (), OptionError, "^size: x{20000}$"),
         (works.faulty, (), FaultError, "memplan: failed; its log says where, at fault [0-9a-f]{12}$"),
         (works.too_much, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
+        (works.forked, ("is late",), TimeOverError, "^time_limit_s: must be enough$"),
         (works.forked, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
         (
             works.forked,
