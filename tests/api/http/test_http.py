@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.options import Options
-from memplan.api.service.cache.plan_cache import WrittenPlans
+from memplan.api.service.cache.written_plans import WrittenPlans
 from memplan.capabilities.reading import ReadOptions
 from memplan.planner import __version__
 from memplan.planner.model.plan import Plan

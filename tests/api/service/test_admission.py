@@ -68,7 +68,7 @@ def test_the_soonest_due_goes_first_and_equal_ones_in_the_order_of_arrival() -> 
     assert served([(name, 60.0) for name in "bacab"]) == list("bacab")
 
 
-def test_who_gives_much_time_waits_for_half_of_it_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_much_time_is_waited_for_by_half_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await taken(queue, wish())
