@@ -16,6 +16,7 @@ import select
 import signal
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,8 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
+from tests.support.litert_models import random_model
+from tests.support.small_schedules import drawn_schedule
 
 _SIZES = "10,100,1000,5000,50000"
 
@@ -60,6 +63,21 @@ def _life(row: Data) -> Data:
     return {"start": row["start"], "end": row["end"]}
 
 
+def _model(count: int) -> Data:
+    data = random_model(1, count, has_plan=True)
+    return {"file": b64encode(data).decode(), "options": {"name": "model.tflite"}}
+
+
+def _scheduled(count: int) -> Data:
+    """Return a schedule of so many operations, whatever is drawn of it."""
+    problem = drawn_schedule(1, count)
+    for seed in range(2, 50):
+        if len(problem.inputs) >= count // 2:
+            break
+        problem = drawn_schedule(seed, count)
+    return {"problem": json.loads(problem.model_dump_json(exclude_defaults=True))}
+
+
 def _drawn(name: str, count: int) -> Data:
     return drawn_inputs(random.Random(f"{name} 1"), name, count)[0]
 
@@ -75,12 +93,12 @@ _WAYS: Mapping[str, tuple[str, Callable[[int], Data], Data]] = {
     "certify": ("certify", lambda n: {"problem": problem(n)}, {}),
     "order": ("order", lambda n: {"graph": graph(n)}, {}),
     "order, recompute": ("order", lambda n: {"graph": graph(n)}, {"recompute": True}),
-    "schedule": ("schedule", lambda n: _drawn("schedule", n), {}),
-    "schedule, frontier": ("schedule", lambda n: _drawn("schedule", n), {"frontier": True}),
+    "schedule": ("schedule", _scheduled, {}),
+    "schedule, frontier": ("schedule", _scheduled, {"frontier": True}),
     "cascade": ("cascade", lambda n: _drawn("cascade", n), {}),
     "liveness": ("liveness", lambda n: {"operations": statements(n)}, {}),
     "liveness, compare": ("liveness", lambda n: {"operations": statements(n)}, {"compare": True}),
-    "compare": ("compare", of_file, {}),
+    "compare": ("compare", _model, {}),
     "convert": ("convert", of_file, {}),
     "convert to c": ("convert", of_file, {"to": "c"}),
     "convert to lp": ("convert", of_file, {"to": "lp"}),

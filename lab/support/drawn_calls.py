@@ -22,6 +22,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from tests.support import foreign_files, symbolic
 from tests.support.feature_pairs import FEATURES, Case
+from tests.support.litert_models import random_model
 from tests.support.meeting_kinds import KINDS
 from tests.support.meeting_kinds import draw as drawn_kinds
 from tests.support.operation_graphs import random_graph
@@ -235,6 +236,13 @@ def _file(draw: random.Random, count: int) -> tuple[Data, str]:
     return of_file(count), f"{count} rows"
 
 
+def _model(draw: random.Random, count: int) -> tuple[Data, str]:
+    if draw.random() < 0.5:
+        return _file(draw, count)
+    data = random_model(draw.randrange(2**30), count, has_plan=draw.random() < 0.5)
+    return {"file": b64encode(data).decode(), "options": {"name": "drawn.tflite"}}, f"a model of {count} operators"
+
+
 def _converted(draw: random.Random, count: int) -> tuple[Data, str]:
     return _file(draw, count) if draw.random() < 0.5 else _of_problem(draw, "convert", count)
 
@@ -253,6 +261,6 @@ _MADE: Mapping[str, Callable[[random.Random, int], tuple[Data, str]]] = {
     "schedule": _schedule,
     "liveness": _statements,
     "shapes": _symbolic,
-    "compare": _file,
+    "compare": _model,
     "convert": _converted,
 }
