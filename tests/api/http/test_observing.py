@@ -6,12 +6,13 @@ import json
 import logging
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from memplan.api.http.openapi import PROBLEM_EXAMPLE
+from memplan.api.http.openapi import NDJSON, PROBLEM_EXAMPLE
 from memplan.api.metrics import Metrics
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.result import SolveResult
@@ -61,6 +62,35 @@ def test_refusals_are_counted_and_logged_by_reason(server: Running, caplog: pyte
         key = ("memplan_refusals_total", about, reason, "/v1/plan")
         assert after[key] == before.get(key, 0) + 1
         assert f"refused for {reason}: /v1/plan" in caplog.messages
+    assert "secret" not in caplog.text
+
+
+def test_a_fault_is_found_in_log_and_metrics_by_what_its_caller_was_told(
+    server: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = "secret"
+
+    async def fail(*_: object) -> Plan:
+        raise KeyError(name)
+
+    monkeypatch.setattr(server.service.solving, "plan", fail)
+    body = json.dumps({"buffers": [{"id": "secret", "size": 31, "start": 0, "end": 1}]}).encode()
+    headers = {"X-Request-ID": "r7", "content-type": "application/json"}
+    answer = server.client.post("/v1/plan", content=body, headers=headers)
+    (line,) = server.client.post("/v1/batch", content=body, headers={"content-type": NDJSON}).text.splitlines()
+    details = answer.json()["detail"], json.loads(line)["error"]["detail"]
+    kinds = [detail.removeprefix("memplan: failed; its log says where, at fault ") for detail in details]
+    assert (answer.status_code, answer.headers["x-request-id"], json.loads(line)["error"]["status"]) == (500, "r7", 500)
+    found = samples(server.client.get("/metrics").text)
+    assert [found["memplan_faults_total", kind, name] for kind, name in zip(kinds, ("plan", "batch"), strict=True)] == [
+        1,
+        1,
+    ]
+    told = [record for record in caplog.records if hasattr(record, "fault")]
+    assert [(record.fault, record.body_sha256) for record in told] == [
+        (kind, sha256(body).hexdigest()) for kind in kinds
+    ]
+    assert "in fail" in told[0].getMessage()
     assert "secret" not in caplog.text
 
 
