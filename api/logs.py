@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,19 +16,19 @@ JOB: ContextVar[str | None] = ContextVar("job", default=None)
 _TEXT = "%(asctime)s %(levelname)-7s %(name)s %(message)s%(ids)s"
 _JSON = "%(levelname)s %(name)s %(message)s"
 _ONLY_IN_TEXT = ("ids", "color_message")
-_FRAMES_LOGGED = 12
 _QUIET = ("sqlalchemy", "httpx", "asyncio")
 """The loggers of libraries of which only warnings are written."""
 
 
 @contextmanager
-def about_job(job_id: str) -> Iterator[None]:
-    """Let every line that is logged in the block, and in threads and tasks started in it, name the job."""
-    token = JOB.set(job_id)
+def about(request_id: str | None, job_id: str | None) -> Iterator[None]:
+    """Let every line that is logged in the block, and in tasks started in it, name a request and a job."""
+    tokens = [(name, name.set(value)) for name, value in ((REQUEST, request_id), (JOB, job_id))]
     try:
         yield
     finally:
-        JOB.reset(token)
+        for name, token in tokens:
+            name.reset(token)
 
 
 def log_config(log_format: Literal["text", "json"]) -> dict[str, Any]:
@@ -54,12 +53,6 @@ def log_config(log_format: Literal["text", "json"]) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {name: {"level": "WARNING"} for name in _QUIET},
     }
-
-
-def log_fault(error: Exception, what: str) -> None:
-    """Log where a fault of the program is, without its message, which may hold what callers sent."""
-    frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
-    logging.getLogger("memplan").error("%s: %s\n%s", type(error).__name__, what, frames)
 
 
 class Ids(logging.Filter):

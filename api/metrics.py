@@ -67,6 +67,8 @@ class Metrics:
         self._lookups = counter("memplan_cache_lookups", says, ("result",))
         says = "Requests that were refused: the kind of error, the call, and the field or option that it is about."
         self._refusals = counter("memplan_refusals", says, ("reason", "route", "about"))
+        says = "Faults of the program: the question, and the kind under which the log has it."
+        self._faults = counter("memplan_faults", says, ("question", "kind"))
         self._misses = counter("memplan_deadline_misses", "Answers later than promised.")
         self._lost = counter("memplan_workers_lost", "Workers that died or were killed in a solve.")
         self._finished = counter("memplan_jobs_finished", "Jobs that ended here, by state.", ("state",))
@@ -99,6 +101,10 @@ class Metrics:
     def refused(self, reason: str, route: str, about: str) -> None:
         """Count a request that was refused: the name of its error, the path as the app declares it, and what of it."""
         self._refusals.labels(reason, route, about).inc()
+
+    def failed(self, question: str, kind: str) -> None:
+        """Count a fault of the program, by the question and the identifier of its kind."""
+        self._faults.labels(question, kind).inc()
 
     def missed_deadline(self) -> None:
         """Count an answer that came later than promised."""

@@ -5,11 +5,11 @@ A server of its own is started as `memplan serve` starts it. `mixed` draws `--co
 of `--limits`. Late is an answer more than half a second after its limit, from its first byte sent to its last one read;
 of each it is told what the server, its readers and its workers took of the processor meanwhile, and how much of that
 time this client was kept from running itself, by a thread that wakes every 5 ms: on a busy machine that is what the
-machine took. `fair` sends the four worst bodies of one key beside another's light calls. `build` draws 150 calls as a
-build sends them, of 10 to 5,000 rows with limits of 0.5 to 5 s, from eight callers; `plans` sends as many plans of 200
-buffers that are not proved soon, with a limit of 2 s. Both run beside `--busy` loops, and say how soon refusals came.
-The memory that no other process has is measured at each tenth of the calls. The last line but one begins with the
-figure.
+machine took. `fair` sends the four worst bodies of one key beside another's light calls. `build` draws 150 calls of all
+capabilities as a build sends them, of 10 to 5,000 rows with limits of 0.5 to 5 s, from eight callers; `plans` sends as
+many plans of 200 buffers that are not proved soon, with a limit of 2 s. Both run beside `--busy` loops, and say how
+soon refusals came. The memory that no other process has is measured at each tenth of the calls. The last line but one
+begins with the figure.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, help="callers: one, or eight of `build` and `plans`")
     parser.add_argument("--count", type=int, help="calls: 10,000 of `mixed`, 150 of `build` and `plans`")
     parser.add_argument("--busy", type=int, default=0, help="loops beside it that take a processor each")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, help="drawn anew where it is not given, and printed")
     parser.add_argument("--most", type=int, default=100_000, help="the most rows of a call of `mixed`")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--only", default="", help="the calls whose name has this")
@@ -63,6 +63,8 @@ def main() -> None:
     asked.is_build = asked.what in ("build", "plans")
     asked.at_once = asked.at_once or (8 if asked.is_build else 1)
     asked.count = asked.count or (150 if asked.is_build else 10_000)
+    asked.seed = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
+    print(json.dumps({"seed": asked.seed}), flush=True)
     settings = {"require_keys": "true"} if asked.what == "fair" else {}
     with tempfile.TemporaryDirectory(prefix="memplan-calls-") as folder:
         asked.keys = [_key(folder, name) for name in ("heavy", "light")] if asked.what == "fair" else []

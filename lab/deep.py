@@ -35,6 +35,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "fronts": ("lab.cascade_rows", "fronts", 500),
     "enumeration": ("lab.cascade_rows", "enumeration", 500),
     **{name: ("lab.fuzz_importers", name, 100_000) for name in SEEDS},
+    "stops": ("lab.stops", "--count", 20_000),
     "service": ("lab.fuzz_service", "--count", 20_000),
     "places": ("lab.places", 5_000),
     "shapes": ("lab.shapes", "random", 2_000),

@@ -100,12 +100,20 @@ def stranger_bytes() -> Iterator[None]:
 
 def reader_fault(error: Exception) -> ReaderFaultError:
     """Return what to say of an error of a reader: its kind, and the last line of memplan's own that led to it."""
-    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    file, line = next(((file, line) for file, line in reversed(lines) if "site-packages" not in file), lines[-1])
-    place = "/".join(PurePath(file).parts[-3:])
     reason = f" {shown(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
-    sentence = f"{type(error).__name__}{reason} at {place}:{line}"
-    return ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
+    sentence = f"{type(error).__name__}{reason} at {place_of(error)}"
+    fault = ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
+    fault.__cause__ = error
+    return fault
+
+
+def place_of(error: BaseException) -> str:
+    """Return the file and the line of memplan's own where an error was raised, or what that called was."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    if not lines:
+        return "unknown"
+    file, line = next(((file, line) for file, line in reversed(lines) if "site-packages" not in file), lines[-1])
+    return f"{'/'.join(PurePath(file).parts[-3:])}:{line}"
 
 
 _ENDLESS = 2**128

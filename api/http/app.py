@@ -53,7 +53,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     add_error_answers(app)
     own = [route for route in questions.router.routes if isinstance(route, APIRoute)]
     app.add_middleware(Questions, routes=own, admits=ScopeCheck("plan"))
-    app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies)
+    app.add_middleware(Envelope, metrics=service.metrics, faults=service.faults, bodies=service.bodies)
     describe(app)
     return app
 

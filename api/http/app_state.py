@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
+from pathlib import Path
 from typing import TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
+from memplan.api.faults import Faults
 from memplan.api.http.auth import KeyGate, caller_of, look_up
 from memplan.api.http.bodies import BODIES_HELD, HeldBytes
 from memplan.api.http.middleware import Streams
@@ -22,7 +24,9 @@ from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
 from memplan.api.service.admission import MOST, Admission
 from memplan.api.service.answering import WorkService
-from memplan.api.service.cache.plan_cache import PlanCache, WrittenPlans
+from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.service.cache.shared_plans import WRITTEN, SharedPlans
+from memplan.api.service.cache.written_plans import WRITTEN_BYTES, WrittenPlans
 from memplan.api.service.plan_service import PlanService
 from memplan.api.service.shared_admission import ADMISSION, SharedAdmission, queue_of
 from memplan.api.settings import Settings
@@ -33,8 +37,8 @@ from memplan.api.workers.workers import Workers
 from memplan.solvers.search.control import Deadline
 
 T = TypeVar("T")
-MOST_STREAMS, WRITTEN_BYTES = 1000, 16 * 2**20
-"""The most streams of a process, and the bytes of its memory for proved plans as they were written."""
+MOST_STREAMS = 1000
+"""The most streams of a process."""
 SMALL_BYTES = 32 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread; larger ones are read in threads, and
 compiled one at a time above the second size, as that holds the interpreter.
@@ -64,9 +68,10 @@ class Service:
         self.settings = settings
         self.gate = KeyGate(settings, self.find_key)
         self.metrics = Metrics()
+        self.faults = Faults(self.metrics.failed)
         self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
-        self.written = WrittenPlans(WRITTEN_BYTES)
+        self.written: WrittenPlans | SharedPlans = WrittenPlans(WRITTEN_BYTES)
         self.queue: Admission = queue_of(settings.solves, settings.waiting, self.gate.requires_keys)
         self.readiness = Readiness(
             {
@@ -98,7 +103,9 @@ class Service:
         stack.callback(self.store.close)
         if (path := os.environ.get(ADMISSION)) is not None:  # one of several processes
             self.queue = await stack.enter_async_context(SharedAdmission.opened(path, self.queue.places))
-        pool = ChildPool(settings, self.metrics.lost_worker)
+        if (shared := os.environ.get(WRITTEN)) is not None:
+            self.written = stack.enter_context(closing(SharedPlans(Path(shared))))
+        pool = ChildPool(settings, self.metrics.lost_worker, self.faults)
         self.workers = Workers(pool, MOST * self.queue.places)
         stack.push_async_callback(to_thread.run_sync, pool.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store))

@@ -15,9 +15,10 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memplan.api.faults import Faults
 from memplan.api.http.bodies import HeldBytes, HeldShare
 from memplan.api.http.problem_details import REFUSED, problem_details, refused
-from memplan.api.logs import REQUEST, log_fault
+from memplan.api.logs import REQUEST
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError
 
@@ -95,12 +96,12 @@ class Questions:
 class Envelope:
     """Gives every request an id and its `body_share`, and every answer the id and headers; logs its status only.
 
-    The id is the caller's `X-Request-ID` if it is a plain one. Where the program itself fails, it answers 500, and logs
-    where that was, but never what a caller sent. A client that hangs up while it sends is no failure.
+    The id is the caller's `X-Request-ID` if it is a plain one. Where the program itself fails, it answers 500 with the
+    identifier of the fault that is noted. A client that hangs up while it sends is no failure.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, bodies: HeldBytes) -> None:
-        self.app, self.metrics, self.bodies = app, metrics, bodies
+    def __init__(self, app: ASGIApp, metrics: Metrics, faults: Faults, bodies: HeldBytes) -> None:
+        self.app, self.metrics, self.faults, self.bodies = app, metrics, faults, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, as ASGI has it."""
@@ -108,7 +109,7 @@ class Envelope:
             try:
                 await self.app(scope, receive, send)
             except Exception as error:
-                log_fault(error, "the server failed")
+                self.faults.note(error, "server")
                 raise
             return
         started, status = time.monotonic(), _HUNG_UP
@@ -132,10 +133,10 @@ class Envelope:
         except ClientDisconnect:
             pass
         except Exception as error:  # the border: what is not known here is a fault of the program
-            log_fault(error, f"{scope['path']} failed")
+            told = self.faults.note(error, getattr(scope.get("route"), "name", "none"))
             if status != _HUNG_UP:
                 raise
-            await problem_details(500, ("memplan: failed; its log says where",))(scope, receive, framed)
+            await problem_details(500, (str(told),))(scope, receive, framed)
         finally:
             share.release()
             self._tell(scope, status, time.monotonic() - started)

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import compile_path
 
+from memplan.api.faults import FaultError
 from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
@@ -28,11 +29,11 @@ from memplan.capabilities import FORMER_NAMES
 from memplan.capabilities.flag_names import in_fields
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, sentences, shown
+from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean
 from memplan.planner.errors.ways import ways
 
-REFUSED = InputError, RefusalError, ReaderFaultError, StoreError, LostWorkersError
+REFUSED = InputError, RefusalError, FaultError, StoreError, LostWorkersError
 """The errors that have an answer."""
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
@@ -89,6 +90,8 @@ def _status(error: InputError) -> int:
         return 413
     if isinstance(error, MediaTypeError):
         return 415
+    if isinstance(error, TimeOverError):
+        return 504
     return 400 if isinstance(error, FormatError) else 422
 
 
@@ -96,8 +99,7 @@ def error_answer(error: Exception) -> Response | None:
     """Make the answer that says what a caller did wrong, or what is wrong here; None for what has no sentence."""
     if isinstance(error, InputError):
         return problem_details(_status(error), error.sentences)
-    if isinstance(error, ReaderFaultError):  # which says where it is, and nothing of the file
-        _LOG.error("%s", error)
+    if isinstance(error, FaultError):
         return problem_details(500, (str(error),))
     if isinstance(error, StoreError):
         _LOG.error("%s", error)  # which names machines, and is not for callers

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from memplan.api.faults import BODY
 from memplan.api.jobs.answering import do_job
-from memplan.api.logs import log_fault
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import PLAN
 from memplan.api.store.errors import StoreError
@@ -50,6 +50,7 @@ class JobRun:
 
     def work(self) -> State | None:
         """Do the job and write how it ended; return that, None where it did not end here."""
+        BODY.set(self.job.body)
         try:
             answer = self._answer()
         except UnavailableError:
@@ -63,8 +64,7 @@ class JobRun:
         except MemplanError as error:
             return self._end("failed", error=str(error))
         except Exception as error:  # noqa: BLE001 - the border: a job must end, whatever is wrong with the program
-            log_fault(error, f"job {self.job.id} failed")
-            return self._end("failed", error="memplan: failed; its log says where")
+            return self._end("failed", error=str(self._pool.faults.note(error, self.job.kind)))
         if not self.cancelled.is_set():
             return self._end("succeeded", answer)
         return self._leave(_STOPPED, answer) if self._stopping.is_set() else self._end("cancelled", answer)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 
+from memplan.api.faults import Faults
 from memplan.api.jobs.run import AGAIN_S, JobRun
-from memplan.api.logs import about_job, log_fault
+from memplan.api.logs import about
 from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
@@ -97,7 +98,7 @@ class JobWorkers:
             _LOG.warning("cannot %s jobs: %s", turn.__name__.strip("_"), error)
             self._stopping.wait(AGAIN_S)
         except Exception as error:  # noqa: BLE001 - the border: other jobs must go on, whatever is wrong
-            log_fault(error, f"cannot {turn.__name__.strip('_')} jobs")
+            self._pool.faults.note(error, f"{turn.__name__.strip('_')} jobs")
             self._stopping.wait(AGAIN_S)
         return False
 
@@ -121,7 +122,7 @@ class JobWorkers:
 
     def _do(self, run: JobRun) -> None:
         try:
-            with about_job(run.job.id):
+            with about(None, run.job.id):
                 if (state := run.work()) is not None:
                     _LOG.info("job ended: %s", state)
                     self._metrics.finished_job(state)
@@ -154,7 +155,7 @@ class JobWorkers:
 def working(settings: Settings) -> Iterator[JobWorkers]:
     """Open the store and run its jobs until the block ends; raises OptionError and StoreError."""
     store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S), Metrics()
-    pool = ChildPool(settings, metrics.lost_worker)
+    pool = ChildPool(settings, metrics.lost_worker, Faults(metrics.failed))
     workers = JobWorkers(store, settings, metrics, pool)
     workers.start()
     try:

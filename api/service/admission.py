@@ -21,14 +21,18 @@ _SHARE_S, _END_S = 0.05, 0.05
 """The time that every place is held, whatever waits; and the time in which one ends that is asked to be short."""
 _LATE_S = 0.2
 """The seconds by which a request may be answered later than its deadline."""
+_SOON_S = 0.01
+"""The least time between two looks at one that waits."""
 _LIGHT_S, _LIGHT_BITS = 0.1, 14
 """A request is light that takes no longer, or is of no more bytes (2**14) where none of its sort came lately."""
 _LIGHT_HELD_S = 0.25
 """The time after which a light request that is still there counts as any other."""
 _FADE_S, _USUAL = 30.0, 8
-"""The time in which half of what was measured is forgotten, as the load is another by then; and how many requests make
-what is expected of one whose sort is not known.
+"""The time after which half of what was measured is expected, as the load is another by then; and how many requests
+make what is expected of one whose sort is not known.
 """
+_OF_TIME = 0.5
+"""The part of its time after which a request is to have begun, however much of it is left."""
 Sort = tuple[str, int]
 """The question, and the binary digits of its bytes: requests of one sort take about the same time."""
 
@@ -62,6 +66,11 @@ class Seat:
     refusal: FullError | None = None
     is_decided: asyncio.Event = field(default_factory=asyncio.Event)
     is_short: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def turn(self) -> float:
+        """The moment by which it is to have begun: who gives much time has no more of it to wait than others."""
+        return inf if self.due == inf else self.arrived + _OF_TIME * (self.due - self.arrived)
 
     def changed(self) -> None:
         """Tell who waits that it has begun, was refused or is to be short."""
@@ -119,12 +128,13 @@ class Admission(ABC):
 class AdmissionQueue(Admission):
     """`places` requests at once, of which one key's hold at most `of_key`; `length` more wait.
 
-    Those that are due first go first, but for those of a key that holds all it may. A request is refused when it
-    arrives if, by what its sort and those before it lately took, it would have no answer in time. One that was admitted
-    and has waited for a part of its time asks the one that has held a place for longest, and was not asked yet, to be
-    short; if it would be late all the same, it begins beyond the places. Only where those are taken `MOST` times is it
-    refused, once it has less time left than its sort needs. Light requests have as many places of their own. Requests
-    that may not be refused wait beyond the length, and do not count as waiting.
+    Those of which half of the time is over first go first, but for those of a key that holds all it may. A request is
+    refused when it arrives if, by what its sort and those before it lately took, it would have no answer in time. One
+    that was admitted and has waited for a part of its time asks the one that has held a place for longest, and was not
+    asked yet, to be short; if it would be late all the same, or half of its time is over, it begins beyond the places.
+    Only where those are taken `MOST` times is it refused, once it has less time left than its sort needs. Light
+    requests have as many places of their own. Requests that may not be refused wait beyond the length, and do not count
+    as waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
@@ -164,8 +174,9 @@ class AdmissionQueue(Admission):
             if is_late or are_others_late:
                 self._refuse_for(wish, free_s)
                 return
-            self._press_later(wish)
         self._queue.append(wish)
+        if wish.due < inf:
+            self._press_later(wish)
 
     def leave(self, place: Seat, *, is_measured: bool = False) -> None:
         """Give a place back: to the first in the queue whose key may have one more."""
@@ -180,7 +191,7 @@ class AdmissionQueue(Admission):
     def _fill(self) -> None:
         """Seat those that wait, as long as there are places; refuse who has too little time left."""
         while may := [wish for wish in self._queue if self._is_free_for(wish)]:
-            following = min(may, key=lambda wish: wish.due)
+            following = min(may, key=lambda wish: wish.turn)
             self._queue.remove(following)
             if self._is_over(following):
                 self._refuse_for(following, following.least_s)
@@ -192,7 +203,8 @@ class AdmissionQueue(Admission):
         if wish not in self._queue:
             return
         free_s, is_late, _ = self._expected(wish)
-        if is_late and not wish.has_answer and self._is_below(MOST, wish, self._held):
+        is_to_begin = is_late or time.monotonic() >= wish.turn
+        if is_to_begin and not wish.has_answer and self._is_below(MOST, wish, self._held):
             self._queue.remove(wish)
             wish.is_beyond = True
             self._seat(wish)
@@ -212,7 +224,9 @@ class AdmissionQueue(Admission):
     def _press_later(self, wish: Seat) -> None:
         part_s, least_s = (wish.due - wish.arrived) / _PARTS, wish.least_s
         last_s = wish.due + _LATE_S - least_s - time.monotonic()
-        delay_s = min(part_s, max(last_s - _SHARE_S - _END_S, last_s / 2, 0.01))
+        delay_s = min(part_s, max(last_s - _SHARE_S - _END_S, last_s / 2, _SOON_S))
+        if (turn_s := wish.turn - time.monotonic()) > -_SOON_S:
+            delay_s = min(delay_s, max(turn_s, _SOON_S))
         asyncio.get_running_loop().call_later(delay_s, self._press, wish)
 
     def _refuse_for(self, wish: Seat, free_s: float) -> None:
@@ -258,14 +272,14 @@ class AdmissionQueue(Admission):
         ends, of_callers = self._ends(lane, self.places, now), dict[str | None, list[float]]()
         others = [other for other in self._queue if other.is_light == wish.is_light and other is not wish]
         its, late = now, set[bool]()
-        for each in sorted([*others, wish], key=lambda other: other.due):
+        for each in sorted([*others, wish], key=lambda other: other.turn):
             if each.caller not in of_callers:
                 own = [place for place in lane if place.caller == each.caller]
                 of_callers[each.caller] = self._ends(own, self._of_key, now)
             start = max(heapq.heappop(ends), heapq.heappop(of_callers[each.caller]))
             its = start if each is wish else its
             least_s = each.least_s
-            if each.due >= wish.due and start + least_s > each.due + _LATE_S:
+            if each.turn >= wish.turn and start + least_s > each.due + _LATE_S:
                 late.add(each is wish)
             for each_ends in (ends, of_callers[each.caller]):
                 heapq.heappush(each_ends, start + max(_SHARE_S + _END_S, least_s))
@@ -291,7 +305,7 @@ class AdmissionQueue(Admission):
         if (measured := self._measured.get(sort)) is None:
             return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
         first_s, whole_s, at = measured
-        faded = 0.5 ** ((time.monotonic() - at) / _FADE_S)
+        faded = max(0.5, 0.5 ** ((time.monotonic() - at) / _FADE_S))
         return first_s * faded, whole_s * faded
 
     def _measure(self, place: Seat) -> None:

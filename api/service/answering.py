@@ -48,7 +48,9 @@ class WorkService:
         deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_S))
         if deadline.left_s <= 0:
             raise NotInTimeError(f"{kind}: came whole only after its time limit")
-        place = Seat(key_id, deadline.at, (kind, len(body).bit_length()), can_end=not counts_work)
+        place = Seat(
+            key_id, deadline.at, (kind, len(body).bit_length()), can_end=not counts_work, arrived=deadline.began
+        )
         if not await self._queue.take(place, cancelled):
             raise UnavailableError(f"{kind}: was cancelled before it had its turn")
         run = partial(

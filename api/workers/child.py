@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from memplan.api.logs import log_config, log_fault
+from memplan.api.logs import about, log_config
 from memplan.api.readiness import load_all
-from memplan.api.workers.task import Task, TaskControl, TooMuchMemoryError, WorkFailedError
+from memplan.api.workers.task import Task, TaskControl, told_of
 from memplan.api.workers.template import fork_always
-from memplan.planner.errors import InputError, MemplanError
 from memplan.solvers.processes.harden import take_at_most
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.control import Deadline
 
 LOG_FORMAT = "MEMPLAN_LOG_FORMAT"
+Ids = tuple[str | None, str | None]
+"""The ids of the request and of the job that a task is of, which its lines in the log carry."""
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
 
@@ -75,7 +76,7 @@ class _Child:
 
     def __init__(self, parent: Parent) -> None:
         self._parent, self._sending = parent, threading.Lock()
-        self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int, int]] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int, int, Ids]] = SimpleQueue()
 
     def listen(self) -> None:
         """Take tasks, until the parent is gone; then this process ends, with all that it started."""
@@ -98,7 +99,9 @@ class _Child:
         while True:
             self._do(*self._tasks.get())
 
-    def _do(self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int, niceness: int) -> None:
+    def _do(
+        self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int, niceness: int, ids: Ids
+    ) -> None:
         take_at_most(most_bytes)
         if niceness:
             os.nice(niceness)
@@ -111,7 +114,8 @@ class _Child:
             watch=reporter.watch,
         )
         try:
-            answer = task.run(control, *task.arguments)
+            with about(*ids):
+                answer = task.run(control, *task.arguments)
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
             reporter.end()
             self._send_error(error)
@@ -125,15 +129,8 @@ class _Child:
             self._parent.send([kind, data])
 
     def _send_error(self, error: Exception) -> None:
-        """Send the name and the sentences of an error; of a fault, its log says where it is."""
-        if isinstance(error, MemoryError):
-            error = TooMuchMemoryError()
-        elif not isinstance(error, MemplanError):
-            log_fault(error, "a worker failed")
-            error = WorkFailedError(f"memplan: {type(error).__name__} in a worker; its log says where")
-        sentences = error.sentences if isinstance(error, InputError) else (str(error),)
         with self._sending:
-            self._parent.send(["failed", [type(error).__name__, sentences]])
+            self._parent.send([*told_of(error)])
 
 
 def main() -> None:

@@ -15,9 +15,10 @@ from typing import NoReturn
 
 from pydantic_core import from_json, to_json
 
+from memplan.api.faults import Fault, FaultError
 from memplan.api.refusals import NotInTimeError
 from memplan.api.store.job import WorkAnswer
-from memplan.planner.errors import FormatError, InputError, ReaderFaultError
+from memplan.planner.errors import FormatError, InputError, ReaderFaultError, TimeOverError
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.search.control import Control
@@ -33,7 +34,7 @@ def run_forked(
     """Return the answer of work that reads `count` bytes of a file, done in a fork that is killed at its limits.
 
     What the work notes is noted here, and is the answer where it is cancelled. Raises FormatError, also at its limit of
-    memory, ReaderFaultError, and NotInTimeError where it is cancelled and has noted nothing.
+    memory, TimeOverError, FaultError, and NotInTimeError where it is cancelled and has noted nothing.
     """
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
@@ -75,11 +76,11 @@ class _Sent:
         """Yield the answers that are whole with this part; raises what the fork says is wrong."""
         self._left += part
         while (end := self._left.find(b"\n")) >= 0:
-            wrong, fault, is_last, length, status, is_plan = from_json(bytes(self._left[:end]))
+            wrong, is_late, fault, is_last, length, status, is_plan = from_json(bytes(self._left[:end]))
             if fault:
-                raise ReaderFaultError(fault)
+                raise FaultError(Fault(*fault))
             if wrong:
-                raise FormatError(*wrong)
+                raise (TimeOverError if is_late else FormatError)(*wrong)
             if len(self._left) < end + 1 + length:
                 return
             content = bytes(self._left[end + 1 : end + 1 + length])
@@ -91,8 +92,14 @@ class _Sent:
 def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], writing: int) -> NoReturn:
     """Run the fork: it has nothing of its parent's but what it needs, and answers through one pipe."""
 
-    def send(answer: WorkAnswer, is_last: bool = False, wrong: Sequence[str] = (), fault: str = "") -> None:
-        head = to_json([wrong, fault, is_last, len(answer.content), answer.status, answer.is_plan])
+    def send(
+        answer: WorkAnswer,
+        is_last: bool = False,
+        wrong: Sequence[str] = (),
+        fault: Sequence[str] = (),
+        is_late: bool = False,
+    ) -> None:
+        head = to_json([wrong, is_late, fault, is_last, len(answer.content), answer.status, answer.is_plan])
         unsent = memoryview(head + b"\n" + answer.content)
         while unsent:
             unsent = unsent[os.write(3, unsent) :]
@@ -106,11 +113,11 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
         try:
             send(work(send), is_last=True)
         except InputError as error:
-            send(WorkAnswer(b""), wrong=[_of_file(text) for text in error.sentences])
+            is_late = isinstance(error, TimeOverError)
+            send(WorkAnswer(b""), wrong=[_of_file(text) for text in error.sentences], is_late=is_late)
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
-            send(
-                WorkAnswer(b""), fault=f"file: {error if isinstance(error, ReaderFaultError) else reader_fault(error)}"
-            )
+            fault = error if isinstance(error, ReaderFaultError) else reader_fault(error)
+            send(WorkAnswer(b""), fault=Fault.of(fault))
     finally:
         os._exit(0)
 

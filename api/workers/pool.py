@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from memplan.api.faults import Fault, FaultError, Faults
+from memplan.api.logs import JOB, REQUEST
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.child import LOG_FORMAT
-from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError, WorkFailedError
+from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
 from memplan.api.workers.template import ForkedChild, Template
 from memplan.planner import errors
 
@@ -29,11 +31,13 @@ _LOG = logging.getLogger("memplan")
 class ChildPool:
     """Children for as many tasks as there are at a time, forked from one template. For any threads.
 
-    `on_loss` is called for each that ends by itself in a task.
+    `on_loss` is called for each that ends by itself in a task; those that fail in one are noted in `faults`.
     """
 
-    def __init__(self, settings: Settings, on_loss: Callable[[], None] = lambda: None) -> None:
-        self._on_loss = on_loss
+    def __init__(
+        self, settings: Settings, on_loss: Callable[[], None] = lambda: None, faults: Faults | None = None
+    ) -> None:
+        self._on_loss, self.faults = on_loss, faults or Faults()
         self.most_bytes = settings.worker_memory_bytes or int(
             _PART_OF_MEMORY * machine_memory() / max(1, settings.solves)
         )
@@ -87,7 +91,9 @@ class ChildPool:
         no child, TooMuchMemoryError, and LostWorkersError where the child ended.
         """
         child = self._taken(task.what)
-        call = _Call(child, task, cancelled or threading.Event(), is_short or threading.Event(), report, noted)
+        call = _Call(
+            child, task, cancelled or threading.Event(), is_short or threading.Event(), report, noted, self.faults
+        )
         is_well = False
         try:
             outcome = call.outcome(self.most_bytes, self._niceness)
@@ -142,8 +148,10 @@ class _Call:
         is_short: threading.Event,
         report: Callable[[list[Any], Any], None] | None,
         noted: Callable[[], None],
+        faults: Faults,
     ) -> None:
         self._child, self._task, self._report, self._note = child, task, report, noted
+        self._faults = faults
         self._cancelled, self._is_short = cancelled, is_short
         self._due = task.due()
         self._noted: Any = None
@@ -154,15 +162,17 @@ class _Call:
         """Give the task to the child, and return its answer, or the error that it says; raises where it is gone."""
         self._child.limit(self._is_over, most_bytes)
         self.is_nice = niceness > 0 and self._due.left_s >= _NICE_FROM_S
-        self._child.give((self._task, self._due, most_bytes, niceness if self.is_nice else 0))
+        ids = REQUEST.get(), JOB.get()
+        self._child.give((self._task, self._due, most_bytes, niceness if self.is_nice else 0, ids))
         self._is_given = True
         try:
             while True:
                 kind, value = self._child.answer()
                 if kind == "failed":
-                    error = _error(*value)
-                    # The child has logged its fault; what it had noted was verified before.
-                    return self._noted if self._noted is not None and isinstance(error, WorkFailedError) else error
+                    return _error(*value)
+                if kind == "fault":
+                    error = self._faults.note(FaultError(Fault(*value)), self._task.what)
+                    return error if self._noted is None else self._noted  # which was verified before
                 value = pickle.loads(value.data)
                 if kind == "answer":
                     return value

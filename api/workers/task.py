@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from memplan.api.faults import Fault, is_fault
 from memplan.planner.errors import InputError, MemplanError
 from memplan.solvers.search.control import Control, Deadline, silent
 
@@ -19,10 +20,6 @@ class TooMuchMemoryError(InputError):
 
     def __init__(self, *sentences: str) -> None:
         super().__init__(*(sentences or ("memplan: must be answered with the memory of one worker, and needs more",)))
-
-
-class WorkFailedError(MemplanError):
-    """The program failed in a child process, whose log says where."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,3 +54,12 @@ class Task:
     def due(self) -> Deadline:
         """Return when the answer is due of a child that begins now."""
         return self.deadline if self.limit_s is None else Deadline.after(min(self.limit_s, self.deadline.left_s))
+
+
+def told_of(error: Exception) -> tuple[str, list[Any]]:
+    """Return what a child tells of an error: the name and the sentences, or all that may be told of a fault."""
+    if isinstance(error, MemoryError):
+        error = TooMuchMemoryError()
+    if is_fault(error):
+        return "fault", [*Fault.of(error)]
+    return "failed", [type(error).__name__, error.sentences if isinstance(error, InputError) else (str(error),)]

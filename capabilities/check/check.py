@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
@@ -35,6 +36,11 @@ from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.model.rows import as_tuple
 from memplan.planner.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
+
+_ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
+"""The seconds for each buffer that are kept for the check of a plan that is made, and for its differences; and the most
+of the time for both.
+"""
 
 
 class CheckOptions(SearchOptions):
@@ -111,24 +117,41 @@ def check(
     is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
     if not options.budgets and baseline is None and not is_limited:
         raise OptionError("check: needs a budget or a baseline: --budget 256KiB")
+    has_difference = then is not None and (options.differences or options.unmoved)
+
+    def report_on(plan: Plan) -> Check:
+        report = checked(problem, plan, budgets, then, tolerance)
+        if arena is not None and len(budgets) == len(report.pools) == 1:
+            failures = (*report.failures, *failure_of_arena(arena, *next(iter(budgets.items()))))
+            report = report.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
+        has_plan = all(failure.rule != "no-plan" for failure in report.failures)
+        if then is not None and has_difference and has_plan:
+            report = _with_difference(
+                report, difference_of(then, Baseline(plan, problem), lambda: running.is_over), options
+            )
+        named = report if options.subject is None else report.model_copy(update={"subject": options.subject})
+        return named.model_copy(update={"plan": plan}) if options.with_plan else named
+
     if plan is None and problem is not None:
+        row_s = _ROW_S + has_difference * _DIFFERENT_ROW_S
+        making = running.keeping(min(_MOST_KEPT * running.left_s, row_s * len(problem.buffers)))
         chosen = PlanOptions(**options.fields("time_limit_s", "deterministic", "profile"))
-        quiet = replace(running, report=silent)
-
-        def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
-            return make_plan(problem, options=chosen, control=quiet if share == 1 else quiet.child(share))
-
-        plan = plan_within(problem, budgets, plan_in_share)
+        if running.note is not None:
+            with suppress(OptionError):  # where it cannot do what the problem requires
+                greedy = _made(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
+                running.note(report_on(greedy))
+        plan = _made(problem, budgets, chosen, making)
     assert plan is not None, "it is given or made"
-    report = checked(problem, plan, budgets, then, tolerance)
-    if arena is not None and len(budgets) == len(report.pools) == 1:
-        failures = (*report.failures, *failure_of_arena(arena, *next(iter(budgets.items()))))
-        report = report.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
-    has_plan = all(failure.rule != "no-plan" for failure in report.failures)
-    if then is not None and has_plan and (options.differences or options.unmoved):
-        report = _with_difference(report, difference_of(then, Baseline(plan, problem)), options)
-    named = report if options.subject is None else report.model_copy(update={"subject": options.subject})
-    return named.model_copy(update={"plan": plan}) if options.with_plan else named
+    return report_on(plan)
+
+
+def _made(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
+    quiet = replace(making, report=silent, note=None)
+
+    def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
+        return make_plan(problem, options=chosen, control=quiet if share == 1 else quiet.child(share))
+
+    return plan_within(problem, budgets, plan_in_share)
 
 
 def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:

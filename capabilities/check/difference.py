@@ -23,6 +23,7 @@ MOST_LINES = 50
 """The moves that are listed for people; JSON has all."""
 _MOST_CAUSES = 1000
 """The causes of a pool's growth that are listed."""
+_NOT_REACHED = "the time was over before its old place was looked at"
 Lifetimes = tuple[tuple[int, int], ...]
 Value = TypeVar("Value")
 
@@ -109,14 +110,15 @@ class Difference(Answer):
 _OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")
 
 
-def difference_of(before: Baseline, after: Baseline) -> Difference:
+def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool] = lambda: False) -> Difference:
     """Compare two plans, with the problems that they are for where these are known. Ids are compared as they are.
 
+    Once it `is_over`, the reasons of the moves that are left are unknown, and say so.
     Buffers without bytes, and those inside of others, which follow them, are not among those that moved or stayed.
     """
     old, new = before.plan.placements, after.plan.placements
     both = None if before.problem is None or after.problem is None else (before.problem, after.problem)
-    moved = tuple(_moves(old, new, after.problem))
+    moved = tuple(_moves(old, new, after.problem, is_over))
     common = [name for name in new.ids if name in old.row_of and _can_move(after.problem, name)]
     used = _used(before.plan, before.problem), _used(after.plan, after.problem)
     places = after.plan.kept
@@ -173,7 +175,9 @@ def _lifetimes(problem: Problem, i: int) -> Lifetimes:
     return tuple(problem.buffers.intervals(i))
 
 
-def _moves(before: PlacementTable, after: PlacementTable, problem: Problem | None) -> Iterator[Moved]:
+def _moves(
+    before: PlacementTable, after: PlacementTable, problem: Problem | None, is_over: Callable[[], bool]
+) -> Iterator[Moved]:
     """Yield the buffers that lie elsewhere, in the order of the new plan."""
     reasons = None
     for row in after:
@@ -189,7 +193,7 @@ def _moves(before: PlacementTable, after: PlacementTable, problem: Problem | Non
         why, size = "", None
         if problem is not None and reasons is not None:
             i = problem.index[row.id]
-            reason, why = reasons.of(i)
+            reason, why = ("unknown", _NOT_REACHED) if is_over() else reasons.of(i)
             size = int(problem.buffers.size[i])
         pools = (old.pool, row.pool) if old.pool != row.pool else (None, None)
         yield Moved(

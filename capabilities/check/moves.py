@@ -8,12 +8,11 @@ import numpy as np
 
 from memplan.capabilities.plan.replanning.old_places import OldPlaces, old_places
 from memplan.planner.errors import shown
-from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME, Id
-from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import most_used
 
@@ -48,6 +47,14 @@ class MoveReasons:
         self.now = PlacedBuffers.by(problem, after)
         self.used = list(most_used(problem, self.now).values())
         self.begins, self.is_over = _envelopes(problem)
+        now, size = self.now, problem.buffers.size
+        self.pool = np.where((now.root == np.arange(len(size))) & (size > 0), now.pool, ABSENT)
+        self.low, self.high, self.group = now.offset, now.offset + size, now.group[0]
+        self.lives = np.argsort(now.lifetime_root, kind="stable")
+        """The lifetimes of one buffer after the other, those of buffer `i` from `first[i]` on."""
+        self.first = np.searchsorted(now.lifetime_root[self.lives], np.arange(len(size) + 1))
+        self.may_share = {frozenset(map(now.root_of, pair)) for pair in problem.may_share}
+        self.listed = {frozenset(map(now.root_of, pair)) for pair in problem.conflicts}
 
     def of(self, i: int) -> tuple[Reason, str]:
         """Return the reason that a buffer moved, and a sentence."""
@@ -69,16 +76,25 @@ class MoveReasons:
 
     def _there(self, i: int, q: int, offset: int) -> Id | None:
         """Return a buffer of the new plan that lies where buffer `i` was, and must not share bytes with it."""
-        pool, offsets = self.now.pool.copy(), self.now.offset.copy()
-        pool[i], offsets[i] = q, offset
-        low, high = offset, offset + int(self.problem.buffers.size[i])
-        end = offsets + self.problem.buffers.size
-        # What does not touch the old bytes, or is not alive with it, cannot be the reason, and would be compared with
-        # everything else: 3 of 5 seconds where 5,085 of 6,000 buffers moved.
-        pool[(pool != q) | (offsets >= high) | (end <= low)] = -1
-        pool[(self.begins >= self.is_over[i]) | (self.is_over <= self.begins[i])] = -1
-        for violation in no_two_share_bytes(self.problem, PlacedBuffers(self.problem, pool, offsets)):
-            pair = (violation.first, violation.second)
-            if self.problem.buffers.ids[i] in pair:
-                return pair[0] if pair[1] == self.problem.buffers.ids[i] else pair[1]
-        return None
+        high = offset + int(self.problem.buffers.size[i])
+        is_near = (self.pool == q) & (self.low < high) & (self.high > offset)
+        is_near &= (self.begins < self.is_over[i]) & (self.is_over > self.begins[i])
+        is_near[i] = False
+        met: list[tuple[int, int]] = []
+        for j in np.flatnonzero(is_near).tolist():
+            is_tied = self.group[i] == self.group[j]
+            if not is_tied and not (frozenset((i, j)) in self.may_share and self.low[j] == offset):
+                met += [(time, j) for time in self._meeting(i, j)]
+            if frozenset((i, j)) in self.listed:
+                met.append((MAX_TIME, j))
+        return self.problem.buffers.ids[min(met)[1]] if met else None
+
+    def _meeting(self, i: int, j: int) -> list[int]:
+        """Return the first time at which two buffers are alive together, if any; each has few lifetimes."""
+        (start, end), (others, ends) = self._lives(i), self._lives(j)
+        begins, is_over = np.maximum.outer(start, others), np.minimum.outer(end, ends)
+        return [int(begins[begins < is_over].min())] if (begins < is_over).any() else []
+
+    def _lives(self, i: int) -> tuple[I64, I64]:
+        rows = self.lives[self.first[i] : self.first[i + 1]]
+        return self.problem.buffers.start[rows], self.problem.buffers.end[rows]

@@ -100,6 +100,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     time, is_partial = _SharedTime(running), True
     own: OwnPlan | None = None
     audited: OwnAudit | None = None
+    late: tuple[str, ...] = ()
     plan = _planned(apart.problem, time)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
 
@@ -118,7 +119,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
             views=shared.views,
             saved=saved,
             saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
-            warnings=tuple(warning.message for warning in shared.warnings),
+            warnings=(*(warning.message for warning in shared.warnings), *late),
             own_audit=audited,
         )
 
@@ -129,6 +130,9 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     own, audited = _own(format_name, (apart, shared), time)
     is_partial = False
     note(answer(in_place))
+    if running.is_over and shared.operations is not None and not shared.has_unknown_scratch:
+        late = ("the time was over before another order of its operations was looked at",)
+        return answer(in_place)
     reordered = None if shared.has_unknown_scratch else _reordered(shared, time)
     return answer(in_place, reordered)
 

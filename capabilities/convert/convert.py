@@ -57,18 +57,18 @@ def convert(
     if target in PROGRAMS:
         return with_program(reader.imported, facts, target)
     if target != "json":
-        return facts.model_copy(update={"files": (WrittenFile.with_data("", _text(problem, target)),)})
+        return facts.model_copy(update={"files": (WrittenFile.with_data("", _text(problem, target, running)),)})
     its = program_of(file, reader.imported) if options.program else {}
     return facts.model_copy(update={"problem": problem, **its})
 
 
-def _text(problem: Problem, target: str) -> bytes:
+def _text(problem: Problem, target: str, running: Control) -> bytes:
     """Write a problem as a file of another format; raises InputError where that cannot say all of it."""
     if target in MODELS:
         # The libraries behind it take longer to import than most commands take to run.
         from memplan.solvers.mip.model_file import write_model
 
-        return write_model(problem, f".{target}")
+        return write_model(problem, f".{target}", lambda: running.is_over)
     if target == OBJECTS:
         from memplan.planner.objects import of_problem
 

@@ -5,11 +5,12 @@ Most answers follow from the live sets and from the plan at hand; for the others
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 
 import numpy as np
 
-from memplan.capabilities.explain.questions.parts import bodies, kept_rows, part, resized, rules_of
+from memplan.capabilities.explain.questions.parts import ProblemRule, bodies, kept_rows, part, resized, rules_of
 from memplan.capabilities.explain.questions.queries import Queries
 from memplan.capabilities.explain.values import (
     BufferWorth,
@@ -97,16 +98,23 @@ class _Study:
         names = [i for i in names if near is None or i in near.row]
         rows = []
         for count, i in enumerate(names):
-            rows.append(self._worth(i, self._without(body != i), near))
+            rows.append(self._open_worth(i) if self.control.is_over else self._worth(i, body, near))
             self.control.report({"buffers_done": count + 1, "buffers": len(names)})
         return tuple(rows)
 
-    def _worth(self, i: int, rest: Problem, near: _SinglePool | None) -> BufferWorth:
-        """Return the worth of buffer `i`, without which `rest` is left; its growth where sizes are free of each other.
+    def _open_worth(self, i: int) -> BufferWorth:
+        """Return what holds of any buffer: of one that time did not suffice for."""
+        self.left_out += 1
+        name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
+        return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
+
+    def _worth(self, i: int, body: I64, near: _SinglePool | None) -> BufferWorth:
+        """Return the worth of buffer `i`, of those with a `body` in which each lies; its growth where sizes are free.
 
         Growth is asked of a pool that ends at the peak: how far the live sets allow, then by bisection.
         """
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
+        rest = lambda: self._without(body != i)  # noqa: E731 - it takes a problem's time, which may be over
         if near is None:
             gain, by = self._gain(rest)
             return BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=gain[0] == gain[1], by=by)
@@ -114,7 +122,7 @@ class _Study:
         least, most = near.growth(i)
         queries = Queries(self.control, _CALL_S)
         at_peak, middle = _with_capacity(self.problem, self.peak), most
-        while least < most:  # mostly the live sets are right, so the most is tried first
+        while least < most and not self.control.is_over:  # mostly the live sets are right, so the most is tried first
             answer = queries.fits(resized(at_peak, i, size + middle), share=_FIT_SHARE)
             if answer == "open":
                 break
@@ -130,7 +138,7 @@ class _Study:
             shrunk = resized(self.problem, i, smaller)
         except ProblemError:  # of what would be cut off, an alias has bytes
             return row
-        gain, _ = self._gain(shrunk, near.bound(i, smaller), near.end_with(i, smaller))
+        gain, _ = self._gain(lambda: shrunk, near.bound(i, smaller), near.end_with(i, smaller))
         is_exact = is_exact and gain[0] == gain[1]
         return row.model_copy(update={"shrunk_to": smaller, "gain_if_shrunk": gain, "exact": is_exact})
 
@@ -140,8 +148,8 @@ class _Study:
         rest = part(self.problem, kept)
         return with_fields(rest, objective=self.problem.objective, **entries_among(self.problem, names))
 
-    def _gain(self, changed: Problem, bound: int = 0, here: int | None = None) -> tuple[Interval, Source]:
-        """Return the bytes by which the peak falls in a changed problem, (least, most), and what that follows from.
+    def _gain(self, change: Callable[[], Problem], bound: int = 0, here: int | None = None) -> tuple[Interval, Source]:
+        """Return the bytes by which the peak falls in the problem of a change, (least, most), and why that is so.
 
         No peak of it is below `bound`, and the plan at hand ends at `here` in it.
         """
@@ -153,7 +161,7 @@ class _Study:
         if self.control.is_over:
             self.left_out += 1
             return (self.peak - here, self.peak - bound), "open"
-        plan = self._answer(changed)
+        plan = self._answer(changed := change())
         best, least = here if plan.peak is None else plan.peak, max(bound, plan.lower_bound or 0)
         if plan.status == "optimal" and self.plan.status == "optimal":
             return (self.peak - best,) * 2, "search"
@@ -232,12 +240,13 @@ class _Study:
         ids = self.problem.buffers.ids
         is_named = np.fromiter((not named or name in named for name in ids), dtype=np.bool_, count=len(ids))
         everything = np.ones(len(ids), dtype=np.bool_)
-        costs = []
-        for rule in rules_of(self.problem, is_named):
-            changed = with_fields(part(self.problem, everything, [rule]), objective=self.problem.objective)
-            gain, _ = self._gain(changed)
-            costs.append(RuleCost(rule=rule.member(self.problem), gain=gain, exact=gain[0] == gain[1]))
-        return tuple(costs)
+
+        def cost(rule: ProblemRule) -> RuleCost:
+            objective = self.problem.objective
+            gain, _ = self._gain(lambda: with_fields(part(self.problem, everything, [rule]), objective=objective))
+            return RuleCost(rule=rule.member(self.problem), gain=gain, exact=gain[0] == gain[1])
+
+        return tuple(map(cost, rules_of(self.problem, is_named)))
 
 
 class _SinglePool:

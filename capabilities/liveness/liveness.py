@@ -60,17 +60,20 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 
-    def solved(problem: Problem) -> Plan:
+    def solved(posed: Callable[[], Problem]) -> Plan:
         share = control.child(1 / next(solves))
         if control.is_over:
             return Plan(status="unknown", stop_reason="time_limit")
-        return solve(problem, time_limit_s=share.left_s, control=share.searching())
+        return solve(posed(), time_limit_s=share.left_s, control=share.searching())
+
+    def of_variant(variant: Reading) -> PlannedPeak:
+        return _peak(variant, "global", solved(lambda: pose(operations, timeline, variant)))
 
     peaks: list[PlannedPeak] = []
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
             variant = reading.model_copy(update={"liveness": liveness, "temporaries": temporaries})
-            peaks.append(_peak(variant, "global", solved(pose(operations, timeline, variant))))
+            peaks.append(of_variant(variant))
     if is_local:
         best = reading.model_copy(update={"liveness": "usage", "temporaries": "nested"})
         peaks.append(_peak(best, "local", _plan_locally(operations, called, best, solved)))
@@ -100,18 +103,27 @@ def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
 
 
 def _plan_locally(
-    operations: Operations, called: list[str], reading: Reading, solved: Callable[[Problem], Plan]
+    operations: Operations, called: list[str], reading: Reading, solved: Callable[[Callable[[], Problem]], Plan]
 ) -> Plan:
     """Plan each function's own buffers with the workspaces of what it calls; the program comes last."""
     workspaces: dict[str, tuple[CallWorkspace, ...]] = {}
     own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
+    problems: dict[str, Problem] = {}
+
+    def posed(name: str) -> Problem:
+        """Pose a function's own problem, once those that it calls are planned."""
+        problems[name] = _from_zero(pose(operations, expand(operations, name, workspaces=workspaces), own))
+        return problems[name]
+
+    def plan_of(name: str) -> Plan:
+        return solved(lambda: posed(name))
+
     for name in called:
-        problem = _from_zero(pose(operations, expand(operations, name, workspaces=workspaces), own))
-        plan = solved(problem)
+        plan = plan_of(name)
         if plan.peak is None:
             return plan
-        workspaces[name] = tuple(_workspaces(problem, plan))
-    return solved(pose(operations, expand(operations, workspaces=workspaces), reading))
+        workspaces[name] = tuple(_workspaces(problems[name], plan))
+    return solved(lambda: pose(operations, expand(operations, workspaces=workspaces), reading))
 
 
 _BRIEF = 2_000

@@ -46,15 +46,17 @@ class Curve(Answer):
     bound: tuple[int, ...]
 
 
-def curves(problem: SymbolicProblem, found: Planned) -> Iterator[Curve]:
-    """Yield a curve for each symbol that has several values."""
+def curves(problem: SymbolicProblem, found: Planned, is_over: Callable[[], bool]) -> Iterator[Curve]:
+    """Yield a curve for each symbol that has several values, until it `is_over`."""
+    if is_over():
+        return
     space = found.sized.space
     peak, bound = Evaluator(problem, found.programs).peak, bound_at(found.sized, found.loads)
     steps = ends(space)
     largest = {name: high * space.symbols[name].multiple_of for name, (_, high) in steps.items()}
     for name, (low, high) in steps.items():
         count = min(CURVE_POINTS, high - low + 1)
-        if count > 1:
+        if count > 1 and not is_over():
             chosen = (low + (high - low) * k // (count - 1) for k in range(count))
             values = tuple(step * space.symbols[name].multiple_of for step in chosen)
             points = [{**largest, name: value} for value in values]
@@ -68,8 +70,10 @@ def curves(problem: SymbolicProblem, found: Planned) -> Iterator[Curve]:
             )
 
 
-VERIFIED_AT = 24
-"""The values at which programs are verified, beside the corners: 0.1 s for 700 buffers."""
+VERIFIED_AT, LEAST_VERIFIED = 24, 2
+"""The values at which programs are verified, beside the corners: 0.1 s for 700 buffers; and how many of all there are
+where time is over.
+"""
 _ROWS = 30
 _BY: Mapping[str, str] = {
     "sizes": "its chains are live sets, whatever the sizes are",
@@ -99,12 +103,12 @@ class ShapesAnswer(Answer):
 
     `peak` and `bound` are expressions, of which the largest counts; `peak` is that of the only program, and null where
     there are several or they were too many. `curves` are both as numbers, over each symbol. `verified_at` is the number
-    of values at which all offsets were verified; `unchecked` says what is claimed that `checkers/all_values.py` did not
-    decide in time. `apart` are sets of buffers that conflicts keep apart, `pins` pairs of a buffer and the size that is
-    its offset, `views` rows of an alias, the buffer that it lies in, and the size that is its distance. `tensors` are
-    those of a model, views too, each with the buffer that it lies in, one of `ids`, or null for a weight. `limits` are
-    there where they were asked for. Where offsets of another system were checked, `verified` and its status are all
-    that the answer has beside the symbols.
+    of values at which all offsets were verified; once time is over they are few, and there are no more curves;
+    `unchecked` says what is claimed that `checkers/all_values.py` did not decide in time. `apart` are sets of buffers
+    that conflicts keep apart, `pins` pairs of a buffer and the size that is its offset, `views` rows of an alias, the
+    buffer that it lies in, and the size that is its distance. `tensors` are those of a model, views too, each with the
+    buffer that it lies in, one of `ids`, or null for a weight. `limits` are there where they were asked for. Where
+    offsets of another system were checked, `verified` and its status are all that the answer has beside the symbols.
     """
 
     status: Literal["optimal", "feasible", "valid", "invalid", "unknown"]
@@ -150,12 +154,34 @@ def shapes(
             status=checked.status, symbols=problem.symbols, alignment=problem.alignment, verified=checked
         )
     question = check_limits(problem, options.within, options.at) if options.limits else None
-    planned_programs = planned(problem, options.most, running)
+
+    def answer_of(planned_programs: Planned, is_over: Callable[[], bool]) -> ShapesAnswer:
+        found = _answer(problem, planned_programs, options, is_over)
+        if question is None:
+            return found
+        limits = limits_of(planned_programs, question[0], options.at, question[1])
+        return found.model_copy(update={"limits": limits})
+
+    def note(found: Planned) -> None:
+        if running.note is not None and question is None:
+            first = answer_of(found, lambda: True)
+            running.note(first.model_copy(update={"unchecked": _unproved(first)}))
+
+    answer = answer_of(planned(problem, options.most, running, note), lambda: running.is_over)
+    return answer.model_copy(update={"unchecked": _unchecked(answer, problem, running)})
+
+
+def _answer(
+    problem: SymbolicProblem, planned_programs: Planned, options: ShapesOptions, is_over: Callable[[], bool]
+) -> ShapesAnswer:
+    """Return the answer of programs, verified at some values: once it `is_over`, at few."""
     programs = planned_programs.programs
-    sampled = verify_programs(problem, programs, samples(planned_programs.sized.space, VERIFIED_AT, seed=2))
+    points = samples(planned_programs.sized.space, VERIFIED_AT, seed=2)
+    some = (point for k, point in enumerate(points) if k < LEAST_VERIFIED or not is_over())
+    sampled = verify_programs(problem, programs, some)
     if not sampled.is_valid:
         raise InvalidPlanError(*sampled.violations)
-    answer = ShapesAnswer(
+    return ShapesAnswer(
         status="optimal" if planned_programs.proof.ratio == 0 else "feasible",
         symbols=problem.symbols,
         alignment=problem.alignment,
@@ -170,18 +196,16 @@ def shapes(
         bound=tuple(planned_programs.sized.space.text(load) for load in planned_programs.loads),
         proof=planned_programs.proof,
         verified_at=sampled.points,
-        curves=tuple(curves(problem, planned_programs)),
+        curves=tuple(curves(problem, planned_programs, is_over)),
         tensors=problem.tensors,
         source=None if options.to is None else SOURCES[options.to](planned_programs.sized, programs),
-        limits=None if question is None else limits_of(planned_programs, question[0], options.at, question[1]),
     )
-    return answer.model_copy(update={"unchecked": _unchecked(answer, problem, running)})
 
 
 def _unchecked(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
     """Return what is claimed of all values that `checkers/all_values.py` did not decide, or None."""
     if answer.proof.ratio is None:
-        return f"offsets beyond {counted(answer.verified_at, 'value')}, as no ratio is claimed for all"
+        return _unproved(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
     try:
         check = cast(Callable[..., None], all_values.check)  # a program without types
@@ -191,6 +215,10 @@ def _unchecked(answer: ShapesAnswer, problem: SymbolicProblem, running: Control)
     except all_values.Refused as why:
         raise InvalidPlanError(f"all_values.py: {why}") from None
     return None
+
+
+def _unproved(answer: ShapesAnswer) -> str:
+    return f"offsets beyond {counted(answer.verified_at, 'value')}, as no ratio is claimed for all"
 
 
 def lines(found: ShapesAnswer) -> Iterator[str]:

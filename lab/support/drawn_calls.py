@@ -1,35 +1,79 @@
-"""Calls of all capabilities, drawn: problems with up to three features, graphs, programs and files of all sizes."""
+"""Calls of all capabilities, drawn: inputs of every kind and size, and options from all that their schemas allow."""
 
 from __future__ import annotations
 
 import json
 import math
 import random
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
 
 from lab.support.heavy_bodies import Data, graph, of_file, of_problem, statements, written
+from memplan.api.request_bodies import JSON
+from memplan.api.requests import head_of, parse_request
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
-from memplan.solvers.portfolio import registry
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
+from packages.tile.tests.small_schedules import drawn_schedule
+from tests.support import foreign_files, symbolic
 from tests.support.feature_pairs import FEATURES, Case
+from tests.support.litert_models import random_model
+from tests.support.meeting_kinds import KINDS
+from tests.support.meeting_kinds import draw as drawn_kinds
+from tests.support.operation_graphs import random_graph
+from tests.support.random_programs import random_program
 
 _PLANS = 0.3
 """The part of the calls that are plans, whose way is one of its own."""
-_EXAMPLES = frozenset({"shapes"})
-"""The capabilities whose inputs are of a kind of their own."""
+_SMALL, _OF_KINDS = 12, 4
+"""The most elements of inputs that are drawn with all that there is, and the kinds that meet in a problem of pools."""
+_MOST_DRAWN = 5_000
+"""The most elements of graphs and symbolic problems, which are drawn one by one; a tenth of that of schedules."""
+_OPTIONS = 0.2
+"""How likely each option is to be given."""
+_TRIES = 5
+"""The times that options are drawn until they go with each other and with the inputs."""
+_TEXTS: Mapping[str, tuple[Any, ...]] = {
+    "accept": ("fit", "0", "5%", "1024"),
+    "budgets": ("1MiB", "64KiB", "500"),
+    "tolerance": ("0", "5%", "64"),
+    "profile": ("balanced+10%",),
+    "subject": ("model.json",),
+    "capacity": ("64KiB", "1MiB"),
+    "prefix": ("net_",),
+    "section": (".sram", ".bss"),
+}
+"""Values of options that the schema calls texts; those that name what an input has are left out."""
+_LONGEST = 1000
 
 
 def drawn_call(
-    draw: random.Random, fewest: int = 5, most: int = 100_000, limits: tuple[float, float] = (0.05, 3.0)
+    draw: random.Random,
+    fewest: int = 5,
+    most: int = 100_000,
+    limits: tuple[float, float] = (0.05, 3.0),
+    name: str | None = None,
 ) -> tuple[str, bytes, float, str]:
     """Return the name of a capability, a body for it, its limit in seconds, and in a few words what it is about."""
     count = round(math.exp(draw.uniform(math.log(fewest), math.log(most))))
     limit_s = round(math.exp(draw.uniform(*map(math.log, limits))), 3)
-    name = "plan" if draw.random() < _PLANS else draw.choice(sorted(CAPABILITIES))
-    content, words = _content(draw, name, count)
-    if name == "plan" and draw.random() < 0.4:
-        solver = draw.choice([row.name for row in registry.SOLVERS])
-        content, words = content | {"options": {"solver": solver}}, f"{solver} {words}"
-    return name, written(content, limit_s), limit_s, words
+    name = name or ("plan" if draw.random() < _PLANS else draw.choice(sorted(CAPABILITIES)))
+    content, words = drawn_inputs(draw, name, count)
+    its_own = content.pop("options", {})
+    for _ in range(_TRIES):
+        options = its_own | drawn_options(draw, name)
+        if _go_together(name, content | {"options": options}):
+            break
+    else:
+        options = its_own
+    told = "".join(f", {key} {value}" for key, value in options.items() if key != "name")
+    return name, written(content | {"options": options}, limit_s), limit_s, f"{words}{told}"
 
 
 def example(name: str) -> Data:
@@ -39,16 +83,184 @@ def example(name: str) -> Data:
     return content if content.keys() & {each.name for each in inputs} else {inputs[0].name: content}
 
 
-def _content(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
+def drawn_options(draw: random.Random, name: str) -> Data:
+    """Return some options of a capability with values that its schema allows; together they may not go."""
+    properties = _schema(name)["properties"]
+    found = {}
+    for option, schema in properties.items():
+        if option not in ("time_limit_s", "name") and draw.random() < _OPTIONS:
+            value = _value(draw, option, schema)
+            if value is not None:
+                found[option] = value
+    return found
+
+
+def _go_together(name: str, content: Data) -> bool:
+    """Return True for options that can go with the inputs, as far as a request is looked at before it is answered."""
+    try:
+        asked = parse_request(name, head_of(JSON, ""), json.dumps(content).encode())
+        if asked.capability.check is not None and not asked.is_foreign:
+            asked.capability.check(asked.question(), asked.options)
+    except InputError:
+        return False
+    return True
+
+
+@cache
+def _schema(name: str) -> Data:
+    return CAPABILITIES[name].options.model_json_schema()
+
+
+def _value(draw: random.Random, option: str, schema: Data) -> Any:
+    """Return a value of a schema; None where no value of it is known here."""
+    if "anyOf" in schema:
+        return _value(draw, option, draw.choice(schema["anyOf"]))
+    if "const" in schema or "enum" in schema:
+        return draw.choice(schema.get("enum", [schema.get("const")]))
+    kind = schema.get("type")
+    if kind == "boolean":
+        return draw.random() < 0.5
+    if kind in ("integer", "number"):
+        bounds: Data = {"minimum": 1, "maximum": _LONGEST} | _bounds(schema)
+        least, most = float(bounds["minimum"]), float(min(_LONGEST, bounds["maximum"]))
+        value = least + (most - least) * draw.random() ** 4
+        if kind == "integer":
+            return max(math.ceil(value), int(least) + ("exclusiveMinimum" in schema))
+        return round(value, 6) or 1e-6
+    if kind == "array" and {"items", "minLength"} & schema.keys():
+        drawn = (_value(draw, option, schema["items"]) for _ in range(draw.randint(1, 3)))
+        return [*dict.fromkeys(each for each in drawn if isinstance(each, int | str))] or None
+    return draw.choice(_TEXTS[option]) if kind == "string" and option in _TEXTS else None
+
+
+def _bounds(schema: Data) -> Data:
+    """Return the bounds of a number, whatever the schema calls them."""
+    names = {"ge": "minimum", "le": "maximum", "exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+    return {names.get(name, name): value for name, value in schema.items()}
+
+
+def drawn_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
+    """Return inputs of a capability of about so many elements, and in a few words what they are."""
     first = CAPABILITIES[name].inputs[0].name
-    if name in _EXAMPLES:
+    if draw.random() < 0.1:
         return example(name), "its example"
-    if first == "file":
-        return of_file(count), f"{count} rows"
+    if name in _MADE:
+        return _MADE[name](draw, count)
     if first == "graph" or (name == "explain" and draw.random() < 0.3):
-        more = {"capacity": 2**20} if name == "explain" else {}
-        return {"graph": graph(max(2, count // 3))} | more, f"{count // 3} operations"
-    if first == "operations":
-        return example(name) | {"operations": statements(count)}, f"{count} statements"
-    case = Case(frozenset(draw.sample(FEATURES, draw.choice((0, 1, 1, 2, 3)))), count, draw.randrange(2**30))
-    return of_problem(name, json.loads(FORMATS["json"].write_problem(case.problem()))), str(case)
+        more = {"capacity": 2 ** draw.randint(4, 20)} if name == "explain" else {}
+        return {"graph": _graph(draw, max(2, count // 3))} | more, f"{max(2, count // 3)} operations"
+    return _of_problem(draw, name, count)
+
+
+def _of_problem(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
+    if count <= _SMALL:
+        problem, kinds = drawn_kinds(draw, draw.sample([*KINDS], draw.randint(1, _OF_KINDS)))
+        words = ", ".join(kinds)
+    else:
+        case = Case(frozenset(draw.sample(FEATURES, draw.choice((0, 1, 1, 2, 3)))), count, draw.randrange(2**30))
+        problem, words = case.problem(), str(case)
+    content: Data = json.loads(FORMATS["json"].write_problem(problem))
+    pool = problem.pools[0].name if problem.pools else "default"
+    body = of_problem(name, content)
+    if name == "sweep":
+        buffer = draw.choice(content["buffers"])["id"]
+        changes = [[{"buffer": buffer, "fields": {"size": draw.randint(1, 64)}}] for _ in range(draw.randint(1, 3))]
+        sizes = {pool: {"first": 64, "last": 64 * draw.randint(1, 8), "step": 64}}
+        body = {"problem": content} | draw.choice(({"sizes": sizes}, {"changes": changes}))
+    elif name in ("verify", "check", "convert") or (name in ("plan", "certify") and draw.random() < 0.2):
+        body |= {"keep" if name == "plan" else "plan": _plan(draw, problem, body.get("plan"))}
+    if name == "check" and draw.random() < 0.5:
+        body |= {"baseline": {"problem": content, "plan": _plan(draw, problem, of_problem("verify", content)["plan"])}}
+    if name == "check" and draw.random() < 0.5:
+        del body["plan"]
+    return {key: value for key, value in body.items() if value is not None}, words
+
+
+def _plan(draw: random.Random, problem: Problem, other: Data | None = None) -> Data | None:
+    """Return a plan that is right, as far as one is found at once, or in some cases another."""
+    if other is not None and draw.random() < 0.2:
+        return other
+    found = solve(problem, SolveOptions(solver="greedy"), control=Control.of(1.0))
+    content: Data = found.model_dump(mode="json", exclude_defaults=True)
+    return content if found.placements else other
+
+
+def _graph(draw: random.Random, count: int) -> Data:
+    if count <= _MOST_DRAWN and draw.random() < 0.5:
+        found: Data = random_graph(draw, count).model_dump(mode="json", exclude_defaults=True, by_alias=True)
+        return found
+    return graph(count, draw.randrange(2**30))
+
+
+def _convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
+    """Return a network of convolutions, some of which two operations read."""
+    side, channels = draw.choice((8, 16, 32)), [draw.choice((1, 3, 8)) for _ in range(max(3, count // 3))]
+    shapes, ops = [[1, side, side, channels[0]]], []
+    for made in channels[1:]:
+        read = draw.choice((len(shapes) - 1, len(shapes) - 1, max(0, len(shapes) - 2)))
+        kernel = draw.choice((1, 3)) if shapes[read][1] > 3 else 1
+        side = shapes[read][1] - kernel + 1
+        ops.append({"in": [read], "out": [len(shapes)], "kind": "conv2d", "attributes": {"kernel": [kernel, kernel]}})
+        shapes.append([1, side, side, made])
+    tensors = [{"shape": shape, "dtype": "int8"} for shape in shapes]
+    size = [math.prod(shape) for shape in shapes]
+    return {
+        "graph": {"size": size, "kept": [len(size) - 1], "tensors": tensors, "ops": ops}
+    }, f"{len(ops)} convolutions"
+
+
+def _schedule(draw: random.Random, count: int) -> tuple[Data, str]:
+    operations = max(2, min(_MOST_DRAWN, count) // 10)
+    return {"problem": _json(drawn_schedule(draw.randrange(2**30), operations))}, f"up to {operations} operations"
+
+
+def _statements(draw: random.Random, count: int) -> tuple[Data, str]:
+    if count <= _SMALL:
+        return {"operations": random_program(draw.randrange(2**30))}, "a small program"
+    return {"operations": statements(count)}, f"{count} statements"
+
+
+def _symbolic(draw: random.Random, count: int) -> tuple[Data, str]:
+    seed = draw.randrange(2**30)
+    if count <= _SMALL:
+        return {"problem": symbolic.drawn_with_rules(seed)}, "a small problem with symbols"
+    return {
+        "problem": _json(symbolic.drawn_problem(seed, min(count, _MOST_DRAWN)))
+    }, f"up to {count} buffers of symbols"
+
+
+def _file(draw: random.Random, count: int) -> tuple[Data, str]:
+    if draw.random() < 0.5:
+        name, data = draw.choice(_files())
+        return {"file": b64encode(data).decode(), "options": {"name": name}}, name
+    return of_file(count), f"{count} rows"
+
+
+def _model(draw: random.Random, count: int) -> tuple[Data, str]:
+    if draw.random() < 0.5:
+        return _file(draw, count)
+    data = random_model(draw.randrange(2**30), count, has_plan=draw.random() < 0.5)
+    return {"file": b64encode(data).decode(), "options": {"name": "drawn.tflite"}}, f"a model of {count} operators"
+
+
+def _converted(draw: random.Random, count: int) -> tuple[Data, str]:
+    return _file(draw, count) if draw.random() < 0.5 else _of_problem(draw, "convert", count)
+
+
+@cache
+def _files() -> list[tuple[str, bytes]]:
+    return [*foreign_files.files()]
+
+
+def _json(model: Any) -> Any:
+    return json.loads(model.model_dump_json(exclude_defaults=True))
+
+
+_MADE: Mapping[str, Callable[[random.Random, int], tuple[Data, str]]] = {
+    "cascade": _convolutions,
+    "schedule": _schedule,
+    "liveness": _statements,
+    "shapes": _symbolic,
+    "compare": _model,
+    "convert": _converted,
+}

@@ -8,6 +8,7 @@ MemplanError
 │   ├── PlanError            a plan that is read back breaks rules
 │   ├── OperationsError      operations, from which lifetimes follow, break rules
 │   ├── OptionError          an option is wrong, or a solver cannot do what is required
+│   │   └── TimeOverError    the time limit is too short for what has no answer in part: HTTP 504
 │   └── FileError            a file or a standard stream that cannot be read or written
 └── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
 ```
@@ -77,6 +78,10 @@ class OperationsError(InputError):
 
 class OptionError(InputError):
     """An option is wrong, or a solver cannot do what the problem requires."""
+
+
+class TimeOverError(OptionError):
+    """The time limit is too short for what has no answer in part; the sentence says what was reached."""
 
 
 class FileError(InputError):

@@ -130,8 +130,9 @@ def every_statement(body: tuple[Statement, ...], location: Location) -> Iterator
 
 def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
     """Yield (field, index, name) of every buffer that the statement itself names."""
+    known = type(statement).model_fields  # what asks for another attribute is told which one it may have meant
     for field in ("inputs", "outputs", "temporaries", "alloc", "free"):
-        for k, name in enumerate(getattr(statement, field, ())):
+        for k, name in enumerate(getattr(statement, field) if field in known else ()):
             yield field, k, name
 
 
@@ -140,7 +141,7 @@ def without_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) 
     update: dict[str, Any] = {
         field: tuple(part for name in getattr(statement, field) for part in fields.get(name, (name,)))
         for field in ("inputs", "outputs")
-        if hasattr(statement, field)
+        if field in type(statement).model_fields
     }
     for (field, *_), inner in blocks(statement):
         spread = tuple(without_tuples(each, fields) for each in inner)

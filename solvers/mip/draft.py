@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -22,6 +22,8 @@ Entry = tuple[int, int]
 
 
 _ROUNDING = 1e-9
+LOOKED_EVERY = 1024
+"""So many rows, columns or lines come between two looks whether time is over."""
 
 
 class Term(NamedTuple):
@@ -48,7 +50,10 @@ class LinearRow:
 
 @dataclass(eq=False)
 class Draft:
-    """A program being written: `keys` name the columns, and `at` finds a column by its key."""
+    """A program being written: `keys` name the columns, and `at` finds a column by its key.
+
+    `look` is called again and again, and may raise to end it.
+    """
 
     keys: list[Key] = field(default_factory=list)
     at: dict[Key, int] = field(default_factory=dict)
@@ -58,9 +63,11 @@ class Draft:
     units: list[Unit] = field(default_factory=list)
     rows: list[LinearRow] = field(default_factory=list)
     objective: int | None = None
+    look: Callable[[], None] = lambda: None
 
     def column(self, key: Key, lower: int, upper: int, *, is_whole: bool = False, unit: Unit = "") -> int:
         """Add a column between two limits."""
+        self._look_at(len(self.keys))
         self.at[key] = len(self.keys)
         self.keys.append(key)
         self.lower.append(lower)
@@ -69,12 +76,17 @@ class Draft:
         self.units.append(unit)
         return self.at[key]
 
+    def _look_at(self, count: int) -> None:
+        if count % LOOKED_EVERY == 0:
+            self.look()
+
     def fix(self, key: Key, value: int) -> None:
         """Leave a column one value only."""
         self.lower[self.at[key]] = self.upper[self.at[key]] = value
 
     def row(self, key: Key, entries: list[Entry], at_least: int | None = None, at_most: int | None = None) -> None:
         """Add a row, with one entry a column; entries of 0 are left out."""
+        self._look_at(len(self.rows))
         summed: dict[int, int] = {}
         for at, coefficient in entries:
             summed[at] = summed.get(at, 0) + coefficient

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from textwrap import wrap
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, TimeOverError, shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.equal_use import EqualPools
 from memplan.solvers.mip.boxes import Boxes
-from memplan.solvers.mip.draft import Draft, Key, LinearRow
+from memplan.solvers.mip.draft import LOOKED_EVERY, Draft, Key, LinearRow
 from memplan.solvers.mip.model_question import minimisation_of
 from memplan.solvers.mip.mps import MpsColumn, Sense, mps_lines
 from memplan.solvers.mip.program import draft
@@ -23,11 +23,11 @@ from memplan.solvers.mip.stages import MAX_ROWS, count_rows
 _WIDTH = 100
 
 
-def write_model(problem: Problem, suffix: str) -> bytes:
+def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lambda: False) -> bytes:
     """Return the integer program of a problem as a file of the kind `suffix`: ".lp" or ".mps".
 
     All numbers are exact, in the unit that the head of the file names. Raises OptionError for another suffix, and for a
-    problem whose program would have more than MAX_ROWS rows.
+    problem whose program would have more than MAX_ROWS rows; TimeOverError once it `is_over`.
     """
     if suffix not in (".lp", ".mps"):
         raise OptionError(f"suffix: must be .lp or .mps, got {shown(suffix)}")
@@ -37,10 +37,27 @@ def write_model(problem: Problem, suffix: str) -> bytes:
     if rows > MAX_ROWS:
         raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
     boxes, question = minimisation_of(instance)
-    text = _Text(draft(boxes, question), ModelNames(problem, boxes, COLUMN_WORDS), ModelNames(problem, boxes, {}))
+    program = Draft()
+
+    def look() -> None:
+        if is_over():
+            made = f"{len(program.rows)} rows and {len(program.keys)} columns of up to {rows} rows were made"
+            raise TimeOverError(f"time_limit_s: must be enough for the whole program: {made}")
+
+    program.look = look
+    text = _Text(
+        draft(boxes, question, program), ModelNames(problem, boxes, COLUMN_WORDS), ModelNames(problem, boxes, {})
+    )
     head = _head(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
-    return ("\n".join(lines) + "\n").encode("ascii")
+    return ("\n".join(_watched(lines, look)) + "\n").encode("ascii")
+
+
+def _watched(lines: Iterator[str], look: Callable[[], None]) -> Iterator[str]:
+    for count, line in enumerate(lines):
+        if count % LOOKED_EVERY == 0:
+            look()
+        yield line
 
 
 def _head(problem: Problem, instance: Instance) -> list[str]:

@@ -35,9 +35,9 @@ class MipQuestion:
     cost: tuple[int, int] | None = None
 
 
-def draft(boxes: Boxes, question: MipQuestion) -> Draft:
-    """Write the program of the question, in whole units."""
-    program = Draft()
+def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> Draft:
+    """Write the program of the question, in whole units; into one that is empty, where that is given."""
+    program = program or Draft()
     _offsets_are_not_negative(program, boxes)
     _every_pool_has_a_peak(program, boxes, question)
     _a_buffer_lies_in_one_pool(program, boxes)

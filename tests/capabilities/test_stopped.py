@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from lab import stops
+from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
 from memplan.capabilities.registry import CAPABILITIES
 from packages.tile.tests.small_schedules import drawn_schedule
+from tests.support import stopping
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 from tests.support.stopping import Asks, stopped
@@ -45,3 +50,43 @@ def test_a_question_that_is_stopped_at_any_ask_gives_an_answer_that_holds(name: 
         assert stopped(CAPABILITIES[name], body, whole, by_clock=by_clock) == "answered", body
         for last in range(0, whole.count + 1, max(1, whole.count // MOMENTS)):
             assert stopped(CAPABILITIES[name], body, Asks(last), by_clock=by_clock) == "answered", (last, body)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_drawn_questions_that_are_stopped_contradict_no_whole_answer(name: str) -> None:
+    tally = Tally()
+    for k in seeds(3):
+        stopped_here(drawn("tests", k, name, (3, 30)), random.Random(k), HERE, MOMENTS // 2, tally)
+    assert tally.wrong == []
+
+
+def test_what_is_wrong_with_a_stopped_question_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    tally, question = Tally(), ("certify", {**CAPABILITIES["certify"].example, "options": {}}, "the example")
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(stopping, "read_question", lambda *_: 1 // 0)
+        assert stopped_here(question, random.Random(0), HERE, 5, tally) == 1
+    assert (tally.counts["certify"]["500"], len(tally.wrong)) == (1, 1)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(stops, "contradicted", lambda *_: "they differ")
+        stopped_here(question, random.Random(0), HERE, 3, tally)
+    assert tally.counts["certify"]["wrong"] == len(tally.wrong) - 1 >= 1
+    assert "certify: wrong: the example" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "whole", "found", "says"),
+    [
+        ("plan", {}, {"peak": 9, "lower_bound": 8}, {"peak": 12, "lower_bound": 9}, None),
+        ("plan", {}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9 of the other answer"),
+        ("plan", {}, {"lower_bound": 8}, {"peak": 7}, "lower_bound 8 is above peak 7 of the other answer"),
+        ("schedule", {}, {"peak": 9}, {"lower_bound": 10}, None),
+        ("schedule", {"objective": "peak"}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9"),
+    ],
+)
+def test_bounds_contradict_values_of_the_other_answer(
+    name: str, options: dict[str, Any], whole: dict[str, int], found: dict[str, int], says: str | None
+) -> None:
+    why = contradicted(name, {"options": options}, SimpleNamespace(**whole), SimpleNamespace(**found))
+    assert (why or "").startswith(says or "")
+    assert (why is None) == (says is None)

@@ -92,7 +92,7 @@ def test_lower_bounds_admit_no_version_with_a_known_vulnerability_and_the_locks_
     pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE))
     for extra, name, least in (
         ("server", "python-json-logger", "3.3"),
-        ("server", "h11", "0.16"),
+        ("server", "httptools", "0.6.3"),
         ("onnx", "onnx", "1.19"),
     ):
         (bound,) = (each for each in extras[extra] if each.startswith(f"{name}>="))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from memplan.api.faults import Faults
 from memplan.api.http.job_requests import read_new_job
 from memplan.api.jobs.workers import JobWorkers
 from memplan.api.metrics import Metrics
@@ -45,6 +46,7 @@ class Pool:
 
     may_run: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None
+    faults: Faults = field(default_factory=Faults)
     tasks: list[Task] = field(default_factory=list)
     in_work: int = 0
     most_at_once: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -14,8 +14,9 @@ from unittest.mock import patch
 
 from memplan.capabilities.bodies import read_body_options, read_question
 from memplan.capabilities.capability import Capability, Control
-from memplan.planner.errors import InputError, MemplanError
+from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.solvers.search import control
+from memplan.solvers.search.control import silent
 
 LATER = 1e6
 """The seconds that a clock goes ahead where it ends a call."""
@@ -59,10 +60,17 @@ def clock_of(asks: Asks) -> Iterator[None]:
         yield
 
 
-def stopped(capability: Capability[Any], body: dict[str, Any], asks: Asks, *, by_clock: bool) -> str:
+def stopped(
+    capability: Capability[Any],
+    body: dict[str, Any],
+    asks: Asks,
+    *,
+    by_clock: bool,
+    take: Callable[[Any], object] = silent,
+) -> str:
     """Ask what a body says, stop it behind the n-th ask, and return what came of it: an answer, a note or a refusal.
 
-    All that is answered or noted is verified; a fault of memplan is raised.
+    All that is answered or noted is verified; a fault of memplan is raised. `take` gets the answer.
     """
     question, options = read_question(capability, body), read_body_options(capability, body, {})
     notes = list[Any]()
@@ -73,6 +81,8 @@ def stopped(capability: Capability[Any], body: dict[str, Any], asks: Asks, *, by
                 found = capability.answered(question, options, running)
         else:
             found = capability.answered(question, options, running)
+    except TimeOverError:
+        return "not in time"
     except InputError as error:
         return f"refused: {error}"
     except MemplanError as error:
@@ -80,4 +90,5 @@ def stopped(capability: Capability[Any], body: dict[str, Any], asks: Asks, *, by
             raise
         return "noted" if notes else "not in time"
     capability.write(found)
+    take(found)
     return "answered"

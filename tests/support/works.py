@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from memplan.api.logs import JOB, REQUEST
 from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import TaskControl
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import InvalidPlanError, OptionError, TimeOverError
 
 
 def left(control: TaskControl) -> float:
@@ -57,7 +58,26 @@ def wrong_at_length(_control: TaskControl) -> None:
 
 def faulty(_control: TaskControl) -> None:
     """Fail, with what a caller sent in the message."""
-    raise KeyError("secret")
+    name = "secret"
+    raise KeyError(name)
+
+
+def invalid(_control: TaskControl) -> None:
+    """Make an answer that does not hold, and say so of what a caller sent."""
+    name = "secret"
+    raise InvalidPlanError(f"{name}: overlaps")
+
+
+def noted_and_faulty(control: TaskControl) -> None:
+    """Fail behind an answer that holds."""
+    assert control.note is not None
+    control.note("noted")
+    faulty(control)
+
+
+def logging_ids(_control: TaskControl) -> tuple[str | None, str | None]:
+    """Answer with the ids that lines of the log carry."""
+    return REQUEST.get(), JOB.get()
 
 
 def too_much(_control: TaskControl) -> None:
@@ -74,6 +94,8 @@ def forked(control: TaskControl, kind: str) -> WorkAnswer:
     """Read a file that does something to its reader, in a fork."""
 
     def work(note: Callable[[WorkAnswer], None]) -> WorkAnswer:
+        if kind == "is late":
+            raise TimeOverError("time_limit_s: must be enough")
         if kind == "ends":
             os._exit(3)
         if kind == "writes":

@@ -16,13 +16,13 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic_core import to_json
 from starlette.responses import StreamingResponse
 
+from memplan.api.faults import BODY
 from memplan.api.http.answers import Wanted
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
 from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.openapi import BATCH_ANSWER, BATCH_REQUEST, NDJSON
-from memplan.api.http.problem_details import error_answer, error_answers, problem_details
-from memplan.api.logs import log_fault
+from memplan.api.http.problem_details import error_answer, error_answers
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
@@ -31,7 +31,7 @@ from memplan.api.requests import check_time_limit, head_of, parse_request, write
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
 from memplan.capabilities.bodies import read_object
-from memplan.planner.errors import InputError, MemplanError, OptionError, shown
+from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.control import Deadline
 
@@ -124,6 +124,7 @@ class _Batch:
     async def _result(self, index: int, line: bytes, cancelled: asyncio.Event) -> bytes:
         """Return the line of one submission."""
         about: dict[str, Any] = {"index": index, "id": None}
+        BODY.set(line)
         try:
             if cancelled.is_set():
                 raise UnavailableError("memplan: stopped before this one had its turn")
@@ -136,7 +137,13 @@ class _Batch:
             selection = self.wanted.selection
             return _line(about, "plan", written if selection is None else selection.write(written))
         except Exception as error:  # noqa: BLE001  the border: the others of the batch go on
-            return _refusal(about, error)
+            return self._refusal(about, error)
+
+    def _refusal(self, about: dict[str, Any], error: Exception) -> bytes:
+        """Return the line that says what is wrong with a submission, or that the program failed at it."""
+        answer = error_answer(error) or error_answer(self.service.faults.note(error, "batch"))
+        assert answer is not None
+        return _line(about, "error", bytes(answer.body))
 
     def _read(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=("id",))
@@ -161,16 +168,6 @@ def _name(name: object) -> str | int | None:
     if name is None or isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool)):
         return name
     raise InputError(f"id: must be a string or an integer, got {shown(name)}")
-
-
-def _refusal(about: dict[str, Any], error: Exception) -> bytes:
-    """Return the line that says what is wrong with a submission, or that the program failed at it, which is logged."""
-    answer = error_answer(error)
-    if answer is None:
-        if not isinstance(error, MemplanError):
-            log_fault(error, "/v1/batch failed")
-        answer = problem_details(500, ("memplan: failed; its log says where",))
-    return _line(about, "error", bytes(answer.body))
 
 
 def _line(about: dict[str, Any], kind: str, written: bytes) -> bytes:

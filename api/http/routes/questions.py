@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
+from memplan.api.faults import BODY
 from memplan.api.http.answers import Wanted, format_accepted, plan_response
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
@@ -134,6 +135,7 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
         wanted = Wanted.of(request, capability.answer)
         media = media_type(request)
         body = await read_body(request, most_bytes(media, service.settings))
+        BODY.set(body)
         plan_format = format_accepted(request) if is_plan else "json"
         head = head_of(media, wanted.query)
         if is_plan and plan_format == "json":

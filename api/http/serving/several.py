@@ -9,13 +9,15 @@ import signal
 import socket
 import tempfile
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from memplan.api.service.cache.shared_plans import WRITTEN, make_shared
+from memplan.api.service.cache.written_plans import WRITTEN_BYTES
 from memplan.api.service.shared_admission import ADMISSION, admitting, queue_of
 from memplan.api.settings import PREFIX, Settings, read_settings
 from memplan.planner.errors import OptionError
@@ -87,6 +89,9 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
                 stack.enter_context(admitting(queue, path))
             except OSError as error:
                 raise OptionError(f"TMPDIR: must be a folder for a socket, got {path}: {error}") from error
+            with suppress(OSError):  # without room each process has its own
+                make_shared(Path(folder) / "written", WRITTEN_BYTES)
+                os.environ[WRITTEN] = f"{folder}/written"
             if settings.workers > 0:
                 # Imported here, after the variable that the counters read when they are imported was set.
                 from memplan.api.jobs.workers import working

@@ -12,7 +12,6 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 
 from memplan.api.service.cache.cached_plan import CachedPlan, better_of
@@ -33,9 +32,6 @@ _ENTRY_BYTES = 1_000
 """The bytes of memory that an entry takes beside its columns."""
 _ROUNDS = 120
 """The rounds of writing between two looks whether the store has too many plans."""
-_TIME = b',"wall_time_s":'
-_WRITTEN_BYTES = 600
-"""The bytes of memory that an entry takes beside its answer."""
 
 
 class PlanCache:
@@ -160,47 +156,3 @@ def joined(problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: 
         return None  # who proved it said so, which each server proves for itself
     best = better_of(problem, cached, found)
     return None if best is cached else best.stored(problem.hash)
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenPlan:
-    """The JSON of a plan before and after the time that it took, and its status."""
-
-    before: bytes
-    after: bytes
-    status: str
-
-    def content(self, arrived: float) -> bytes:
-        """Return the JSON for a request that came at that moment of the monotonic clock."""
-        return b"%b%.6f%b" % (self.before, time.monotonic() - arrived, self.after)
-
-
-class WrittenPlans:
-    """Proved plans as they were written, for requests that come again byte by byte: builds send the same ones for days.
-
-    What is kept was solved and verified by this process for these very bytes, and no search can find better. The latest
-    are there by the digests of their requests, up to so many bytes of memory. For one event loop.
-    """
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most, self._held = most_bytes, 0
-        self._plans: OrderedDict[bytes, WrittenPlan] = OrderedDict()
-
-    def find(self, digest: bytes) -> WrittenPlan | None:
-        """Return the plan of an equal request."""
-        plan = self._plans.get(digest)
-        if plan is not None:
-            self._plans.move_to_end(digest)
-        return plan
-
-    def keep(self, digest: bytes, content: bytes, status: str) -> None:
-        """Keep a proved plan that was written as JSON; those that were used longest ago are dropped."""
-        before, _, rest = content.rpartition(_TIME)
-        if not before or digest in self._plans or len(content) > self._most // 8:
-            return
-        _, comma, after = rest.partition(b",")
-        self._plans[digest] = WrittenPlan(before + _TIME, comma + after, status)
-        self._held += len(content) + _WRITTEN_BYTES
-        while self._held > self._most:
-            _, gone = self._plans.popitem(last=False)
-            self._held -= len(gone.before) + len(gone.after) + _WRITTEN_BYTES

@@ -6,8 +6,11 @@ their own, by the tensors that are whole between them; depth first and the order
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from memplan.capabilities.cascade.access.access_graph import AccessGraph, reordered
 from memplan.capabilities.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
@@ -44,9 +47,8 @@ def other_orders(
     if not _has_several(single):
         return
     seen = {tuple(range(len(graph.operations)))}
-    for order in (*_by_regions(given, after, streamed, most), *_of_operations(single)):
-        if is_over():
-            return
+    orders = itertools.chain(_by_regions(given, after, streamed, most), _of_operations(single))
+    while not is_over() and (order := next(orders, None)) is not None:  # each of them takes its time
         if order not in seen:
             seen.add(order)
             yield reordered(graph, order)
@@ -125,21 +127,17 @@ def _of_regions(
     """Return the graph whose operations are regions; what lives in one only is part of the work of that one."""
     sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]
     region_of = {v: k for k, region in enumerate(regions) for v in region}
+    maker = np.array([-1 if v is None else v for v in graph.maker], dtype=np.int64)
+    last = np.array(graph.last, dtype=np.int64)
     ops: list[dict[str, Any]] = []
     for k, region in enumerate(regions):
         made = [t for v in region for t in graph.operations[v].outputs if graph.last[t] > region[-1]]
         read = {one.tensor for v in region for one in graph.operations[v].reads}
         outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
-        alive = sum(size for t, size in enumerate(sizes) if _is_alive(graph, t, region))
+        # What is whole while the region runs: made before it and read in it or behind it, or made in it for behind it.
+        is_alive = (maker < region[0]) & (last >= region[0]) | (maker <= region[-1]) & (last > region[-1])
+        alive = sum(sizes[t] for t in np.flatnonzero(is_alive).tolist())
         ops.append({"in": sorted(outside), "out": sorted(set(made)), "work": max(0, peaks[k] - alive)})
         if after:
             ops[-1]["after"] = sorted({region_of[u] for v in region for u in after[v]} - {k})
     return graph_from({"size": sizes, "kept": list(graph.kept), "ops": ops})
-
-
-def _is_alive(graph: AccessGraph, tensor: int, region: tuple[int, ...]) -> bool:
-    """Return True if a tensor is whole while a region runs: made before it, or there and behind it."""
-    maker, last = graph.maker[tensor], graph.last[tensor]
-    if maker is None or maker < region[0]:
-        return last >= region[0]
-    return maker <= region[-1] < last

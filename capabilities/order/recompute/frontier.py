@@ -12,7 +12,7 @@ from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor
 from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.room_inside import with_room_inside
 from memplan.capabilities.order.search.solve import WORK_PER_S, order_unplanned
-from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError, counted
+from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, counted
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.clone_check import check_rewriting
 from memplan.planner.operations.costs import costs_of
@@ -198,7 +198,7 @@ def _point(graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], con
 def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, control: Control) -> PlanAndProblem:
     """Plan a program with clones, then run it on its addresses to see that it computes the same.
 
-    Raises InvalidPlanError for a plan that the program cannot run on, OptionError where the time is too short for any.
+    Raises InvalidPlanError for a plan that the program cannot run on, TimeOverError where there was no time for any.
     """
     order = range(len(program.runs))
     # The check of a program knows one workspace for each operation, and nothing of what is inside.
@@ -211,7 +211,7 @@ def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, cont
         # The end came before any plan was there, of which the first takes milliseconds.
         plan = solve(problem, time_limit_s=_LEAST_S, deterministic=deterministic)
     if plan.peak is None:
-        raise OptionError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")
+        raise TimeOverError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")
     at = {row.id: row.offset for row in plan.placements}
     offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]
     works = [at.get(f"work_{k}", -1) for k in order]

@@ -7,7 +7,7 @@ looked at.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -24,28 +24,38 @@ from memplan.planner.symbols.space import Values
 from memplan.planner.symbols.tables import Box, settled
 
 Forms = Sequence[Polynomial]
+_MOST_UNCOMPARED = 16
+"""The most forms of a bound that are compared with each other once time is over."""
 Found = Literal["proved", "refuted", "open"]
 
 
-def load_forms(sized: Sized) -> list[Polynomial]:
+def load_forms(sized: Sized, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
     """Return polynomials whose maximum is the bound: sums of the sizes of live sets, without those that others
     pass, and the ends of pinned bytes.
+
+    Once it `is_over`, they are fewer, and a bound all the same.
     """
     counts = np.zeros((sized.live_sets, len(sized.forms)), np.int64)
     np.add.at(counts, (sized.sets, sized.form_of[sized.members]), 1)
     counts = np.unique(counts, axis=0)
     counts = counts[np.argsort(-counts.sum(axis=1), kind="stable")]
-    rows: list[np.ndarray] = []
+    rows, count = np.zeros_like(counts), 0
     for row in counts:
-        if not any(bool((row <= other).all()) for other in rows):
-            rows.append(row)
+        if count and is_over():
+            break
+        if not (row <= rows[:count]).all(axis=1).any():
+            rows[count] = row
+            count += 1
     pinned = [(sized.forms[at], sized.forms[sized.form_of[buffer]]) for buffer, at in sized.pins]
     sums: list[Polynomial] = [plus(at, size) for at, size in pinned if sized.compare.never_above({(): 1}, size)]
-    for row in rows:
+    for row in rows[:count]:
+        if sums and is_over():
+            break
         total: Polynomial = {}
         for form, count in zip(sized.forms, row.tolist(), strict=True):
             total = plus(total, form, count) if count else total
         sums.append(total)
+    sums = sums[:_MOST_UNCOMPARED] if is_over() else sums
     return sized.compare.undominated(sums) if sums else [{}]
 
 

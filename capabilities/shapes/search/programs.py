@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memplan.capabilities.shapes.offset_programs import OffsetProgram
 from memplan.capabilities.shapes.search.stacking import Order, below
 from memplan.planner.symbols.polynomials import Key, Polynomial, key, plus
@@ -13,12 +15,14 @@ Term = tuple[int, int]
 """The sum of an offset value and a size, by their indices."""
 
 
-def program_of(sized: Sized, order: Order) -> OffsetProgram | None:
+def program_of(sized: Sized, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
     """Return the program of an order; None where what lies below a pin is not shown to end there at all values.
 
+    Once it `is_over`, offsets get no closed forms, where no pin needs them.
     Two offsets with equal closed forms are one value. A term is kept where it has a form that can be the largest.
     """
-    maker, pins = _Maker(sized), dict(sized.pins)
+    pins = dict(sized.pins)
+    maker = _Maker(sized, (lambda: False) if pins else is_over)
     which = [0] * sized.count
     standing = below(sized, order)
     for buffer in order:
@@ -47,8 +51,8 @@ def program_of(sized: Sized, order: Order) -> OffsetProgram | None:
 class _Maker:
     """The values of a program while it is made; each has its closed forms, or None where they are too many."""
 
-    def __init__(self, sized: Sized) -> None:
-        self.sized = sized
+    def __init__(self, sized: Sized, is_over: Callable[[], bool]) -> None:
+        self.sized, self.is_over = sized, is_over
         self.values: list[tuple[Term, ...]] = [()]
         self.forms: list[tuple[Polynomial, ...] | None] = [({},)]
         self.known: dict[object, int] = {((),): 0}
@@ -66,6 +70,8 @@ class _Maker:
 
     def largest(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
         """Return the closed forms of the maximum of terms, and the fewest of these that have them all."""
+        if self.is_over():
+            return (None, tuple(sorted(terms))) if terms else ([{}], ())
         ends: dict[Term, dict[Key, Polynomial]] = {}
         for value, form in sorted(terms):
             lower = self.forms[value]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -28,7 +28,7 @@ from memplan.planner.symbols.polynomials import Polynomial
 from memplan.planner.symbols.problem import SymbolicProblem
 from memplan.planner.symbols.sized import Rows, Sized, compiled
 from memplan.planner.symbols.space import Values
-from memplan.solvers.search.control import Control
+from memplan.solvers.search.control import Control, silent
 
 SAMPLES = 256
 CORNERS = 27
@@ -61,9 +61,14 @@ class Planned:
     proof: Proof
 
 
-def planned(problem: SymbolicProblem, most: int, running: Control) -> Planned:
-    """Look for at most `most` offset programs in the time of a call; raises ProblemError for wrong sizes."""
-    return _Search(compiled(problem), most, running, time.monotonic() + PLANNING * running.left_s).result()
+def planned(
+    problem: SymbolicProblem, most: int, running: Control, note: Callable[[Planned], object] = silent
+) -> Planned:
+    """Look for at most `most` offset programs in the time of a call; raises ProblemError for wrong sizes.
+
+    `note` is called with the first that is found, of which nothing is proved.
+    """
+    return _Search(compiled(problem), most, running, time.monotonic() + PLANNING * running.left_s).result(note)
 
 
 @dataclass
@@ -83,9 +88,10 @@ class _Search:
     least: Rows = field(init=False)
     loads: list[Polynomial] = field(init=False)
 
-    def result(self) -> Planned:
+    def result(self, note: Callable[[Planned], object]) -> Planned:
+        """Search, until the best programs are proved or time is over."""
         sized = self.sized
-        self.loads = load_forms(sized)
+        self.loads = load_forms(sized, lambda: self._is_late(self.deadline))
         self.sizes = self.least = np.zeros((sized.count, 0), np.int64)
         self.bound = np.zeros(0, np.int64)
         self._sample(samples(sized.space, SAMPLES))
@@ -93,6 +99,8 @@ class _Search:
             self._add(order)
             return self._result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
         for order in map(self._add, self._first_fits()):
+            if len(self.orders) == 1:
+                note(self._first(order))
             if self.orders[order].max() <= 1:
                 verdict = self._verdict([order], Fraction(0))
                 if verdict.found == "proved":
@@ -245,14 +253,24 @@ class _Search:
 
     def _program(self, order: Order) -> OffsetProgram:
         if order not in self.programs:
-            program = program_of(self.sized, order)
+            program = program_of(self.sized, order, lambda: self._is_late(self.deadline))
             assert program is not None  # as it was added
             self.programs[order] = program
         return self.programs[order]
 
+    def _first(self, order: Order) -> Planned:
+        """Return an order before anything is proved of it."""
+        program = program_of(self.sized, order, lambda: True)
+        assert program is not None  # as it was added
+        before, self.programs = self.programs, {order: program}
+        try:
+            return self._result([order], Verdict("open"), None)
+        finally:
+            self.programs = before
+
     def _verdict(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
         now = time.monotonic()
-        until = now + max(0.5, share * (self.deadline - now))
+        until = now + max(0.0, share * (self.deadline - now))
         forms = [program.forms for program in map(self._program, orders) if program.forms is not None]
         return within(self.sized, forms, self.loads, over, until)
 
@@ -266,7 +284,7 @@ class _Search:
         # The least ratios take the longest: they come after one that is not far, so that something is proved in time.
         ratios, last = [over for over in RATIOS if over >= seen], Verdict("open")
         proved: tuple[Verdict, Fraction] | None = None
-        while ratios and not (proved and self._is_late(self.deadline)):
+        while ratios and not self._is_late(self.deadline):
             at = len(ratios) // 4
             verdict = self._verdict(chosen, ratios[at])
             if verdict.found == "proved":

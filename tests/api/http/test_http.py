@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.options import Options
-from memplan.api.service.cache.plan_cache import WrittenPlans
+from memplan.api.service.cache.written_plans import WrittenPlans
 from memplan.capabilities.reading import ReadOptions
 from memplan.planner import __version__
 from memplan.planner.model.plan import Plan
@@ -165,7 +165,9 @@ def ask(server: Running, body: object, **headers: str) -> httpx.Response:
 
 
 def kept(server: Running) -> int:
-    return len(server.service.written._plans)
+    plans = server.service.written
+    assert isinstance(plans, WrittenPlans)
+    return len(plans._plans)
 
 
 def test_the_same_bytes_get_the_same_answer_but_for_its_time(server: Running) -> None:

@@ -13,7 +13,8 @@ from memplan.api.http.app import create_app
 from memplan.api.http.problem_details import problem_details
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
-from memplan.planner.errors import ReaderFaultError
+from memplan.planner.errors import TimeOverError
+from memplan.systems.imported import reader_fault
 from tests.support.mistakes import NEW, Mistake
 from tests.support.sentences import rules
 from tests.support.server import Running
@@ -365,8 +366,11 @@ def test_a_failure_of_the_program_is_logged_without_its_message(caplog: pytest.L
     message = "secret"
     answer = answer_to_failing(RuntimeError(message))
     assert answer.status_code == 500
-    assert answer.json()["detail"] == "memplan: failed; its log says where"
-    assert "RuntimeError: /fail failed" in caplog.text
+    kind = answer.json()["detail"].removeprefix("memplan: failed; its log says where, at fault ")
+    (line,) = (record for record in caplog.records if record.levelname == "ERROR")
+    assert (line.__dict__["fault"], line.__dict__["question"]) == (kind, "fail")
+    assert line.getMessage().startswith("RuntimeError at api/http/test_http_errors.py:")
+    assert "raise error" in line.getMessage()
     assert message not in caplog.text
 
 
@@ -377,9 +381,15 @@ def test_a_store_that_does_not_answer_is_told_without_its_address(caplog: pytest
     assert "10.0.0.7" in caplog.text
 
 
+def test_what_has_no_answer_in_part_is_not_in_time() -> None:
+    answer = answer_to_failing(TimeOverError("time_limit_s: must be enough for the whole program"))
+    assert (answer.status_code, answer.json()["detail"].partition(":")[0]) == (504, "time_limit_s")
+
+
 def test_a_fault_of_a_reader_is_told_with_its_place() -> None:
-    answer = answer_to_failing(ReaderFaultError("file: cannot be read, by a fault of memplan; please report KeyError"))
-    assert (answer.status_code, answer.json()["detail"].partition(", by ")[0]) == (500, "file: cannot be read")
+    answer = answer_to_failing(reader_fault(KeyError("shape")))
+    says = 'file: cannot be read, by a fault of memplan; please report KeyError "shape" at unknown; its log says where'
+    assert (answer.status_code, answer.json()["detail"].rpartition(", at fault ")[0]) == (500, says)
 
 
 def test_a_problem_that_workers_were_lost_over_may_be_tried_later() -> None:

@@ -6,12 +6,13 @@ import json
 import logging
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from memplan.api.http.openapi import PROBLEM_EXAMPLE
+from memplan.api.http.openapi import NDJSON, PROBLEM_EXAMPLE
 from memplan.api.metrics import Metrics
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.result import SolveResult
@@ -64,6 +65,31 @@ def test_refusals_are_counted_and_logged_by_reason(server: Running, caplog: pyte
     assert "secret" not in caplog.text
 
 
+def test_a_fault_is_found_in_log_and_metrics_by_what_its_caller_was_told(
+    server: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = "secret"
+
+    async def fail(*_: object) -> Plan:
+        raise KeyError(name)
+
+    monkeypatch.setattr(server.service.solving, "plan", fail)
+    body = json.dumps({"buffers": [{"id": "secret", "size": 31, "start": 0, "end": 1}]}).encode()
+    headers = {"X-Request-ID": "r7", "content-type": "application/json"}
+    answer = server.client.post("/v1/plan", content=body, headers=headers)
+    (line,) = server.client.post("/v1/batch", content=body, headers={"content-type": NDJSON}).text.splitlines()
+    details = answer.json()["detail"], json.loads(line)["error"]["detail"]
+    kinds = [detail.removeprefix("memplan: failed; its log says where, at fault ") for detail in details]
+    assert (answer.status_code, answer.headers["x-request-id"], json.loads(line)["error"]["status"]) == (500, "r7", 500)
+    found = samples(server.client.get("/metrics").text)
+    assert (found["memplan_faults_total", kinds[0], "plan"], found["memplan_faults_total", kinds[1], "batch"]) == (1, 1)
+    told = [vars(record) for record in caplog.records if hasattr(record, "fault")]
+    digest = sha256(body).hexdigest()
+    assert [(facts["fault"], facts["body_sha256"]) for facts in told] == [(kind, digest) for kind in kinds]
+    assert "in fail" in caplog.text
+    assert "secret" not in caplog.text
+
+
 def test_metrics_tell_what_there_is_now(server: Running) -> None:
     def now() -> dict[tuple[str, ...], float]:
         return samples(server.client.get("/metrics").text)
@@ -92,11 +118,13 @@ def test_what_happens_is_counted() -> None:
     metrics.missed_deadline()
     metrics.lost_worker()
     metrics.finished_job("failed")
+    metrics.failed("order", "0123456789ab")
     found = rendered(metrics)
     assert found["memplan_cache_lookups_total", "hit"] == 1
     assert found["memplan_deadline_misses_total",] == 1
     assert found["memplan_workers_lost_total",] == 1
     assert found["memplan_jobs_finished_total", "failed"] == 1
+    assert found["memplan_faults_total", "0123456789ab", "order"] == 1
     assert (found["memplan_jobs", "queued"], found["memplan_workers",]) == (3, 2)
 
 
@@ -138,11 +166,10 @@ def test_a_request_log_line_has_caller_and_route_and_nothing_of_the_body(
 
 _LOGS = """
 import logging, logging.config, sys
-from memplan.api.logs import REQUEST, about_job, log_config
+from memplan.api.logs import about, log_config
 logging.config.dictConfig(log_config(sys.argv[1]))
 logging.getLogger("memplan").info("begun")
-REQUEST.set("r1")
-with about_job("j1"):
+with about("r1", "j1"):
     logging.getLogger("memplan").warning("in it", extra={"status": 7})
 logging.getLogger("sqlalchemy").info("chatter")
 """

@@ -117,3 +117,15 @@ def test_a_server_is_ready_without_children_as_it_can_fork_them() -> None:
         assert soon(lambda: server.client.get("/readyz").status_code == 200)
         assert pool.count > 0
         assert any(not child.has_ended() for child in pool._all)
+
+
+_SERVES = """
+import sys
+import memplan.api.http.serving.connections, memplan.api.http.app
+print("httptools" in sys.modules, "h11" in sys.modules)
+"""
+
+
+def test_requests_are_read_by_httptools_alone() -> None:
+    told = subprocess.run([sys.executable, "-c", _SERVES], capture_output=True, text=True, check=True, timeout=120)
+    assert told.stdout.split() == ["True", "False"]

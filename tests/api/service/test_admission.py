@@ -7,11 +7,13 @@ import time
 from collections.abc import Awaitable, Callable
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from memplan.api.refusals import FullError, NoTurnError
+from memplan.api.service import admission
 from memplan.api.service.admission import Admission, AdmissionQueue, Seat, Sort
 from memplan.api.service.shared_admission import SharedAdmission, admitting
 from tests.support.hard_requests import soon
@@ -64,6 +66,42 @@ def served(arrivals: list[tuple[str, float]], places: int = 1, of_key: int | Non
 def test_the_soonest_due_goes_first_and_equal_ones_in_the_order_of_arrival() -> None:
     assert served([("b", 60.0), ("c", 20.0), ("d", 40.0)]) == ["c", "d", "b"]
     assert served([(name, 60.0) for name in "bacab"]) == list("bacab")
+
+
+def test_much_time_is_waited_for_by_half_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def day() -> None:
+        queue = AdmissionQueue(places=1, length=9)
+        place = await taken(queue, wish())
+        waiting = [wish(), wish(15.0)]
+        for each in waiting:
+            queue.ask(each)
+        monkeypatch.setattr(admission, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 40.0))
+        late = wish(70.0, arrived=time.monotonic() + 40.0)  # which is now: 15 of its 30 s may go by
+        queue.ask(late)
+        assert [each.turn < late.turn for each in waiting] == [True, True]
+        queue._press(waiting[0])
+        assert (waiting[0].is_beyond, late.began, place.is_short.is_set()) == (True, None, False)
+        assert 19.0 < waiting[0].due - (waiting[0].began or 0.0) < 20.0
+        queue._press(late)
+        assert (late.began, place.is_short.is_set()) == (None, True)
+
+    run(day)
+
+
+def test_what_was_measured_long_ago_counts_by_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def day() -> None:
+        queue = AdmissionQueue(places=1, length=9)
+        slow = await taken(queue, wish(sort=LARGE))
+        slow.began = time.monotonic() - 4.0
+        queue.leave(slow, is_measured=True)
+        for passed_s, least_s in ((0.0, 4.0), (30.0, 2.0), (3600.0, 2.0)):
+            monkeypatch.setattr(admission, "time", SimpleNamespace(monotonic=lambda s=passed_s: time.monotonic() + s))
+            place = wish(9e9, sort=LARGE)
+            queue.ask(place)
+            queue.leave(place)
+            assert place.least_s == pytest.approx(least_s, abs=0.1)
+
+    run(day)
 
 
 def test_a_key_that_holds_all_it_may_leaves_the_rest_to_others() -> None:

@@ -6,16 +6,19 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from typing import Any
 
 import psutil
 import pytest
 
+from memplan.api.faults import BODY, FaultError, Faults
+from memplan.api.logs import about
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.pool import ChildPool
-from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError, WorkFailedError
-from memplan.planner.errors import FormatError, MemplanError, OptionError, ReaderFaultError
+from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
+from memplan.planner.errors import FormatError, MemplanError, OptionError, TimeOverError
 from memplan.solvers.search.control import NEVER, Deadline
 from tests.support import works
 from tests.support.processes import workers
@@ -48,13 +51,14 @@ def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildP
     [
         (works.wrong, (), OptionError, "size: must be small"),
         (works.wrong_at_length, (), OptionError, "^size: x{20000}$"),
-        (works.faulty, (), WorkFailedError, "memplan: KeyError in a worker; its log says where"),
+        (works.faulty, (), FaultError, "memplan: failed; its log says where, at fault [0-9a-f]{12}$"),
         (works.too_much, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
+        (works.forked, ("is late",), TimeOverError, "^time_limit_s: must be enough$"),
         (works.forked, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
         (
             works.forked,
             ("writes",),
-            ReaderFaultError,
+            FaultError,
             "file: cannot be read, by a fault of memplan; please report OSError at",
         ),
     ],
@@ -66,6 +70,34 @@ def test_an_error_comes_from_the_child_which_lives_on(
     with pytest.raises(error, match=sentence):
         pool.run(task(run, *arguments))
     assert {child.pid for child in workers()} == before
+
+
+def test_a_fault_of_a_child_is_logged_with_its_request_once_a_kind_with_its_stack(
+    pool: ChildPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, kinds, token = list[tuple[str, str]](), list[str](), BODY.set(b"secret of a caller")
+    monkeypatch.setattr(pool, "faults", Faults(lambda *fault: counted.append(fault)))
+    with about("r1", None):
+        for run in (works.faulty, works.invalid, works.faulty):
+            with pytest.raises(FaultError) as found:
+                pool.run(task(run))
+            kinds.append(found.value.kind)
+    assert [("order", kind) for kind in kinds] == counted
+    assert (kinds[0] == kinds[2], kinds[0] == kinds[1]) == (True, False)
+    lines = [record for record in caplog.records if record.levelname == "ERROR"]
+    told = [(line.__dict__["fault"], "in faulty" in line.getMessage()) for line in lines]
+    assert told == [(kinds[0], True), (kinds[1], False), (kinds[0], False)]
+    assert {line.__dict__["body_sha256"] for line in lines} == {sha256(b"secret of a caller").hexdigest()}
+    assert "secret" not in caplog.text
+    assert pool.run(task(works.noted_and_faulty)) == "noted"
+    assert len(counted) == 4
+    BODY.reset(token)
+
+
+def test_lines_that_a_child_logs_carry_the_ids_of_its_task(pool: ChildPool) -> None:
+    with about("r1", "j1"):
+        assert pool.run(task(works.logging_ids)) == ("r1", "j1")
+    assert pool.run(task(works.logging_ids)) == (None, None)
 
 
 def test_a_task_that_looks_at_no_clock_ends_with_its_child_and_the_next_one_has_another(pool: ChildPool) -> None:

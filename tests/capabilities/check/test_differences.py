@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from memplan.capabilities.check.check import CAPABILITY, CheckOptions, check
+from memplan.capabilities.capability import Control
+from memplan.capabilities.check import check as checking
+from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, check
 from memplan.capabilities.check.difference import Difference, difference_of, lines_of_difference
+from memplan.capabilities.check.moves import MoveReasons
 from memplan.capabilities.plan.baseline import Baseline, read_baseline_field
+from memplan.capabilities.plan.plan import PlanOptions, plan
+from memplan.planner.errors import shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.overlaps import no_two_share_bytes
+from memplan.planner.verify.placed import PlacedBuffers
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Deadline
+from tests.support.depth import DEPTH
+from tests.support.meeting_kinds import problems
 
 SAME = ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
 
@@ -131,3 +143,54 @@ def test_the_old_place_is_taken_by_what_lies_in_a_buffer_that_is_over() -> None:
     its = Problem.model_validate({"buffers": rows})
     found = difference_of(planned(its, moved=0, over=8, view=8), planned(its, moved=8, over=0, view=0))
     assert {move.id: move.reason for move in found.moved}["moved"] == "taken"
+
+
+@pytest.mark.drawn
+def test_the_reasons_of_moves_are_those_that_the_verifier_has_against_the_old_places() -> None:
+    told = Counter[str]()
+    for name, its, _ in problems(7, 400 * DEPTH):
+        found, draw = solve(its, time_limit_s=0.2), random.Random(name)
+        if not found.placements:
+            continue
+        rows = [{"id": row.id, "pool": row.pool, "offset": draw.randrange(12)} for row in found.placements]
+        old = Plan.model_validate({"placements": rows})
+        reasons = MoveReasons(its, old, found.placements)
+        for move in difference_of(Baseline(old, its), Baseline(found, its)).moved:
+            placed = PlacedBuffers.by(its, found.placements)
+            i = its.index[move.id]
+            if i in reasons.old.must_move:
+                continue
+            offset = placed.offset.copy()
+            offset[i] = move.before
+            there_then = PlacedBuffers(its, placed.pool, offset)
+            there = {each for pair in no_two_share_bytes(its, there_then) for each in (pair.first, pair.second)}
+            told[move.reason] += 1
+            assert (move.reason == "taken") == (move.id in there), (its, found, old, move)
+            assert move.reason != "taken" or any(shown(other) in (move.why or "") for other in there - {move.id})
+    assert min(told["taken"], told["free"] + told["above"]) > 50
+
+
+def test_reasons_that_are_not_reached_in_time_are_unknown_and_say_so() -> None:
+    asks = iter([False, True])
+    found = difference_of(OLD, NEXT, lambda: next(asks, True))
+    assert [(move.id, move.reason) for move in found.moved] == [("a", "taken"), ("b", "unknown")]
+    assert found.moved[1].why == "the time was over before its old place was looked at"
+
+
+def test_a_check_without_a_plan_notes_that_of_a_first_one_and_keeps_time_for_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, notes, due = list[tuple[str, float]](), list[Check](), Deadline(0.0, 1e9)
+
+    def made(problem: Problem, *, options: PlanOptions, control: Control) -> Plan:
+        asked.append((options.solver, control.deadline.at))
+        return plan(problem, options=options, control=Control())
+
+    monkeypatch.setattr(checking, "make_plan", made)
+    control = Control(due, note=notes.append)
+    its = OLD.problem
+    answer = check(its, baseline=OLD, options=CheckOptions(differences=True, with_plan=True), control=control)
+    assert [solver for solver, _ in asked] == ["greedy", "auto"]
+    assert all(at < due.at for _, at in asked)
+    assert [found.pools for found in notes] == [answer.pools]
+    assert notes[0].difference is not None

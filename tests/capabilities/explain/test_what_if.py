@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
+from memplan.capabilities.capability import Control
+from memplan.capabilities.explain import what_if as studying
 from memplan.capabilities.explain.explain import explain, lines
 from memplan.capabilities.explain.values import ExplainOptions, WhatIf
 from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
 from tests.support.oracle import best_score
 from tests.support.tight_problems import tight_problem
 
@@ -142,3 +146,15 @@ def test_a_pool_that_another_one_follows_is_not_made_larger() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 1} for k in range(3)]
     found = what_if(Problem.model_validate({"buffers": rows, "pools": pools}))
     assert [(row.pool, row.exact) for row in found.pools] == [("low", False), ("high", True)]
+
+
+def test_of_what_time_did_not_suffice_for_no_problem_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"id": k, "size": 3 + k % 5, "start": k, "end": k + 4} for k in range(40)]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "only", "alignment": 2}]})
+    plan, over, made = solve(problem), threading.Event(), list[object]()
+    over.set()
+    monkeypatch.setattr(studying, "part", lambda *arguments: made.append(arguments))
+    found = studying.what_if(problem, plan, WHAT_IF, Control(cancelled=over))
+    assert made == []
+    assert [(row.by, row.gain_if_dropped, row.exact) for row in found.buffers] == [("open", (0, plan.peak), False)] * 40
+    assert found.left_out >= 40

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
+from memplan.capabilities.liveness import liveness as comparing
 from memplan.capabilities.liveness.liveness import PlannedPeak, compare_readings
 from memplan.planner.liveness import Reading
 from memplan.planner.operations.operations import Operations, operations_from
@@ -65,3 +68,12 @@ def test_what_is_cancelled_is_unknown_or_quick() -> None:
     assert {row.status for row in compare_readings(program(MAIN, f=F), Reading(), Control(cancelled=cancelled))} == {
         "unknown"
     }
+
+
+def test_once_time_is_over_no_reading_is_posed_to_be_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    over, posed = threading.Event(), list[object]()
+    over.set()
+    monkeypatch.setattr(comparing, "pose", lambda *arguments, **_: posed.append(arguments))
+    found = compare_readings(program(MAIN, f=F), Reading(), Control(cancelled=over))
+    assert posed == []
+    assert [(row.status, row.peak) for row in found] == [("unknown", None)] * 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+import threading
 from collections import Counter
 from pathlib import Path
 from shutil import which
@@ -14,9 +15,17 @@ import pytest
 from lab.shapes import faults_of_limits
 from lab.symbolic_certificates import said_of
 from memplan.api.cli.main import main
+from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.limits import ShapesLimits
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
-from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
+from memplan.capabilities.shapes.shapes import (
+    CAPABILITY,
+    LEAST_VERIFIED,
+    VERIFIED_AT,
+    ShapesAnswer,
+    ShapesOptions,
+    shapes,
+)
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.planner.errors import OptionError
 from memplan.planner.symbols.comparing import samples
@@ -155,3 +164,18 @@ def test_a_training_step_with_free_sizes_is_optimal_by_a_certificate_that_is_dec
     answer = found.model_dump(mode="json")
     assert said_of(answer, problem.model_dump(mode="json")) == "proved"
     assert said_of(answer | {"programs": answer["programs"][:1]}, problem.model_dump(mode="json")) == "refused"
+
+
+def test_once_time_is_over_less_is_proved_and_verified_and_that_is_said() -> None:
+    its, over, notes = drawn_problem(7), threading.Event(), list[ShapesAnswer]()
+    over.set()
+    whole = CAPABILITY.answered({"problem": its}, ShapesOptions(), Control())
+    found = CAPABILITY.answered({"problem": its}, ShapesOptions(), Control(cancelled=over, note=notes.append))
+    assert (whole.proof.ratio, whole.unchecked) != (None, found.unchecked)
+    assert whole.verified_at > VERIFIED_AT
+    assert (found.status, found.verified_at, found.curves) == ("feasible", LEAST_VERIFIED, ())
+    assert found.unchecked == "offsets beyond 2 values, as no ratio is claimed for all"
+    assert [(each.status, each.unchecked) for each in notes] == [("feasible", found.unchecked)]
+    at = whole.curves[0].at | {whole.curves[0].symbol: whole.curves[0].values[-1]}
+    bound = max(eval(form, {}, at) for form in found.bound)
+    assert bound <= whole.curves[0].bound[-1] <= evaluator_of(its, found).peak(at)

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, TimeOverError
 from memplan.planner.model.problem import Problem
 from memplan.solvers.mip.model_file import write_model
 from tests.support.depth import seeds
@@ -99,3 +100,24 @@ def test_too_large_a_model_is_refused_with_its_number_of_rows() -> None:
 def test_another_suffix_is_refused() -> None:
     with pytest.raises(OptionError, match=r'suffix: must be .lp or .mps, got ".txt"'):
         write_model(names(), ".txt")
+
+
+@pytest.mark.parametrize("suffix", [".lp", ".mps"])
+def test_a_model_that_is_not_done_in_time_says_how_much_of_it_was_made(suffix: str) -> None:
+    asks, many = list[None](), [{"id": k, "size": 1 + k % 7, "start": 0, "end": 9} for k in range(60)]
+    problem = Problem.model_validate({"buffers": many})
+
+    def is_over_behind(last: int) -> bool:
+        asks.append(None)
+        return len(asks) > last
+
+    whole = write_model(problem, suffix, lambda: is_over_behind(10**9))
+    count = len(asks)
+    assert count > 5
+    for last in range(count):
+        asks.clear()
+        rule = "must be enough for the whole program: [0-9]+ rows and [0-9]+ columns of up to [0-9]+ rows were made"
+        with pytest.raises(TimeOverError, match=f"^time_limit_s: {rule}$"):
+            write_model(problem, suffix, partial(is_over_behind, last))
+    asks.clear()
+    assert write_model(problem, suffix, lambda: is_over_behind(count)) == whole

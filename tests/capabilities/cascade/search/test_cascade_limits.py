@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -14,9 +15,13 @@ from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import cascade, lines
 from memplan.capabilities.cascade.core.kernels import FOUND_FROM, FOUND_TO, KIND_WHOLE
 from memplan.capabilities.cascade.regions.execution import check_by_value
+from memplan.capabilities.cascade.search import orders as other
 from memplan.capabilities.cascade.search.options import CascadeOptions, combinations
+from memplan.capabilities.cascade.search.orders import other_orders
+from memplan.capabilities.cascade.search.passes import variant_of
 from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.capabilities.cascade.search.solve import LOOKED_AT
+from memplan.capabilities.order.search.solve import order_operations
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.verify.verifier import verify
@@ -268,3 +273,28 @@ def test_wrong_sweeps_are_refused(sweep: object, rule: str) -> None:
     with pytest.raises(OptionError) as refused:
         CascadeOptions.model_validate({"sweep": values})
     assert rule in str(refused.value)
+
+
+def test_no_order_is_searched_for_once_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, found, asked = heads_in_turns(), list[object](), list[bool]()
+    options = CascadeOptions()
+    network = access_graph(graph)
+    start = variant_of(network, RegionSearch(network, options), lambda: False)
+
+    def search(*arguments: object, **options: object) -> object:
+        found.append(arguments)
+        return order_operations(*arguments, **options)  # type: ignore[arg-type]
+
+    def is_over_behind(last: int) -> bool:
+        asked.append(True)
+        return len(asked) > last
+
+    monkeypatch.setattr(other, "order_operations", search)
+    searched = []
+    for last in range(4):
+        asked.clear()
+        found.clear()
+        list(other_orders(start, (), (), 10**18, partial(is_over_behind, last)))
+        searched.append(len(found))
+    assert searched[:2] == [0, 1]
+    assert searched == sorted(searched)

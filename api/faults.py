@@ -1,0 +1,79 @@
+"""Faults of the program: each is counted and logged, its stack once a kind, and is found by the identifier of its kind.
+
+What failed is told by its question and by the hash of the request's body, and never by what a caller sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from contextvars import ContextVar
+from hashlib import sha256
+from typing import NamedTuple
+
+from memplan.planner.errors import InvalidPlanError, MemplanError, ReaderFaultError
+from memplan.systems.imported import place_of
+
+BODY: ContextVar[bytes] = ContextVar("body", default=b"")
+"""The body of the request that is answered here."""
+_FRAMES_LOGGED = 12
+_KIND_DIGITS = 12
+_LOG = logging.getLogger("memplan")
+
+
+class Fault(NamedTuple):
+    """A failure of the program: the name of its error, its place, its last frames, and what a caller is told of it."""
+
+    error: str
+    place: str
+    stack: str
+    says: str = "memplan: failed"
+
+    @classmethod
+    def of(cls, error: BaseException) -> Fault:
+        """Return the fault that an error shows, without its message, which may hold what callers sent."""
+        if isinstance(error, FaultError):
+            return error.fault
+        if isinstance(error, ReaderFaultError) and error.__cause__ is not None:
+            return cls(*_parts(error.__cause__), f"file: {error}")
+        return cls(*_parts(error))
+
+
+class FaultError(MemplanError):
+    """The program failed; `kind` is the identifier under which its log has the fault, once it was noted."""
+
+    def __init__(self, fault: Fault, kind: str = "") -> None:
+        super().__init__(f"{fault.says}; its log says where, at fault {kind}" if kind else fault.says)
+        self.fault, self.kind = fault, kind
+
+
+def is_fault(error: BaseException) -> bool:
+    """Return True for what the program does wrong, and not who asks it."""
+    return not isinstance(error, MemplanError) or isinstance(error, FaultError | InvalidPlanError | ReaderFaultError)
+
+
+class Faults:
+    """The faults that one process notes; `count` is called with the question and the kind of each. For any threads."""
+
+    def __init__(self, count: Callable[[str, str], None] = lambda _question, _kind: None) -> None:
+        self._count, self._kinds = count, set[str]()
+
+    def note(self, error: BaseException, question: str) -> FaultError:
+        """Count and log the fault of an error in answering a question, and return what its caller is told."""
+        fault = Fault.of(error)
+        kind = sha256(f"{question} {fault.error} {fault.place}".encode()).hexdigest()[:_KIND_DIGITS]
+        self._count(question, kind)
+        facts = {"fault": kind, "question": question}
+        if body := BODY.get():
+            facts["body_sha256"] = sha256(body).hexdigest()
+        names = ", ".join(f"{name} {value}" for name, value in facts.items())
+        stack = "" if kind in self._kinds else f"\n{fault.stack}"
+        self._kinds.add(kind)
+        _LOG.error("%s at %s: %s%s", fault.error, fault.place, names, stack, extra=facts)
+        return FaultError(fault, kind)
+
+
+def _parts(error: BaseException) -> tuple[str, str, str]:
+    stack = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
+    return type(error).__name__, place_of(error), stack

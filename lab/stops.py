@@ -1,0 +1,279 @@
+"""Stop questions at any moment: `python -m lab.stops [--count 20000] [--seed S] [--entrance NAME] [--only QUESTION]`.
+
+Questions of all kinds and options are drawn, and stopped by every entrance in turn, of which `--entrance` takes one:
+
+- `clock`, `cancelled`: in this process behind the n-th time that the question asks for the time, by its deadline or by
+  its caller, some 20 drawn n of each question.
+- `limit`, `hang-up`, `job`: at a server of its own, by a short limit, by a client who closes the connection, and as a
+  job that is cancelled. `memory`: at one whose processes have a few hundred MiB.
+
+Each is to end with an answer that its question verifies and that the whole answer does not contradict, or with 504 (of
+a job: cancelled without an answer) that says what was reached. All else is told as it is met, and makes the command
+fail. The last lines are a table of the questions. Where the n-th ask is not the last, the line of the question also
+says how often it asked on, and the processor seconds it took, from its stop to its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from lab.support.drawn_calls import drawn_call
+from lab.support.served import Served, exchanged, served
+from memplan.capabilities.bodies import read_body_options, read_question
+from memplan.capabilities.capability import Capability
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import InputError
+from tests.support.stopping import Asks, stopped
+
+HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
+_MOMENTS = 20
+"""The moments at which one question is stopped here."""
+_SHARE_THERE = 0.3
+"""The part of the stops that go over HTTP."""
+_AT_ONCE = 4
+_SIZES_HERE, _SIZES_THERE = (3, 60), (5, 3_000)
+_LIMIT_S, _PATIENCE_S = 2.0, 60.0
+_MEMORY = {"worker_memory_bytes": str(400 * 2**20)}
+_COLUMNS = ("stops", "answered", "noted", "hung up", "504", "busy", "refused", "wrong", "500")
+_PAIRS = (("peak", "lower_bound"), ("cost", "cost_lower_bound"))
+"""Fields of answers of which one is never below the other, in any two answers to a question."""
+_OF_SCHEDULES = "latency"
+"""What the bound of a schedule is of, where no other objective is given."""
+
+
+@dataclass
+class Tally:
+    """What came of the stops, by question; `asked_on` and `went_on_s` are the most behind a stop, `wrong` the lines."""
+
+    counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    asked_on: Counter[str] = field(default_factory=Counter)
+    went_on_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, name: str, outcome: str, words: str = "") -> None:
+        """Count a stop, and tell of one that went wrong."""
+        self.counts[name]["stops"] += 1
+        self.counts[name][outcome] += 1
+        if outcome in ("wrong", "500"):
+            self.wrong.append(f"{name}: {outcome}: {words}")
+            print(self.wrong[-1], flush=True)
+
+    def table(self) -> Iterator[str]:
+        """Yield the rows of a table of all questions."""
+        yield " | ".join(("question", *_COLUMNS, "asks behind", "CPU s behind"))
+        for name, counts in sorted(self.counts.items()):
+            row = name, *(counts[column] for column in _COLUMNS), self.asked_on[name], f"{self.went_on_s[name]:.2f}"
+            yield " | ".join(map(str, row))
+        total = sum(self.counts.values(), Counter[str]())
+        yield " | ".join(map(str, ("all", *(total[column] for column in _COLUMNS))))
+
+
+@dataclass
+class TimedAsks(Asks):
+    """Asks that know the processor time of the first that was told that all is over."""
+
+    over_cpu_s: float | None = None
+
+    def is_over(self) -> bool:
+        """Count an ask."""
+        is_over = super().is_over()
+        if is_over and self.over_cpu_s is None:
+            self.over_cpu_s = time.process_time()
+        return is_over
+
+
+Question = tuple[str, dict[str, Any], str]
+"""The name of a question, its body, and in words what it is about."""
+
+
+def drawn(seed: str, number: int, name: str, sizes: tuple[int, int]) -> Question:
+    """Return the question of a number."""
+    draw = random.Random(f"{seed} {number}")
+    _, body, _, words = drawn_call(draw, *sizes, limits=(_LIMIT_S, _LIMIT_S), name=name)
+    return name, json.loads(body), f"seed {seed} number {number}, {words}"
+
+
+def stopped_here(question: Question, draw: random.Random, ways: tuple[str, ...], most: int, tally: Tally) -> int:
+    """Stop a question in this process at some of its asks; return how often."""
+    (name, body, words), whole = question, Asks()
+    capability, done = CAPABILITIES[name], 0
+    answers: dict[str, Any] = {}
+    if (outcome := _tried(capability, body, whole, False, answers)) not in ("answered", "noted"):
+        tally.add(name, outcome.partition(":")[0], f"{words}, whole: {outcome}")
+        return 1
+    whole_answer = answers.get("found")
+    moments = draw.sample(range(whole.count + 1), min(_MOMENTS, whole.count + 1, max(1, most)))
+    for last in sorted(moments):
+        way, asks = draw.choice(ways), TimedAsks(last)
+        answers.clear()
+        outcome = _tried(capability, body, asks, way == "clock", answers)
+        if outcome == "answered" and (why := contradicted(name, body, whole_answer, answers["found"])) is not None:
+            outcome = f"wrong: {why}"
+        if asks.over_cpu_s is not None:
+            tally.asked_on[name] = max(tally.asked_on[name], asks.count - int(last))
+            tally.went_on_s[name] = max(tally.went_on_s[name], time.process_time() - asks.over_cpu_s)
+        kind = {"not in time": "504"}.get(outcome, outcome.partition(":")[0])
+        tally.add(
+            name, kind, f"{words}, {way} behind ask {last} of {whole.count}: {outcome}\n{json.dumps(body)[:4000]}"
+        )
+        done += 1
+    return done
+
+
+def _tried(capability: Capability[Any], body: dict[str, Any], asks: Asks, by_clock: bool, into: dict[str, Any]) -> str:
+    """Return what came of a question: as `stopped` says, or the last frames of a fault of memplan."""
+    try:
+        return stopped(capability, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
+    except Exception:  # noqa: BLE001 - all is told
+        return f"500: {traceback.format_exc(limit=-6)}"
+
+
+def contradicted(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
+    """Return why two answers to one question cannot both be right, as far as it is seen by their bounds."""
+    goal = body["options"].get("objective", _OF_SCHEDULES)
+    for value, bound in ((goal, "lower_bound"),) if name == "schedule" else _PAIRS:
+        for one, other in ((whole, found), (found, whole)):
+            least, most = getattr(one, bound, None), getattr(other, value, None)
+            if isinstance(least, int | float) and isinstance(most, int | float) and least > most:
+                return f"{bound} {least} is above {value} {most} of the other answer"
+    return None
+
+
+async def stopped_there(own: Served, question: Question, way: str, draw: random.Random, tally: Tally) -> None:
+    """Stop a question at a server, in one way."""
+    name, body, words = question
+    limit_s = round(draw.choice((0.02, 0.1, 0.3, 1.0)), 3) if way in ("limit", "memory") else _LIMIT_S
+    body = body | {"options": body.get("options", {}) | {"time_limit_s": limit_s}}
+    content = json.dumps(body).encode()
+    told = f"{words}, {way}, limit {limit_s}"
+    try:
+        if way == "hang-up":
+            async with asyncio.timeout(draw.random() * _LIMIT_S):
+                status, answer = _parts(await exchanged(own, f"/v1/{name}", content))
+        elif way == "job":
+            status, answer = await _cancelled_job(own, name, content, draw.random() * _LIMIT_S)
+        else:
+            async with asyncio.timeout(_PATIENCE_S):
+                status, answer = _parts(await exchanged(own, f"/v1/{name}", content))
+    except TimeoutError:
+        tally.add(name, "hung up" if way == "hang-up" else "wrong", f"{told}: nothing came in {_PATIENCE_S:g} s")
+        return
+    outcome, says = _judged(CAPABILITIES[name], body, status, answer)
+    tally.add(name, outcome, f"{told}: {says}")
+
+
+async def _cancelled_job(own: Served, name: str, content: bytes, after_s: float) -> tuple[int, bytes]:
+    """Submit a question as a job, cancel it, and return its result as a call would have it."""
+    status, answer = _parts(await exchanged(own, f"/v1/jobs?kind={name}", content))
+    if status != 202:
+        return status, answer
+    path = f"/v1/jobs/{json.loads(answer)['id']}"
+    await asyncio.sleep(after_s)
+    await exchanged(own, path, b"", method="DELETE")
+    give_up = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < give_up:
+        job = json.loads(_parts(await exchanged(own, path, b"", method="GET"))[1])
+        if job["state"] in ("succeeded", "cancelled"):
+            status, answer = _parts(await exchanged(own, f"{path}/result", b"", method="GET"))
+            return (504, answer) if status in (404, 409) else (status, answer)
+        if job["state"] in ("failed", "expired"):
+            error = str(job.get("error"))
+            return (500 if " fault " in error or "in a worker" in error else 422), error.encode()
+        await asyncio.sleep(0.05)
+    raise TimeoutError
+
+
+def _parts(answer: bytes) -> tuple[int, bytes]:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head[9:12] or 0), body
+
+
+def _judged(capability: Capability[Any], body: dict[str, Any], status: int, answer: bytes) -> tuple[str, str]:
+    """Return the outcome of an answer over HTTP, and what it says."""
+    says = answer[:600].decode("utf-8", "replace")
+    if status in (504, 429, 503):
+        return "504" if status == 504 else "busy", says
+    if 400 <= status < 500:
+        return "refused", says
+    if status != 200:
+        return "500", f"status {status}: {says}"
+    if "format" in body["options"]:
+        return "answered", says
+    try:
+        question = read_question(capability, body)
+        options = read_body_options(capability, body, {})
+        found = TypeAdapter(capability.answer).validate_json(answer)
+        why = capability.refutes({**question, "options": options}, found)
+    except InputError as error:
+        return "wrong", f"answered what is refused here: {error}"
+    return ("answered", says) if why is None else ("wrong", f"{why}: {says}")
+
+
+async def _all_there(count: int, seed: str, ways: tuple[str, ...], names: list[str], tally: Tally) -> None:
+    """Stop so many questions at servers, some at once."""
+    with tempfile.TemporaryDirectory(prefix="memplan-stops-") as folder, ExitStack() as stack:
+        servers: dict[bool, Served] = {}
+        for is_small in {way == "memory" for way in ways}:
+            path = Path(folder) / str(is_small)
+            path.mkdir()
+            servers[is_small] = stack.enter_context(served(path, **(_MEMORY if is_small else {})))
+        numbers = iter(range(count))
+
+        async def ask() -> None:
+            for k in numbers:
+                draw, way = random.Random(f"{seed} there {k}"), ways[k % len(ways)]
+                question = drawn(f"{seed} there", k, names[k // len(ways) % len(names)], _SIZES_THERE)
+                await stopped_there(servers[way == "memory"], question, way, draw, tally)
+
+        await asyncio.gather(*(ask() for _ in range(_AT_ONCE)))
+        for own in servers.values():
+            log = own.log.read_text()
+            for line in [line for line in log.splitlines() if " fault " in line or "is replaced" in line]:
+                tally.wrong.append(line)
+                print(line, flush=True)
+
+
+def main() -> int:
+    """Stop as many as asked for, print what came of them, and fail where something was wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--seed", default=None, help="drawn where it is not given, and printed")
+    parser.add_argument("--entrance", choices=(*HERE, *THERE), action="append")
+    parser.add_argument("--only", choices=tuple(CAPABILITIES), action="append", help="questions")
+    given = parser.parse_args()
+    seed = given.seed or str(random.SystemRandom().randrange(2**32))
+    names, tally, began = given.only or [*CAPABILITIES], Tally(), time.monotonic()
+    here = tuple(way for way in HERE if given.entrance is None or way in given.entrance)
+    there = tuple(way for way in THERE if given.entrance is None or way in given.entrance)
+    print(f"seed {seed}", flush=True)
+    count_there = 0 if not there else given.count if not here else round(given.count * _SHARE_THERE)
+    done, number = 0, 0
+    while here and done < given.count - count_there:
+        question = drawn(seed, number, names[number % len(names)], _SIZES_HERE)
+        left = given.count - count_there - done
+        done += stopped_here(question, random.Random(f"{seed} stops {number}"), here, left, tally)
+        number += 1
+    if count_there:
+        asyncio.run(_all_there(count_there, seed, there, names, tally))
+    print("\n".join(tally.table()))
+    print(f"{len(tally.wrong)} wrong, {time.monotonic() - began:.0f} s")
+    return 1 if tally.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Models compared with the planners of their own, where time is short."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from memplan.capabilities.capability import Control
+from memplan.capabilities.compare import compare as comparing
+from memplan.capabilities.compare.compare import compare
+from memplan.planner.model import rows
+from memplan.systems.reading import read_model
+
+MODEL = (Path(__file__).parents[2] / "models" / "choice.tflite").read_bytes()
+
+
+def test_no_other_order_is_looked_for_once_time_is_over_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, over = compare(MODEL), threading.Event()
+    assert whole.memplan_reordered is not None
+    over.set()
+    monkeypatch.setattr(comparing, "reorder_program", lambda *_: 1 // 0)
+    found = compare(MODEL, control=Control(cancelled=over))
+    assert found.memplan_reordered is None
+    assert found.warnings[-1] == "the time was over before another order of its operations was looked at"
+    assert whole.warnings == found.warnings[:-1]
+
+
+def test_nothing_that_a_model_lacks_is_looked_up_among_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "did_you_mean", lambda *_: 1 // 0)
+    read = read_model(MODEL, "choice.tflite")
+    assert read.operations is not None
+    assert read.operations.functions
