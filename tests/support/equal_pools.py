@@ -30,7 +30,7 @@ def least_use(problem: Problem) -> int | None:
     most = reserved + sum(row.size for row in rows) + 8 * len(rows) + max((row.offset or 0 for row in rows), default=0)
     best = most + 1
     places: dict[int | str, Placement] = {}
-    home = {}
+    home: dict[int | str, str] = {}
     for family in families(problem):  # of which each has one pool
         (home_of_all,) = {pool.name for pool in problem.pools if family.may_live_in(pool)} or {problem.pools[0].name}
         home |= dict.fromkeys(family.ids, home_of_all)
