@@ -69,8 +69,8 @@ def _of_others(name: str) -> object:
 def __getattr__(name: str) -> object:
     if name == "__all__":
         return __dir__()
-    if name == "torch":  # a module of its own, as it imports torch
-        return import_module("memplan.torch")
+    if name in ("torch", "tvm"):  # modules of their own, as they import torch and tvm
+        return import_module(f"memplan.{name}")
     value = None if name in _modules() else _of_others(name)
     if name not in _modules() and value is None:
         near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
