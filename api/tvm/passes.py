@@ -1,33 +1,35 @@
-"""The pass in place of StaticPlanBlockMemory."""
+"""The pass that plans the memory of a module, in place of StaticPlanBlockMemory."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tvm import relax, tirx
 from tvm.ir import Call, IRModule, Op
+from tvm.ir.transform import PassContext, module_pass
 from tvm.target import Target
-from tvm.ir.transform import module_pass
 
-from memplan.api.tvm.lifetimes import Bounds, Lifetimes, UnreadableError
-from memplan.api.tvm.places import placed
+from memplan.api.tvm.lifetimes import Lifetimes, bytes_of
+from memplan.api.tvm.places import Places, PoolInfo, place_in_pools, place_whole
 from memplan.api.tvm.rewriting import Rewriter
+from memplan.api.tvm.symbolic import Symbols, UnreadableError, place_for_all
 
 log = logging.getLogger("memplan.tvm")
 _OwnPass: Callable[[], Any] = relax.transform.StaticPlanBlockMemory
 _ADDRESSED = {"llvm", "c", "cuda", "hexagon"}
-"""Targets on whose devices the host, or Hexagon's storages, move pointers; elsewhere a tensor at an offset is copied."""
+"""Targets on whose devices pointers can be moved to an offset: by the host, or by Hexagon's storages. Elsewhere
+`ensure_zero_offset` copies."""
 
 
 @dataclass(frozen=True)
 class PlannedFunction:
-    """A function that was planned: bytes of storages by TVM's plan and by memplan's, and the least of any plan.
+    """Bytes of a function's storages by TVM's plan and by memplan's, and the least of any plan, at values of symbols.
 
-    `reason` is empty where memplan's plan was taken. `beside`: bytes of tensors that neither planner places, such as
-    results.
+    `reason` says why TVM's plan stays, and is empty where memplan's was taken.
     """
 
     name: str
@@ -35,116 +37,185 @@ class PlannedFunction:
     own: int
     memplan: int
     bound: int
-    beside: int
+    at: dict[str, int]
     reason: str = ""
 
     def __str__(self) -> str:
-        plan = f"{self.memplan:,} bytes by memplan" if not self.reason else f"TVM's plan stays: {self.reason}"
-        return f"{self.name}: {self.tensors} tensors, {self.own:,} bytes by TVM, {plan}, at least {self.bound:,}"
+        where = "".join(f", {name} = {value}" for name, value in self.at.items())
+        text = f"{self.name}{where}: {self.tensors} tensors, {self.own:,} bytes by TVM, "
+        return text + (f"whose plan stays: {self.reason}" if self.reason else f"{self.memplan:,} by memplan")
 
 
 Listener = Callable[[PlannedFunction], None]
 
 
-@dataclass
-class _Made:
-    function: relax.Function
-    tensors: int = 0
-    bound: int = 0
-    beside: int = 0
-    reason: str = ""
-    storages: list[int] = field(default_factory=list)
+def _logged(planned: PlannedFunction) -> None:
+    log.log(logging.WARNING if planned.reason.startswith(UNREADABLE) else logging.INFO, "%s", planned)
 
 
-def PlanMemory(*, offsets: bool | None = None, on_plan: Listener | None = None) -> Any:  # noqa: N802  as TVM names passes
-    """Return the pass that plans all tensors of a function together, in one storage for each device and scope.
+UNREADABLE = "it cannot be read: "
 
-    It stands where StaticPlanBlockMemory stood, and needs no more bytes: a function for which TVM's own plan is as small,
-    or that cannot be read, keeps that one. `offsets`: whether tensors may lie at offsets; by default, where the device's
-    pointers can be moved. `on_plan` is called with each function; without it, a logger named `memplan.tvm` has a line.
+
+def PlanMemory(  # noqa: N802  as TVM names passes
+    *,
+    pools: Sequence[PoolInfo] = (),
+    offsets: bool | None = None,
+    nests: bool = False,
+    on_plan: Listener = _logged,
+) -> Any:
+    """Return the pass that plans all tensors of a function together: one storage for each device, and offsets in it.
+
+    It stands where StaticPlanBlockMemory stood, and never needs more bytes: a function for which TVM's own plan is as
+    small, or that cannot be read, keeps that one. `pools` are storages to be used instead of one that grows; what does
+    not fit is a PlanMemoryError. `offsets` is whether tensors may lie at offsets, by default where a device's pointers
+    can be moved. With `nests`, tensors are alive for the loop nests of a kernel that use them, and not for the whole
+    call. `on_plan` is called with what was planned; by default, the logger `memplan.tvm` has a line.
     """
+    planner = _Planner(offsets, nests, tuple(pools))
 
     @module_pass(opt_level=0, name="MemplanPlanMemory")
-    def run(module: IRModule, _: Any) -> IRModule:
+    def run(module: IRModule, _: PassContext) -> IRModule:
         own = _OwnPass()(module)
-        made: dict[Any, _Made] = {}
-        ours = module.clone()
+        made, ours = {}, module.clone()
         for name, function in module.functions_items():
             if isinstance(function, relax.Function):
-                made[name] = _made(module, function, offsets)
+                made[name] = planner.plan(module, function)
                 ours[name] = made[name].function
-        ours = _OwnPass()(ours)
+        ours = _OwnPass()(ours)  # what is left, such as sizes that are not known before
+        may_alias = False
         for name, each in made.items():
-            before, after = (allocated(plan[name]) - each.beside for plan in (own, ours))
-            reason = each.reason or ("" if after < before else "no smaller plan was found")
-            if reason:
+            planned = _compared(name.name_hint, each, own[name], ours[name], must=bool(pools))
+            if planned.reason:
                 ours[name] = own[name]
-            row = PlannedFunction(name.name_hint, each.tensors, before, after, each.bound, each.beside, reason)
-            (on_plan or _logged)(row)
-        return ours
+            may_alias |= each.may_alias and not planned.reason
+            on_plan(planned)
+        return _with_aliases(ours) if may_alias else ours
 
     return run
 
 
-def _logged(row: PlannedFunction) -> None:
-    log.info("%s", row)
+@dataclass
+class _Made:
+    """A function on memplan's plan, or as it was for a reason."""
+
+    function: relax.Function
+    lifetimes: Lifetimes
+    planned: list[int] = field(default_factory=list)
+    bound: int = 0
+    may_alias: bool = False
+    reason: str = ""
 
 
-def _made(module: IRModule, function: relax.Function, offsets: bool | None) -> _Made:
-    try:
-        lifetimes = Lifetimes(module, function)
-    except UnreadableError as error:
-        return _Made(function, reason=str(error))
-    rewriter, tensors = Rewriter(), lifetimes.planned()
-    made = _Made(function, len(tensors), beside=sum(each.size for each in lifetimes.tensors))
-    made.beside -= sum(each.size for each in tensors)
-    for place in dict.fromkeys((each.device, each.scope) for each in tensors):
-        here = [each for each in tensors if (each.device, each.scope) == place]
-        places = placed(here, offsets=_has_offsets(module, place[0]) if offsets is None else offsets)
-        rewriter.place(here, places)
-        made.bound += places.bound
-    if tensors:
-        made.function = rewriter.function(function)
-    return made
+@dataclass(frozen=True)
+class _Planner:
+    offsets: bool | None
+    nests: bool
+    pools: tuple[PoolInfo, ...]
+
+    def plan(self, module: IRModule, function: relax.Function) -> _Made:
+        """Return a function on memplan's plan. Raises PlanMemoryError."""
+        lifetimes = Lifetimes(module, function, nests=self.nests)
+        made = _Made(function, lifetimes, lifetimes.planned())
+        groups: dict[tuple[int, str], list[int]] = {}
+        for k in made.planned:
+            groups.setdefault(lifetimes.tensors[k].place, []).append(k)
+        rewriter = Rewriter()
+        where: dict[int, tuple[Any, int, int]] = {}
+        try:
+            for place, group in groups.items():
+                places = self._places(module, lifetimes, group)
+                rewriter.place([lifetimes.tensors[k] for k in group], places)
+                made.bound += places.bound
+                if self.nests:
+                    sizes = [lifetimes.tensors[k].size for k in group]
+                    rows = zip(places.of, sizes, strict=True)
+                    where |= {k: ((place, at[0]), at[1], size or 0) for k, (at, size) in zip(group, rows, strict=True)}
+        except UnreadableError as error:
+            made.reason = f"{UNREADABLE}{error}"
+            return made
+        made.may_alias = any(_share({where[k] for k in call if k in where}) for call in lifetimes.calls)
+        if groups:
+            made.function = rewriter.function(function)
+        return made
+
+    def _places(self, module: IRModule, lifetimes: Lifetimes, group: Sequence[int]) -> Places:
+        tensors = [lifetimes.tensors[k] for k in group]
+        device, scope = tensors[0].place
+        pools = [each for each in self.pools if (each.device, each.scope) == (device, scope)]
+        has_offsets = _has_offsets(module, device) if self.offsets is None else self.offsets
+        if pools and not has_offsets:
+            raise UnreadableError(f"pointers of device {device} cannot be moved, and pools take offsets")
+        if any(each.size is None for each in tensors):
+            if pools or self.nests:
+                raise UnreadableError(f"sizes without bounds do not go with {'pools' if pools else 'nests'}")
+            if not has_offsets:
+                raise UnreadableError(f"sizes without bounds on device {device}, whose pointers cannot be moved")
+            return place_for_all(tensors, lifetimes.bounds)
+        if not has_offsets:
+            return place_whole(tensors)
+        number = {k: place for place, k in enumerate(group)}
+        pairs = [(number[i], number[j]) for i, j in lifetimes.in_place() if i in number and j in number]
+        return place_in_pools(tensors, pools, pairs)
 
 
 def _has_offsets(module: IRModule, device: int) -> bool:
-    """Return True if pointers of a device, by its index, can be moved by the host; -1 is the host."""
+    """Return True if pointers of a device, by its index, can be moved; -1 is the host."""
+    if PassContext.current().config.get("relax.backend.use_cuda_graph"):
+        return False  # RewriteCUDAGraph captures no call that moves a pointer
     devices = module.global_infos.get("vdevice") or []
     target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
     return device == -1 or (target is not None and target.kind.name in _ADDRESSED)
 
 
+def _share(used: set[tuple[Any, int, int]]) -> bool:
+    """Return True if two tensors at these storages, offsets and of these sizes have bytes in common."""
+    rows = sorted(used, key=lambda row: (str(row[0]), row[1]))
+    return any(one[0] == other[0] and other[1] < one[1] + one[2] for one, other in pairwise(rows))
+
+
+def _with_aliases(module: IRModule) -> IRModule:
+    """Return the module with kernels whose arguments may share bytes: all, as CodeGenLLVM has one word for a module."""
+    for name, function in module.functions_items():
+        if isinstance(function, tirx.PrimFunc):
+            module.update_func(name, function.with_attr("tirx.noalias", False))
+    return module
+
+
+def _compared(name: str, made: _Made, own: relax.Function, ours: relax.Function, *, must: bool) -> PlannedFunction:
+    """Return the bytes of both plans, and a reason where TVM's is as small, or memplan's is not below it everywhere."""
+    symbols = Symbols(made.lifetimes.bounds)
+    planned = {*made.planned}
+    beside = [each.bytes for k, each in enumerate(made.lifetimes.tensors) if k not in planned]
+    sizes = [allocated(own), allocated(ours), beside]
+    points = symbols.points() if made.lifetimes.bounds.symbols else [{}]
+    totals = [[sum(map(symbols.at(point), row)) for row in sizes] for point in points]
+    reason = made.reason
+    if not reason and not must and not _has_branches(ours):
+        is_less = all(after <= before for before, after, _ in totals) and any(row[1] < row[0] for row in totals)
+        reason = "" if is_less else "memplan found no smaller one"
+    before, after, apart = totals[0]
+    names = [str(each.name) for each in made.lifetimes.bounds.symbols]
+    at = dict(zip(names, points[0].values(), strict=True))
+    return PlannedFunction(name, len(planned), before - apart, after - apart, made.bound, at, reason)
+
+
 _STORAGE, _TENSOR = Op.get("relax.memory.alloc_storage"), Op.get("relax.builtin.alloc_tensor")
 
 
-def allocated(function: relax.Function) -> int:
-    """Return the bytes that a planned function allocates, but for sizes without a bound."""
-    bounds, total = Bounds(function), 0
+def allocated(function: relax.Function) -> list[Any]:
+    """Return the bytes of what a planned function allocates, as expressions."""
+    sizes: list[Any] = []
 
     def visit(found: Any) -> None:
-        nonlocal total
-        if not isinstance(found, Call):
-            return
-        if found.op == _STORAGE:
-            size = bounds.most_bytes(found.args[0], "uint8")
-            total += size or 0
-        elif found.op == _TENSOR and isinstance(found.args[0], relax.ShapeExpr):
-            total += bounds.most_bytes(found.args[0], found.args[1].value) or 0
+        if isinstance(found, Call) and isinstance(found.op, Op):
+            if found.op == _STORAGE:
+                sizes.append(found.args[0].values[0])
+            elif found.op == _TENSOR and isinstance(found.args[0], relax.ShapeExpr):
+                sizes.append(bytes_of(found.args[0], found.args[1].value))
 
     relax.analysis.post_order_visit(function, visit)
-    return total
+    return sizes
 
 
-def install(**options: Any) -> None:
-    """Let every pipeline that asks for `relax.transform.StaticPlanBlockMemory` from now on have this pass."""
-
-    def plan_memory() -> Any:
-        return PlanMemory(**options)
-
-    relax.transform.StaticPlanBlockMemory = plan_memory
-
-
-def uninstall() -> None:
-    """Give TVM its own pass back."""
-    relax.transform.StaticPlanBlockMemory = _OwnPass
+def _has_branches(function: relax.Function) -> bool:
+    return any(isinstance(each.value, relax.If) for block in function.body.blocks for each in block.bindings)

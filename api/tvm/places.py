@@ -20,33 +20,87 @@ ALIGNMENT = 64
 _OPTIONS = PlanOptions(deterministic=True)
 
 
+class PlanMemoryError(RuntimeError):
+    """Tensors do not fit into the pools that they were given."""
+
+
+@dataclass(frozen=True)
+class PoolInfo:
+    """Memory of a device, for tensors of a scope, by its name and, if it ends, its size; the first pool is the best."""
+
+    pool_name: str
+    size_hint_bytes: int | None = None
+    device: int = 0
+    scope: str = "global"
+
+    def __post_init__(self) -> None:
+        if self.size_hint_bytes is not None and self.size_hint_bytes <= 0:
+            raise ValueError(f"pool {self.pool_name!r}: size_hint_bytes must be positive, got {self.size_hint_bytes}")
+
+
 @dataclass(frozen=True)
 class Places:
-    """The bytes of storages, the storage and the offset of each tensor, and the bytes that no plan is below."""
+    """Storages and their bytes, of each tensor its storage and offset there, and what no plan needs less than.
 
-    storages: tuple[int, ...]
-    of: tuple[tuple[int, int], ...]
+    Bytes and offsets may be expressions.
+    """
+
+    names: tuple[str, ...]
+    storages: tuple[Any, ...]
+    of: tuple[tuple[int, Any], ...]
     bound: int
 
 
-def placed(tensors: Sequence[Tensor], *, offsets: bool) -> Places:
-    """Return places in one storage; without offsets, in storages of which a tensor begins at the start."""
-    rows: list[Any] = [Buffer(id=k, size=each.size, start=each.start, end=each.end) for k, each in enumerate(tensors)]
-    if offsets:
-        answer = plan(Problem(buffers=rows, pools=[Pool(alignment=ALIGNMENT)]), options=_OPTIONS)
-        of = tuple((0, at) for at in answer.placements.offset.tolist())
-        places = Places((answer.peak,), of, answer.lower_bound)
-    else:
-        objects = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
-        storage = {k: place for place, each in enumerate(objects.objects) for k in each.buffers}
-        of = tuple((storage[k], 0) for k in range(len(rows)))
-        places = Places(tuple(each.size for each in objects.objects), of, objects.lower_bound)
+def place_in_pools(
+    tensors: Sequence[Tensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
+) -> Places:
+    """Return places at offsets of one storage for each pool. Raises PlanMemoryError where pools are too small."""
+    rows = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
+    problem = Problem(buffers=_rows(tensors), pools=rows or [Pool(alignment=ALIGNMENT)], may_share=in_place)
+    answer = plan(problem, options=_OPTIONS)
+    if answer.placements is None:
+        raise PlanMemoryError(_refusal(tensors, answer))
+    used = [each for each in answer.pools if each.used]
+    storage = {each.name: k for k, each in enumerate(used)}
+    placed = sorted(answer.placements.rows(), key=lambda row: int(row["id"]))
+    of = tuple((storage[str(row["pool"])], row["offset"]) for row in placed)
+    names = tuple(each.name if pools else "storage" for each in used)
+    places = Places(names, tuple(int(each.used or 0) for each in used), of, answer.lower_bound or 0)
+    check(tensors, places, in_place)
+    return places
+
+
+def place_whole(tensors: Sequence[Tensor]) -> Places:
+    """Return places at the starts of storages, for devices on which tensors cannot lie at offsets."""
+    answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=_rows(tensors)))
+    storage = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
+    of = tuple((storage[k], 0) for k in range(len(tensors)))
+    sizes = tuple(each.size for each in answer.objects)
+    places = Places(("storage",) * len(sizes), sizes, of, answer.lower_bound)
     check(tensors, places)
     return places
 
 
-def check(tensors: Sequence[Tensor], places: Places) -> None:
-    """Raise RuntimeError where two tensors that are alive together share bytes, or one leaves its storage."""
+def _rows(tensors: Sequence[Tensor]) -> list[Any]:
+    return [Buffer(id=k, size=each.size, start=each.start, end=each.end) for k, each in enumerate(tensors)]
+
+
+def _refusal(tensors: Sequence[Tensor], answer: Any) -> str:
+    why = answer.explanation
+    if why is None:
+        return "the tensors do not fit into the pools, as far as was searched"
+    names = ", ".join(f"{tensors[k].variable.name} ({tensors[k].size:,} bytes)" for k in why.buffers)
+    needed = f"; {why.needed:,} bytes would be needed" if why.needed else ""
+    return (
+        f"pool {why.pool!r} lacks {why.missing_bytes:,} bytes: {names} do not fit{needed}; increase its size_hint_bytes"
+    )
+
+
+def check(tensors: Sequence[Tensor], places: Places, in_place: Sequence[tuple[int, int]] = ()) -> None:
+    """Raise RuntimeError where two tensors that are alive together share bytes, or one is out of place.
+
+    Those of a pair of `in_place` may start at the same byte.
+    """
     storage, begin = (np.array(column, dtype=np.int64) for column in zip(*places.of, strict=True))
     rows = [(each.start, each.end, each.size) for each in tensors]
     start, end, size = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
@@ -55,7 +109,10 @@ def check(tensors: Sequence[Tensor], places: Places) -> None:
         raise RuntimeError("memplan's plan is wrong: a tensor is not aligned, or leaves its storage")
     meet = (storage[:, None] == storage) & (start[:, None] < end) & (start < end[:, None])
     meet &= (begin[:, None] < stop) & (begin < stop[:, None])
-    if np.count_nonzero(meet) > len(rows):
-        one, other = next((i, j) for i, j in np.argwhere(meet).tolist() if i < j)
-        names = [tensors[k].binding.var.name_hint for k in (one, other)]
-        raise RuntimeError(f"memplan's plan is wrong: {names[0]} and {names[1]} are alive together and share bytes")
+    np.fill_diagonal(meet, val=False)
+    for i, j in in_place:
+        if begin[i] == begin[j]:
+            meet[i, j] = meet[j, i] = False
+    if meet.any():
+        one, other = (tensors[k].variable.name for k in np.argwhere(meet)[0].tolist())
+        raise RuntimeError(f"memplan's plan is wrong: {one} and {other} are alive together and share bytes")
