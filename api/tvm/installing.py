@@ -5,20 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import relax
+from tvm.ir.transform import Sequential
 
+from memplan.api.tvm.lift import LiftWorkspaces
+from memplan.api.tvm.order import OrderBindings
 from memplan.api.tvm.passes import PlanMemory
 
-_OWN = {"StaticPlanBlockMemory": relax.transform.StaticPlanBlockMemory}
+_NAMES = ("StaticPlanBlockMemory", "CallTIRRewrite", "ToNonDataflow")
+_OWN = {name: getattr(relax.transform, name) for name in _NAMES}
 
 
-def install(**options: Any) -> None:
-    """Let pipelines have PlanMemory where they ask for `relax.transform.StaticPlanBlockMemory`, from now on."""
+def install(*, lift: bool = False, order: bool = False, **options: Any) -> None:
+    """Let pipelines plan with PlanMemory where they ask for StaticPlanBlockMemory, from now on.
+
+    With `lift`, LiftWorkspaces runs before CallTIRRewrite; with `order`, OrderBindings before ToNonDataflow.
+    """
     PlanMemory(**options)  # wrong options are refused here
-
-    def plan_memory() -> Any:
-        return PlanMemory(**options)
-
-    relax.transform.StaticPlanBlockMemory = plan_memory
+    uninstall()
+    relax.transform.StaticPlanBlockMemory = lambda: PlanMemory(**options)
+    if lift:
+        relax.transform.CallTIRRewrite = lambda: Sequential([LiftWorkspaces(), _OWN["CallTIRRewrite"]()])
+    if order:
+        relax.transform.ToNonDataflow = lambda: Sequential([OrderBindings(), _OWN["ToNonDataflow"]()])
 
 
 def uninstall() -> None:

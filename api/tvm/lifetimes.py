@@ -18,7 +18,7 @@ from memplan.api.tvm.nests import Nest, nests_of
 
 MOST_BYTES = 2**62
 _ALLOCATES = Op.get("relax.builtin.alloc_tensor")
-_VIEWS = {Op.get(f"relax.{name}") for name in ("reshape", "memory.view", "memory.ensure_zero_offset")}
+VIEWS = {Op.get(f"relax.{name}") for name in ("reshape", "memory.view", "memory.ensure_zero_offset")}
 _READERS = {Op.get(f"relax.{name}") for name in ("shape_of", "tensor_to_shape", "vm.call_tir_dyn")}
 _RUNTIME_VIEWS = {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset", "vm.builtin.copy"}
 
@@ -147,7 +147,7 @@ class Lifetimes:
         if isinstance(value, relax.If):
             self._use([self._value(value.cond)])
             branches = self._body(value.true_branch), self._body(value.false_branch)
-            return branches[0] if branches[0] == branches[1] else frozenset(_leaves(branches))
+            return branches[0] if branches[0] == branches[1] else frozenset(leaves_of(branches))
         if isinstance(value, relax.Function):
             for inner in relax.analysis.free_vars(value):
                 self._escape(self._value(inner))
@@ -165,14 +165,14 @@ class Lifetimes:
         if isinstance(callee, Op):
             if callee == _ALLOCATES:
                 return self._allocate(call, variable)
-            if callee in _VIEWS:
+            if callee in VIEWS:
                 return self._value(call.args[0])
         arguments = tuple(map(self._value, call.args))
         if isinstance(callee, relax.ExternFunc):
             if callee.global_symbol in _RUNTIME_VIEWS:
                 return arguments[0]
             self._use(arguments)
-            return frozenset(_leaves(arguments)) if _has_tensor(call.ty) else _NOTHING
+            return frozenset(leaves_of(arguments)) if _has_tensor(call.ty) else _NOTHING
         if callee in _READERS:
             self._use(arguments)
         else:
@@ -194,29 +194,30 @@ class Lifetimes:
 
     def _use_in_nests(self, kernel: Any, arguments: tuple[Value, ...]) -> None:
         self._kernels[kernel] = self._kernels[kernel] or nests_of(self._module[kernel])
-        self.calls.append(frozenset(_leaves(arguments)))
+        self.calls.append(frozenset(leaves_of(arguments)))
         for nest in self._kernels[kernel]:
             self._use(arguments[k] for k in nest.uses)
             for i, j in nest.in_place:
-                read, written = [*_leaves(arguments[i])], [*_leaves(arguments[j])]
+                read, written = [*leaves_of(arguments[i])], [*leaves_of(arguments[j])]
                 if len(read) == len(written) == 1:
                     self._written_over.append((read[0], written[0], self._step))
             self._step += 1
 
     def _use(self, values: Iterable[Value]) -> None:
         for value in values:
-            for k in _leaves(value):
+            for k in leaves_of(value):
                 self.tensors[k].use(self._step)
 
     def _escape(self, value: Value) -> None:
-        for k in _leaves(value):
+        for k in leaves_of(value):
             self.tensors[k].escapes = True
 
 
-def _leaves(value: Value) -> Iterator[int]:
+def leaves_of(value: Value) -> Iterator[int]:
+    """Yield the tensors that a value may be, or has in it."""
     if isinstance(value, tuple):
         for entry in value:
-            yield from _leaves(entry)
+            yield from leaves_of(entry)
     else:
         yield from value
 
