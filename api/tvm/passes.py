@@ -17,6 +17,7 @@ from memplan.api.tvm.lifetimes import Lifetimes, bytes_of
 from memplan.api.tvm.places import Places, PoolInfo, place_in_pools, place_whole
 from memplan.api.tvm.rewriting import Rewriter
 from memplan.api.tvm.symbolic import Symbols, UnreadableError, place_for_all
+from memplan.planner.errors import MemplanError
 
 log = logging.getLogger("memplan.tvm")
 _OwnPass: Callable[[], Any] = relax.transform.StaticPlanBlockMemory
@@ -130,7 +131,7 @@ class _Planner:
                     sizes = [lifetimes.tensors[k].size for k in group]
                     rows = zip(places.of, sizes, strict=True)
                     where |= {k: ((place, at[0]), at[1], size or 0) for k, (at, size) in zip(group, rows, strict=True)}
-        except UnreadableError as error:
+        except (UnreadableError, MemplanError) as error:
             made.reason = f"{UNREADABLE}{error}"
             return made
         made.may_alias = any(_share({where[k] for k in call if k in where}) for call in lifetimes.calls)

@@ -12,7 +12,6 @@ from memplan.api.tvm.lifetimes import Tensor
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
-from memplan.planner.model.rows import Buffer
 from memplan.planner.objects import ObjectsProblem
 
 ALIGNMENT = 64
@@ -82,7 +81,7 @@ def place_whole(tensors: Sequence[Tensor]) -> Places:
 
 
 def _rows(tensors: Sequence[Tensor]) -> list[Any]:
-    return [Buffer(id=k, size=each.size, start=each.start, end=each.end) for k, each in enumerate(tensors)]
+    return [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
 
 
 def _refusal(tensors: Sequence[Tensor], answer: Any) -> str:
