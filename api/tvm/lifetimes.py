@@ -7,18 +7,20 @@ what anything else gets, and what is returned, is seen from outside and stays ap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import tvm_ffi
 from tvm import DataType, relax, sym, tirx
 from tvm.ir import Call, GlobalVar, IRModule, Op, Range, Var
 
 from memplan.api.tvm.nests import Nest, nests_of
 
 MOST_BYTES = 2**62
-_ALLOCATES = Op.get("relax.builtin.alloc_tensor")
-VIEWS = {Op.get(f"relax.{name}") for name in ("reshape", "memory.view", "memory.ensure_zero_offset")}
+_ITEM, _SIZE = (tvm_ffi.get_global_func(f"ffi.Array{name}") for name in ("GetItem", "Size"))
+ALLOCATES = Op.get("relax.builtin.alloc_tensor")
+VIEWS = {Op.get(f"relax.{name}").__chandle__() for name in ("reshape", "memory.view", "memory.ensure_zero_offset")}
 _READERS = {Op.get(f"relax.{name}") for name in ("shape_of", "tensor_to_shape", "vm.call_tir_dyn")}
 _RUNTIME_VIEWS = {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset", "vm.builtin.copy"}
 
@@ -31,11 +33,14 @@ _NOTHING: frozenset[int] = frozenset()
 class Tensor:
     """A tensor that a function allocates, and the steps from its first use to its last.
 
-    `size` is the most bytes that it has; None where its symbols have no bound.
+    `place` is the device, by its index, and the scope; `size` is the most bytes that it has,
+    None where its symbols have no bound.
     """
 
     variable: Any
-    call: Any
+    shape: Any
+    dtype: Any
+    place: tuple[int, str]
     size: int | None
     has_symbols: bool
     start: int = -1
@@ -43,14 +48,9 @@ class Tensor:
     escapes: bool = False
 
     @property
-    def place(self) -> tuple[int, str]:
-        """Return the device, by its index, and the scope."""
-        return int(self.call.args[2]), str(self.call.args[3].value)
-
-    @property
     def bytes(self) -> Any:
-        """Return its bytes as an expression of its symbols."""
-        return bytes_of(self.call.args[0], self.call.args[1].value)
+        """Return its bytes as an expression of its symbols, or as a number where it has none."""
+        return bytes_of(self.shape, self.dtype) if self.has_symbols else self.size
 
     def use(self, step: int) -> None:
         """Note a use."""
@@ -78,10 +78,25 @@ class Bounds:
     def most_bytes(self, shape: Any, dtype: Any) -> int | None:
         """Return the most bytes of a tensor; None where there is no bound."""
         size = DataType(dtype).itemsize
-        for length in shape.values:
-            most = length if isinstance(length, tirx.IntImm) else self._analyzer.const_int_bound(length).max_value
+        for length in items(shape.values):
+            most = length.value if type(length) is tirx.IntImm else self._analyzer.const_int_bound(length).max_value
             size *= max(0, int(most))
         return size if size < MOST_BYTES else None
+
+
+def items(array: Any) -> list[Any]:
+    """Return what is in an array of TVM, several times as fast as by iteration."""
+    return [_ITEM(array, k) for k in range(_SIZE(array))]
+
+
+def bindings_of(body: Any) -> Iterator[Any]:
+    """Yield the bindings of a body, and those of its branches."""
+    for block in items(body.blocks) if type(body) is relax.SeqExpr else ():
+        for binding in items(block.bindings):
+            yield binding
+            if type(binding.value) is relax.If:
+                yield from bindings_of(binding.value.true_branch)
+                yield from bindings_of(binding.value.false_branch)
 
 
 def bytes_of(shape: Any, dtype: Any) -> Any:
@@ -99,23 +114,26 @@ class Lifetimes:
     nest of a kernel is a step, and `calls` has the tensors of each call of one.
     """
 
-    def __init__(self, module: IRModule, function: relax.Function, *, nests: bool = False) -> None:
+    def __init__(
+        self, module: IRModule, function: relax.Function, kernels: Collection[GlobalVar], *, nests: bool = False
+    ) -> None:
+        self.function = function
         self.bounds = Bounds(function)
         self.tensors: list[Tensor] = []
         self.calls: list[frozenset[int]] = []
-        self._written_over: list[tuple[int, int, int]] = []
+        self.has_branches = self.leaves_some = False
+        """Whether there are allocations beside `tensors`."""
         self._module, self._nests = module, nests
-        self._kernels: dict[Any, tuple[Nest, ...]] = {}
-        self._values: dict[Any, Value] = {}
+        self._kernels = {each.__chandle__() for each in kernels}
+        self._nests_of: dict[GlobalVar, tuple[Nest, ...]] = {}
+        self._written_over: list[tuple[int, int, int]] = []
+        self._values: dict[int, Value] = {}  # by handles, as variables compare to expressions
         self._step = 0
-        for name, each in module.functions_items():
-            if isinstance(each, tirx.PrimFunc):
-                self._kernels[name] = ()
         self._escape(self._body(function.body))
 
     def planned(self) -> list[int]:
         """Return the numbers of tensors that something uses, and that nobody else sees."""
-        return [k for k, each in enumerate(self.tensors) if each.start >= 0 and not each.escapes]
+        return [k for k, each in enumerate(self.tensors) if each.start >= 0 and not each.escapes and each.size != 0]
 
     def in_place(self) -> list[tuple[int, int]]:
         """Return pairs of tensors of which the second may be written over the first."""
@@ -126,76 +144,76 @@ class Lifetimes:
         return i != j and self.tensors[i].end == step + 1 and self.tensors[j].start == step
 
     def _body(self, body: Any) -> Value:
-        if not isinstance(body, relax.SeqExpr):
+        if type(body) is not relax.SeqExpr:
             return self._value(body)
-        for block in body.blocks:
-            for binding in block.bindings:
+        for block in items(body.blocks):
+            for binding in items(block.bindings):
                 self._step += 1
-                self._values[binding.var] = self._value(binding.value, binding.var)
+                self._values[binding.var.__chandle__()] = self._value(binding.value, binding.var)
         return self._value(body.body)
 
     def _value(self, value: Any, variable: Any = None) -> Value:
-        if isinstance(value, Var):
-            return self._values.get(value, _NOTHING)
-        if isinstance(value, Call):
+        kind = type(value)
+        if kind is Call:
             return self._call(value, variable)
-        if isinstance(value, relax.Tuple):
-            return tuple(map(self._value, value.fields))
-        if isinstance(value, relax.TupleGetItem):
+        if kind is Var or kind is relax.DataflowVar:
+            return self._values.get(value.__chandle__(), _NOTHING)
+        if kind is relax.Tuple:
+            return tuple(map(self._value, items(value.fields)))
+        if kind is relax.TupleGetItem:
             whole = self._value(value.tuple_value)
             return whole[value.index] if isinstance(whole, tuple) else whole
-        if isinstance(value, relax.If):
+        if kind is relax.If:
+            self.has_branches = True
             self._use([self._value(value.cond)])
             branches = self._body(value.true_branch), self._body(value.false_branch)
             return branches[0] if branches[0] == branches[1] else frozenset(leaves_of(branches))
-        if isinstance(value, relax.Function):
+        if kind is relax.Function:
             for inner in relax.analysis.free_vars(value):
                 self._escape(self._value(inner))
         return _NOTHING
 
     def _call(self, call: Any, variable: Any) -> Value:
-        callee = call.op
-        if isinstance(callee, GlobalVar) and callee in self._kernels:
-            arguments = tuple(map(self._value, call.args))
+        callee, arguments = call.op, items(call.args)
+        kind = type(callee)
+        if kind is Op and callee.same_as(ALLOCATES):
+            return self._allocate(arguments, variable)
+        if kind is Op and callee.__chandle__() in VIEWS:
+            return self._value(arguments[0])
+        values = tuple(map(self._value, arguments))
+        if kind is GlobalVar and callee.__chandle__() in self._kernels:
             if self._nests:
-                self._use_in_nests(callee, arguments)
+                self._use_in_nests(callee, values)
             else:
-                self._use(arguments)
-            return _NOTHING
-        if isinstance(callee, Op):
-            if callee == _ALLOCATES:
-                return self._allocate(call, variable)
-            if callee in VIEWS:
-                return self._value(call.args[0])
-        arguments = tuple(map(self._value, call.args))
-        if isinstance(callee, relax.ExternFunc):
+                self._use(values)
+        elif kind is relax.ExternFunc:
             if callee.global_symbol in _RUNTIME_VIEWS:
-                return arguments[0]
-            self._use(arguments)
-            return frozenset(leaves_of(arguments)) if _has_tensor(call.ty) else _NOTHING
-        if callee in _READERS:
-            self._use(arguments)
+                return values[0]
+            self._use(values)
+            return frozenset(leaves_of(values)) if _has_tensor(call.ty) else _NOTHING
+        elif kind is Op and callee in _READERS:
+            self._use(values)
         else:
-            self._escape(arguments)
+            self._escape(values)
         return _NOTHING
 
-    def _allocate(self, call: Any, variable: Any) -> Value:
-        shape, dtype, device, _ = call.args
-        if variable is None or not isinstance(shape, relax.ShapeExpr) or not isinstance(device, tirx.IntImm):
+    def _allocate(self, arguments: list[Any], variable: Any) -> Value:
+        shape, dtype, device, scope = arguments
+        is_known = type(shape) is relax.ShapeExpr and type(device) is tirx.IntImm and scope.value == "global"
+        symbols = [each for length in items(shape.values) for each in _symbols(length)] if is_known else []
+        if variable is None or not is_known or any(each not in self.bounds.limits for each in symbols):
+            self.leaves_some = True
             return _NOTHING
-        symbols = [each for length in shape.values for each in _symbols(length)]
-        if any(each not in self.bounds.limits for each in symbols):
-            return _NOTHING
-        size = self.bounds.most_bytes(shape, dtype.value)
-        if size == 0:
-            return _NOTHING
-        self.tensors.append(Tensor(variable, call, size, bool(symbols)))
+        dtype = dtype.value
+        size = self.bounds.most_bytes(shape, dtype)
+        self.tensors.append(Tensor(variable, shape, dtype, (device.value, scope.value), size, bool(symbols)))
         return frozenset({len(self.tensors) - 1})
 
     def _use_in_nests(self, kernel: Any, arguments: tuple[Value, ...]) -> None:
-        self._kernels[kernel] = self._kernels[kernel] or nests_of(self._module[kernel])
+        if kernel not in self._nests_of:
+            self._nests_of[kernel] = nests_of(self._module[kernel])
         self.calls.append(frozenset(leaves_of(arguments)))
-        for nest in self._kernels[kernel]:
+        for nest in self._nests_of[kernel]:
             self._use(arguments[k] for k in nest.uses)
             for i, j in nest.in_place:
                 read, written = [*leaves_of(arguments[i])], [*leaves_of(arguments[j])]
@@ -223,7 +241,7 @@ def leaves_of(value: Value) -> Iterator[int]:
 
 
 def _symbols(length: Any) -> list[Any]:
-    return [] if isinstance(length, tirx.IntImm) else list(tirx.analysis.undefined_vars(length))
+    return [] if type(length) is tirx.IntImm else list(tirx.analysis.undefined_vars(length))
 
 
 def _has_tensor(type_: Any) -> bool:

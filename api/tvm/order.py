@@ -100,7 +100,7 @@ class _Block:
             return whole[value.index] if isinstance(whole, tuple) else whole
         if not isinstance(value, Call):
             return frozenset()
-        if value.op in VIEWS:
+        if value.op.__chandle__() in VIEWS:
             return self._value(value.args[0], variable)
         read = (self._values.get(each, frozenset()) for each in relax.analysis.free_vars(value))
         types = list(value.ty.fields) if isinstance(value.ty, relax.TupleType) else [value.ty]

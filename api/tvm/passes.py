@@ -13,7 +13,7 @@ from tvm.ir import Call, IRModule, Op
 from tvm.ir.transform import PassContext, module_pass
 from tvm.target import Target
 
-from memplan.api.tvm.lifetimes import Lifetimes, bytes_of
+from memplan.api.tvm.lifetimes import ALLOCATES, Lifetimes, bindings_of, bytes_of, items
 from memplan.api.tvm.places import Places, PoolInfo, place_in_pools, place_whole
 from memplan.api.tvm.rewriting import Rewriter
 from memplan.api.tvm.symbolic import Symbols, UnreadableError, place_for_all
@@ -76,13 +76,16 @@ def PlanMemory(  # noqa: N802  as TVM names passes
 
     @module_pass(opt_level=0, name="MemplanPlanMemory")
     def run(module: IRModule, _: PassContext) -> IRModule:
-        own = _OwnPass()(module)
-        made, ours = {}, module.clone()
-        for name, function in module.functions_items():
+        own, ours = _OwnPass()(module), module.clone()
+        functions = module.functions_items()
+        kernels = {name for name, each in functions if isinstance(each, tirx.PrimFunc)}
+        made = {}
+        for name, function in functions:
             if isinstance(function, relax.Function):
-                made[name] = planner.plan(module, function)
+                made[name] = planner.plan(module, Lifetimes(module, function, kernels, nests=nests))
                 ours[name] = made[name].function
-        ours = _OwnPass()(ours)  # what is left, such as sizes that are not known before
+        if any(each.leaves_some for each in made.values()):
+            ours = _OwnPass()(ours)
         may_alias = False
         for name, each in made.items():
             planned = _compared(name.name_hint, each, own[name], ours[name], must=bool(pools))
@@ -97,14 +100,25 @@ def PlanMemory(  # noqa: N802  as TVM names passes
 
 @dataclass
 class _Made:
-    """A function on memplan's plan, or as it was for a reason."""
+    """A function on memplan's plan, or as it was for a reason, and the bytes of its storages."""
 
     function: relax.Function
     lifetimes: Lifetimes
-    planned: list[int] = field(default_factory=list)
+    planned: list[int]
+    storages: list[Any] = field(default_factory=list)
     bound: int = 0
     may_alias: bool = False
     reason: str = ""
+
+    @property
+    def leaves_some(self) -> bool:
+        """Return True if TVM's planner may place tensors that are left; with branches it must not.
+
+        TVM 0.27 gives a storage of one branch to the other one, where nobody has allocated it (apache/tvm issue 20191).
+        """
+        attributes = self.function.attrs or {}
+        has_some = self.lifetimes.leaves_some or "relax.memory_plan_dynamic_func_output" in attributes
+        return has_some and not self.lifetimes.has_branches
 
 
 @dataclass(frozen=True)
@@ -113,10 +127,9 @@ class _Planner:
     nests: bool
     pools: tuple[PoolInfo, ...]
 
-    def plan(self, module: IRModule, function: relax.Function) -> _Made:
+    def plan(self, module: IRModule, lifetimes: Lifetimes) -> _Made:
         """Return a function on memplan's plan. Raises PlanMemoryError."""
-        lifetimes = Lifetimes(module, function, nests=self.nests)
-        made = _Made(function, lifetimes, lifetimes.planned())
+        made = _Made(lifetimes.function, lifetimes, lifetimes.planned())
         groups: dict[tuple[int, str], list[int]] = {}
         for k in made.planned:
             groups.setdefault(lifetimes.tensors[k].place, []).append(k)
@@ -124,19 +137,19 @@ class _Planner:
         where: dict[int, tuple[Any, int, int]] = {}
         try:
             for place, group in groups.items():
+                tensors = [lifetimes.tensors[k] for k in group]
                 places = self._places(module, lifetimes, group)
-                rewriter.place([lifetimes.tensors[k] for k in group], places)
+                rewriter.place(tensors, places)
+                made.storages += places.storages
                 made.bound += places.bound
-                if self.nests:
-                    sizes = [lifetimes.tensors[k].size for k in group]
-                    rows = zip(places.of, sizes, strict=True)
-                    where |= {k: ((place, at[0]), at[1], size or 0) for k, (at, size) in zip(group, rows, strict=True)}
+                for k, tensor, (storage, offset) in zip(group, tensors, places.of, strict=True):
+                    where[k] = ((place, storage), offset, tensor.size or 0)
         except (UnreadableError, MemplanError) as error:
             made.reason = f"{UNREADABLE}{error}"
             return made
-        made.may_alias = any(_share({where[k] for k in call if k in where}) for call in lifetimes.calls)
+        made.may_alias = any(_share([where[k] for k in call if k in where]) for call in lifetimes.calls)
         if groups:
-            made.function = rewriter.function(function)
+            made.function = rewriter.function(lifetimes.function)
         return made
 
     def _places(self, module: IRModule, lifetimes: Lifetimes, group: Sequence[int]) -> Places:
@@ -168,9 +181,9 @@ def _has_offsets(module: IRModule, device: int) -> bool:
     return device == -1 or (target is not None and target.kind.name in _ADDRESSED)
 
 
-def _share(used: set[tuple[Any, int, int]]) -> bool:
-    """Return True if two tensors at these storages, offsets and of these sizes have bytes in common."""
-    rows = sorted(used, key=lambda row: (str(row[0]), row[1]))
+def _share(used: list[tuple[Any, int, int]]) -> bool:
+    """Return True if two tensors in these storages, at these offsets, of these sizes have bytes in common."""
+    rows = sorted(used, key=lambda row: (*row[0], row[1]))
     return any(one[0] == other[0] and other[1] < one[1] + one[2] for one, other in pairwise(rows))
 
 
@@ -184,39 +197,35 @@ def _with_aliases(module: IRModule) -> IRModule:
 
 def _compared(name: str, made: _Made, own: relax.Function, ours: relax.Function, *, must: bool) -> PlannedFunction:
     """Return the bytes of both plans, and a reason where TVM's is as small, or memplan's is not below it everywhere."""
-    symbols = Symbols(made.lifetimes.bounds)
+    lifetimes, symbols = made.lifetimes, Symbols(made.lifetimes.bounds)
     planned = {*made.planned}
-    beside = [each.bytes for k, each in enumerate(made.lifetimes.tensors) if k not in planned]
-    sizes = [allocated(own), allocated(ours), beside]
-    points = symbols.points() if made.lifetimes.bounds.symbols else [{}]
-    totals = [[sum(map(symbols.at(point), row)) for row in sizes] for point in points]
-    reason = made.reason
-    if not reason and not must and not _has_branches(ours):
-        is_less = all(after <= before for before, after, _ in totals) and any(row[1] < row[0] for row in totals)
-        reason = "" if is_less else "memplan found no smaller one"
-    before, after, apart = totals[0]
-    names = [str(each.name) for each in made.lifetimes.bounds.symbols]
-    at = dict(zip(names, points[0].values(), strict=True))
-    return PlannedFunction(name, len(planned), before - apart, after - apart, made.bound, at, reason)
+    apart = [each.bytes for k, each in enumerate(lifetimes.tensors) if k not in planned]
+    points = symbols.points() if lifetimes.bounds.symbols else [{}]
+    totals = []
+    for point in points:
+        at = symbols.at(point)
+        beside = sum(map(at, apart))
+        after = sum(map(at, allocated(ours))) - beside if made.leaves_some else sum(map(at, made.storages))
+        totals.append((sum(map(at, allocated(own))) - beside, after))
+    is_less = all(after <= before for before, after in totals) and any(after < before for before, after in totals)
+    reason = made.reason or ("" if is_less or must or lifetimes.has_branches else "memplan found no smaller one")
+    names = [str(each.name) for each in lifetimes.bounds.symbols]
+    values = dict(zip(names, points[0].values(), strict=True))
+    return PlannedFunction(name, len(planned), *totals[0], made.bound, values, reason)
 
 
-_STORAGE, _TENSOR = Op.get("relax.memory.alloc_storage"), Op.get("relax.builtin.alloc_tensor")
+_STORAGE = Op.get("relax.memory.alloc_storage")
 
 
 def allocated(function: relax.Function) -> list[Any]:
-    """Return the bytes of what a planned function allocates, as expressions."""
+    """Return the bytes of what a planned function allocates, as expressions or numbers."""
     sizes: list[Any] = []
-
-    def visit(found: Any) -> None:
-        if isinstance(found, Call) and isinstance(found.op, Op):
-            if found.op == _STORAGE:
-                sizes.append(found.args[0].values[0])
-            elif found.op == _TENSOR and isinstance(found.args[0], relax.ShapeExpr):
-                sizes.append(bytes_of(found.args[0], found.args[1].value))
-
-    relax.analysis.post_order_visit(function, visit)
+    for binding in bindings_of(function.body):
+        value = binding.value
+        if type(value) is not Call or type(value.op) is not Op:
+            continue
+        if value.op.same_as(_STORAGE):
+            sizes.append(items(items(value.args)[0].values)[0])
+        elif value.op.same_as(ALLOCATES) and type(value.args[0]) is relax.ShapeExpr:
+            sizes.append(bytes_of(value.args[0], value.args[1].value))
     return sizes
-
-
-def _has_branches(function: relax.Function) -> bool:
-    return any(isinstance(each.value, relax.If) for block in function.body.blocks for each in block.bindings)

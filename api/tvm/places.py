@@ -13,9 +13,12 @@ from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.objects import ObjectsProblem
+from memplan.solvers.core.plain import offsets_at_bound
 
 ALIGNMENT = 64
 """Of TVM's allocators (kAllocAlignment)."""
+_NODES = 20_000
+"""Of a first search, which is as long as compilers' problems take; beyond, all of memplan's ways are tried."""
 _OPTIONS = PlanOptions(deterministic=True)
 
 
@@ -54,8 +57,16 @@ def place_in_pools(
     tensors: Sequence[Tensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
 ) -> Places:
     """Return places at offsets of one storage for each pool. Raises PlanMemoryError where pools are too small."""
-    rows = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
-    problem = Problem(buffers=_rows(tensors), pools=rows or [Pool(alignment=ALIGNMENT)], may_share=in_place)
+    if not pools and not in_place:
+        sizes, starts, ends = columns_of(tensors)
+        offsets = offsets_at_bound(sizes, starts, ends, ALIGNMENT, _NODES)
+        if offsets is not None:
+            least = int((offsets + sizes).max())
+            places = Places(("storage",), (least,), tuple((0, at) for at in offsets.tolist()), least)
+            check(tensors, places)
+            return places
+    own = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
+    problem = Problem(buffers=_rows(tensors), pools=own or [Pool(alignment=ALIGNMENT)], may_share=in_place)
     answer = plan(problem, options=_OPTIONS)
     if answer.placements is None:
         raise PlanMemoryError(_refusal(tensors, answer))
@@ -80,6 +91,12 @@ def place_whole(tensors: Sequence[Tensor]) -> Places:
     return places
 
 
+def columns_of(tensors: Sequence[Tensor]) -> list[Any]:
+    """Return sizes, starts and ends."""
+    rows = [(each.size, each.start, each.end) for each in tensors]
+    return [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]
+
+
 def _rows(tensors: Sequence[Tensor]) -> list[Any]:
     return [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
 
@@ -101,8 +118,7 @@ def check(tensors: Sequence[Tensor], places: Places, in_place: Sequence[tuple[in
     Those of a pair of `in_place` may start at the same byte.
     """
     storage, begin = (np.array(column, dtype=np.int64) for column in zip(*places.of, strict=True))
-    rows = [(each.start, each.end, each.size) for each in tensors]
-    start, end, size = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    size, start, end = columns_of(tensors)
     stop = begin + size
     if (begin % ALIGNMENT).any() or (begin < 0).any() or (stop > np.array(places.storages)[storage]).any():
         raise RuntimeError("memplan's plan is wrong: a tensor is not aligned, or leaves its storage")

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import relax, tirx
 from tvm.relax.op.memory import alloc_storage, alloc_tensor, ensure_zero_offset
 
-from memplan.api.tvm.lifetimes import Tensor
+from memplan.api.tvm.lifetimes import Tensor, items
 from memplan.api.tvm.places import Places
 
 
@@ -21,7 +21,7 @@ class Rewriter:
     def __init__(self) -> None:
         self._builder = relax.BlockBuilder()
         self._head: list[Any] = []
-        self._instead: dict[Any, Any] = {}
+        self._instead: dict[int, Any] = {}
 
     def place(self, tensors: Sequence[Tensor], places: Places) -> None:
         """Allocate storages on the device of these tensors, which are of one place, and put them there."""
@@ -30,21 +30,22 @@ class Rewriter:
             self._bind(name, alloc_storage(relax.ShapeExpr([size]), device, scope, "uint8"))
             for name, size in zip(places.names, places.storages, strict=True)
         ]
-        made: dict[tuple[str, ...], Any] = {}
-        guarded: set[str] = set()
+        made: dict[Any, Any] = {}
+        guarded: set[Any] = set()
         for tensor, (storage, offset) in zip(tensors, places.of, strict=True):
-            shape, dtype, _, _ = tensor.call.args
-            size = places.storages[storage]
-            if tensor.size is not None and tensor.has_symbols and str(shape) not in guarded:
+            shape, dtype = tensor.shape, tensor.dtype
+            form = str(shape) if tensor.has_symbols else (*(length.value for length in items(shape.values)),)
+            if tensor.size is not None and tensor.has_symbols and form not in guarded:
                 # Symbols above their bounds are refused by the runtime, as a tensor does not fit behind this offset.
-                guarded.add(str(shape))
-                self._bind("within_bounds", alloc_tensor(storages[storage], size - tensor.size, shape, dtype, device))
-            key = (*map(str, (storage, offset, shape, dtype)),)
+                guarded.add(form)
+                end = places.storages[storage] - tensor.size
+                self._bind("within_bounds", alloc_tensor(storages[storage], end, shape, dtype, device))
+            key = (storage, offset, form, dtype)
             if key not in made:
                 made[key] = self._bind("tensor", alloc_tensor(storages[storage], offset, shape, dtype, device))
                 if not isinstance(offset, (int, tirx.IntImm)) or int(offset):
                     made[key] = self._bind("tensor", ensure_zero_offset(made[key]))  # kernels refuse other ones
-            self._instead[tensor.variable] = made[key]
+            self._instead[tensor.variable.__chandle__()] = made[key]
 
     def _bind(self, name: str, call: Any) -> Any:
         call = self._builder.normalize(call)
@@ -59,13 +60,16 @@ class Rewriter:
         return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
 
     def _body(self, body: Any) -> Any:
-        blocks = [type(block)([self._binding(each) for each in block.bindings]) for block in body.blocks]
+        blocks = []
+        for block in items(body.blocks):
+            blocks.append(type(block)([self._binding(each) for each in items(block.bindings)]))
         return self._builder.normalize(relax.SeqExpr(blocks, body.body))
 
     def _binding(self, binding: Any) -> Any:
-        if binding.var in self._instead:
-            return relax.VarBinding(binding.var, self._instead[binding.var])
-        if isinstance(binding.value, relax.If):
+        instead = self._instead.get(binding.var.__chandle__())
+        if instead is not None:
+            return relax.VarBinding(binding.var, instead)
+        if type(binding.value) is relax.If:
             choice = binding.value
             branches = self._body(choice.true_branch), self._body(choice.false_branch)
             return relax.VarBinding(binding.var, self._builder.normalize(relax.If(choice.cond, *branches)))
