@@ -68,7 +68,7 @@ def place_in_pools(
     own = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
     problem = Problem(buffers=_rows(tensors), pools=own or [Pool(alignment=ALIGNMENT)], may_share=in_place)
     answer = plan(problem, options=_OPTIONS)
-    if answer.placements is None:
+    if not answer.placements:
         raise PlanMemoryError(_refusal(tensors, answer))
     used = [each for each in answer.pools if each.used]
     storage = {each.name: k for k, each in enumerate(used)}

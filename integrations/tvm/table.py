@@ -1,6 +1,7 @@
 """`python -m integrations.tvm.table`: each network on TVM's plans and on memplan's; writes table.json and docs/tvm.md.
 
-Each runs in a process of its own, and none is recorded whose outputs differ by a bit. `page` writes the page alone.
+Each runs in a process of its own, and none is recorded whose outputs differ by a bit. Names of networks run these anew;
+`page` writes the page alone.
 """
 
 from __future__ import annotations
@@ -36,12 +37,16 @@ def row(name: str) -> dict[str, Any]:
     return row_of(name, *sizes, found["own_us"], found["us"], **more)
 
 
-def rows_of(names: list[str]) -> Iterator[dict[str, Any]]:
+def add(names: list[str]) -> None:
+    """Run networks, and record each as it is done; those that were recorded before, and are not named, stay."""
+    rows = {each["model"]: each for each in json.loads(TABLE.read_text())} if TABLE.exists() else {}
     for name in names:
         try:
-            yield row(name)
+            rows[name] = row(name)
         except SystemExit as why:
             print(f"{name} is left out: {why}", file=sys.stderr, flush=True)
+            continue
+        record(TABLE, [rows[each] for each in sorted(rows)])
 
 
 def saved(before: int, after: int) -> str:
@@ -86,7 +91,7 @@ def page(text: str, rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     if sys.argv[1:] != ["page"]:
-        record(TABLE, rows_of(sys.argv[1:] or run().split()))
+        add(sys.argv[1:] or run().split())
     PAGE.write_text(page(PAGE.read_text(), json.loads(TABLE.read_text())))
 
 
