@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from tvm_ffi import register_error
 
 from memplan.api.tvm.lifetimes import Tensor
 from memplan.capabilities.plan.plan import PlanOptions, plan
@@ -22,6 +23,7 @@ _NODES = 20_000
 _OPTIONS = PlanOptions(deterministic=True)
 
 
+@register_error
 class PlanMemoryError(RuntimeError):
     """Tensors do not fit into the pools that they were given."""
 
@@ -104,12 +106,10 @@ def _rows(tensors: Sequence[Tensor]) -> list[Any]:
 def _refusal(tensors: Sequence[Tensor], answer: Any) -> str:
     why = answer.explanation
     if why is None:
-        return "the tensors do not fit into the pools, as far as was searched"
+        return "no places were found in the pools; increase size_hint_bytes"
     names = ", ".join(f"{tensors[k].variable.name} ({tensors[k].size:,} bytes)" for k in why.buffers)
-    needed = f"; {why.needed:,} bytes would be needed" if why.needed else ""
-    return (
-        f"pool {why.pool!r} lacks {why.missing_bytes:,} bytes: {names} do not fit{needed}; increase its size_hint_bytes"
-    )
+    needed = f", and needs {why.needed:,}" if why.needed else ""
+    return f"pool {why.pool!r} lacks {why.missing_bytes:,} bytes for {names}{needed}; increase its size_hint_bytes"
 
 
 def check(tensors: Sequence[Tensor], places: Places, in_place: Sequence[tuple[int, int]] = ()) -> None:

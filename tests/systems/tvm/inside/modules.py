@@ -36,13 +36,15 @@ def module_of(
 
 
 def chain(builder: Any, inputs: list[Any]) -> Any:
-    """Widths that rise and fall, so that a storage for each tensor wastes bytes."""
+    """Layers of an attention and of a wide product, where a storage for each tensor wastes bytes."""
     x = inputs[0]
-    for k in range(4):
-        wide = builder.emit(relax.op.concat([x] * (k + 2), axis=1))
-        x = builder.emit(relax.op.exp(builder.emit(relax.op.negative(wide))))
-        x = builder.emit(relax.op.mean(builder.emit(relax.op.reshape(x, (*inputs[0].ty.shape, k + 2))), axis=2))
-        x = builder.emit(relax.op.add(x, inputs[0]))
+    for _ in range(2):
+        query, key, value = (builder.emit(each(x)) for each in (relax.op.sin, relax.op.cos, relax.op.tanh))
+        scores = builder.emit(relax.op.matmul(query, builder.emit(relax.op.permute_dims(key))))
+        x = builder.emit(relax.op.add(builder.emit(relax.op.matmul(builder.emit(relax.op.exp(scores)), value)), x))
+        wide = builder.emit(relax.op.sigmoid(builder.emit(relax.op.concat([x] * 4, axis=1))))
+        narrow = builder.emit(relax.op.mean(builder.emit(relax.op.reshape(wide, (*inputs[0].ty.shape, 4))), axis=2))
+        x = builder.emit(relax.op.add(narrow, x))
     return x
 
 

@@ -81,12 +81,6 @@ def test_offsets_as_expressions() -> None:
     assert planned.memplan == planned.bound < planned.own
 
 
-def choice(builder: Any, inputs: list[Any]) -> Any:
-    """A branch of each side, with tensors inside, in front of and behind it."""
-    before = builder.emit(relax.op.exp(inputs[0]))
-    return builder.emit(relax.op.add(builder.emit(relax.op.negative(before)), before))
-
-
 @tvm.script.ir_module
 class Branches:
     """Branches of several steps each, whose results are read behind them."""
@@ -124,21 +118,20 @@ def test_branches() -> None:
 
 
 def test_pools_fit() -> None:
-    pools = [PoolInfo("fast", 4096), PoolInfo("slow")]
-    module = module_of(chain, (4, 16))
-    planned = compared(module, (draw(4, 16),), pools=pools)
+    pools = [PoolInfo("fast", 2048), PoolInfo("slow")]
+    module = module_of(chain, (24, 16))
+    planned = compared(module, (draw(24, 16),), pools=pools)
     assert not planned.reason
     with TARGET:
-        text = PlanMemory(pools=[PoolInfo("fast", 1024), PoolInfo("slow")])(ready(module))["main"].script()
+        text = PlanMemory(pools=pools)(ready(module))["main"].script()
     assert "fast: R.Any = R.memory.alloc_storage" in text
     assert "slow: R.Any = R.memory.alloc_storage" in text
 
 
 def test_pools_that_are_too_small_are_refused() -> None:
-    with TARGET, pytest.raises(Exception, match=r"pool 'sram' lacks [\d,]+ bytes.* do not fit; increase") as error:
-        PlanMemory(pools=[PoolInfo("sram", 512)])(ready(module_of(chain, (4, 16))))
-    assert "alloc" in str(error.value)
-    assert "PlanMemoryError" in repr(error.value) or isinstance(error.value, (PlanMemoryError, RuntimeError))
+    rule = r"pool 'sram' lacks [\d,]+ bytes for alloc\d+ \([\d,]+ bytes\).*; increase its size_hint_bytes"
+    with TARGET, pytest.raises(PlanMemoryError, match=rule):
+        PlanMemory(pools=[PoolInfo("sram", 512)])(ready(module_of(chain, (24, 16))))
 
 
 def test_a_pool_of_no_bytes_is_refused() -> None:
@@ -199,7 +192,7 @@ def test_order_is_not_changed_across_effects() -> None:
 def test_kernels_without_temporaries_stay() -> None:
     with TARGET:
         module = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
-    assert LiftWorkspaces()(module) is module or tvm.ir.structural_equal(LiftWorkspaces()(module), module)
+    tvm.ir.assert_structural_equal(LiftWorkspaces()(module), module)
 
 
 def test_unknown_targets_get_whole_storages() -> None:
