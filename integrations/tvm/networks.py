@@ -1,7 +1,7 @@
 """Networks as Relax modules, with random weights: of torch, of ONNX, and of `relax.frontend.nn`.
 
-`made(NAME)` returns a module and the inputs to run it on, several lengths where one is free. `any_` has a free length or
-batch, `half_` is in half precision, `tv_` an architecture of torchvision, `onnx_` and `nn_` name the frontend.
+`made(NAME)` returns a module and the inputs to run it on, several lengths where one is free. `any_` has a free length
+or batch, `half_` is in half precision, `tv_` an architecture of torchvision, `onnx_` and `nn_` name the frontend.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`python -m integrations.tvm.run NETWORK`: build a network on TVM's plans and on memplan's, run it, compare, print a row.
+"""`python -m integrations.tvm.run NETWORK`: a network on TVM's plans and on memplan's, run and compared; prints a row.
 
-Two pipelines: `default` is that of `tvm.compile`, `fused` that of TVM for a CPU, which fuses. Ways: `own` is TVM's plan,
-`memplan` offsets in one storage, `whole` storages that tensors begin, `ordered` after OrderBindings, `lifted` after
-LiftWorkspaces, with nests. It ends with an error where outputs differ by a bit, or memplan needs more than TVM.
+Two pipelines: `default` is that of `tvm.compile`, `fused` that of TVM for a CPU, which fuses. Ways: `own` is TVM's
+plan, `memplan` offsets in one storage, `whole` storages that tensors begin, `ordered` after OrderBindings, `lifted`
+after LiftWorkspaces, with nests. It ends with an error where outputs differ by a bit, or memplan needs more than TVM.
 Without a network it prints the names.
 """
 

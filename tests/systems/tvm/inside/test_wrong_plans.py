@@ -1,4 +1,4 @@
-"""Wrong plans inside of TVM: the adapter's own check and memplan's verifier name each, and a machine computes otherwise."""
+"""Wrong plans inside of TVM: the adapter's check and memplan's verifier name each, and a machine computes otherwise."""
 
 from __future__ import annotations
 
