@@ -58,8 +58,8 @@ def _modules() -> dict[str, str]:
 def __getattr__(name: str) -> object:
     if name == "__all__":
         return __dir__()
-    if name == "torch":  # a module of its own, as it imports torch
-        return import_module("memplan.torch")
+    if name in ("torch", "tvm"):  # modules of their own, as they import torch and tvm
+        return import_module(f"memplan.{name}")
     if name not in _modules():
         near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -160,6 +160,26 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
         is_plain=True,
     )
     return instance
+
+
+def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int) -> I64 | None:
+    """Return offsets in one pool whose peak is the lower bound; None where orders and so many nodes find none.
+
+    For callers that verify offsets themselves, and have another way where there are none.
+    """
+    n = len(size)
+    if not 0 < n <= _MOST or int(size.min()) <= 0 or n * (int(size.max()) + alignment) >= _LARGEST:
+        return None
+    columns = size, start, end, np.full(n, alignment, dtype=np.int64)
+    task = _called(columns, I64_MAX, Limits(nodes=nodes), np.zeros(1, dtype=np.int64))
+    unit, _, bound, _, _, *words = task.answer.tolist()
+    *_, parts, address = words
+    if address:
+        _close(Handle(parts), Handle(address))
+    for offset in task.offset * unit:
+        if words[6] >= 0 and int((offset + size).max()) == bound * unit:
+            return cast(I64, offset)
+    return None
 
 
 def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainStart:

@@ -1,0 +1,136 @@
+"""Temporaries of kernels in the plan of the whole function: a pass before `CallTIRRewrite`.
+
+A PrimFunc that allocates buffers asks the runtime for a workspace at each call. `LiftWorkspaces` makes these buffers
+further outputs of the PrimFunc, and of the `R.call_tir` that calls it: whoever plans the function plans them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tvm import DataType, relax, s_tir, tirx
+from tvm.ir import Call, GlobalVar, IRModule, Op, Var
+from tvm.ir.transform import PassContext, module_pass
+
+from memplan.api.tvm.nests import root_of
+
+LEAST_BYTES = 1024
+"""Smaller temporaries lie on the stack (kMaxStackAlloca)."""
+_CALL_TIR = Op.get("relax.call_tir")
+
+
+def LiftWorkspaces() -> Any:  # noqa: N802  as TVM names passes
+    """Return the pass that makes temporaries of kernels tensors of the function that calls them."""
+
+    @module_pass(opt_level=0, name="MemplanLiftWorkspaces")
+    def run(module: IRModule, _: PassContext) -> IRModule:
+        return _Lifter(module).module()
+
+    return run
+
+
+def temporaries(kernel: tirx.PrimFunc) -> list[Any]:
+    """Return the buffers that a kernel allocates at its root, in global memory, and that do not lie on the stack."""
+    root = root_of(kernel)
+    return [] if root is None else [each for each in root.alloc_buffers if _is_workspace(each)]
+
+
+def _is_workspace(buffer: Any) -> bool:
+    if buffer.scope() not in ("", "global") or buffer.strides:
+        return False
+    size = DataType(str(buffer.dtype)).itemsize
+    for length in buffer.shape:
+        if not isinstance(length, tirx.IntImm):
+            return True  # no constant: never on the stack
+        size *= int(length)
+    return size >= LEAST_BYTES
+
+
+def _lifted(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.PrimFunc:
+    """Return a kernel with these temporaries as parameters, the first one at a place."""
+    root = root_of(kernel)
+    kept = [each for each in root.alloc_buffers if not any(each.same_as(other) for other in found)]
+    facts = (root.iter_vars, root.reads, root.writes, root.name_hint, root.body, root.init)
+    block = s_tir.SBlock(*facts, kept, root.match_buffers, root.annotations)
+    body = s_tir.SBlockRealize([], tirx.const(True, "bool"), block)
+    params = [*kernel.params[:place], *found, *kernel.params[place:]]
+    return tirx.PrimFunc(params, body, kernel.ret_type, kernel.attrs)
+
+
+class _Lifter:
+    def __init__(self, module: IRModule) -> None:
+        self._module = module
+        self._builder = relax.BlockBuilder(module.clone())
+        self._made: dict[Any, Any] = {}
+
+    def module(self) -> IRModule:
+        for name, function in self._module.functions_items():
+            if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):
+                blocks = [
+                    type(block)([made for each in block.bindings for made in self._bindings(each)])
+                    for block in function.body.blocks
+                ]
+                body = self._builder.normalize(relax.SeqExpr(blocks, function.body.body))
+                made = relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
+                self._builder.update_func(name, made)
+        return relax.transform.DeadCodeElimination()(self._builder.get()) if self._made else self._module
+
+    def _bindings(self, binding: Any) -> Iterator[Any]:
+        made = self._call(binding.value)
+        if made is None:
+            yield binding
+            return
+        kind = type(binding.var)
+        whole = kind("with_workspaces", made.ty)
+        yield relax.VarBinding(whole, made)
+        if isinstance(binding.var.ty, relax.TupleType):
+            entries = [kind("output", each) for each in binding.var.ty.fields]
+            for k, entry in enumerate(entries):
+                yield relax.VarBinding(entry, self._builder.normalize(relax.TupleGetItem(whole, k)))
+            yield relax.VarBinding(binding.var, self._builder.normalize(relax.Tuple(entries)))
+        else:
+            yield relax.VarBinding(binding.var, self._builder.normalize(relax.TupleGetItem(whole, 0)))
+
+    def _call(self, call: Any) -> Any:
+        """Return a call with the temporaries of its kernel as outputs; None where it has none that can be outputs."""
+        if not isinstance(call, Call) or call.op != _CALL_TIR or not isinstance(call.args[1], relax.Tuple):
+            return None
+        name, inputs = call.args[0], call.args[1].fields
+        kernel = self._module[name] if isinstance(name, GlobalVar) else None
+        outputs = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else [call.ty]
+        if not isinstance(kernel, tirx.PrimFunc) or not all(isinstance(each, relax.TensorType) for each in outputs):
+            return None
+        values = _values(kernel, [*inputs, *outputs], call.args[2:])
+        rows = [(each, _type_of(each, values)) for each in temporaries(kernel)]
+        found = [each for each, type_ in rows if type_ is not None]
+        if not found:
+            return None
+        types = [type_ for _, type_ in rows if type_ is not None]
+        key = (name, len(found))
+        if key not in self._made:
+            new = _lifted(kernel, found, len(inputs) + len(outputs))
+            self._made[key] = self._builder.add_func(new, f"{name.name_hint}_lifted")
+        return self._builder.normalize(
+            relax.op.call_tir(self._made[key], call.args[1], [*outputs, *types], *call.args[2:])
+        )
+
+
+def _values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[Any]) -> dict[Any, Any]:
+    """Return what the symbols of a kernel are in a call, as the shapes of its arguments and explicit values say."""
+    values: dict[Any, Any] = {}
+    given = [*arguments, *(symbols[0].values if symbols else ())]
+    for parameter, argument in zip(kernel.params, given, strict=True):
+        type_ = argument if isinstance(argument, relax.TensorType) else getattr(argument, "ty", None)
+        if not hasattr(parameter, "shape"):
+            values[parameter] = argument
+        elif isinstance(type_, relax.TensorType) and isinstance(type_.shape, relax.ShapeExpr):
+            pairs = zip(parameter.shape, type_.shape.values, strict=True)
+            values |= {own: value for own, value in pairs if isinstance(own, Var)}
+    return values
+
+
+def _type_of(buffer: Any, values: dict[Any, Any]) -> Any:
+    """Return the type of a temporary as a tensor; None where a length is no number and none of these values."""
+    lengths = [length if isinstance(length, tirx.IntImm) else values.get(length) for length in buffer.shape]
+    return None if any(each is None for each in lengths) else relax.TensorType(lengths, str(buffer.dtype))

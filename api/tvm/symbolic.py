@@ -1,0 +1,129 @@
+"""Offsets as expressions of a function's symbols: one plan for all values, computed as the function is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from tvm import sym, tirx
+from tvm.ir import Range, Var
+
+from memplan.api.tvm.lifetimes import Bounds, Tensor
+from memplan.api.tvm.places import ALIGNMENT, Places, check
+from memplan.capabilities.capability import Control
+from memplan.capabilities.shapes.search.search import planned
+from memplan.capabilities.shapes.shapes import ShapesOptions
+from memplan.planner.errors import InputError
+from memplan.planner.symbols.comparing import samples
+from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem
+from memplan.planner.symbols.space import SymbolRange
+
+MOST_PARTS = 2000
+"""The most terms of an offset, written out."""
+SAMPLES = 8
+OPEN = 128
+"""The value of a symbol without a bound at which bytes are reported."""
+_OPTIONS = ShapesOptions(time_limit_s=2)
+_INFIX = {tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%"}
+_CALLED = {tirx.Min: "min", tirx.Max: "max"}
+
+
+class UnreadableError(Exception):
+    """A size has what memplan has no words for, or offsets are too long; TVM's plan stays."""
+
+
+class Symbols:
+    """The symbols of a function by names of their own, and expressions at their values."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.symbols)}
+        self._limits = bounds.limits
+        self.analyzer = sym.Analyzer()
+        for symbol in bounds.symbols:
+            self.analyzer.bind(symbol, Range.from_min_extent(0, 2**40))
+
+    def ranges(self) -> dict[str, SymbolRange]:
+        """Return the values that symbols may have; from 1 on, as nothing takes no bytes."""
+        return {
+            name: SymbolRange(min=max(1, self._limits[symbol][0]), max=self._limits[symbol][1])
+            for symbol, name in self._names.items()
+        }
+
+    def reported(self) -> dict[str, int]:
+        """Return the values at which bytes are reported: the largest, or one for symbols that have none."""
+        return {name: self._limits[symbol][1] or OPEN for symbol, name in self._names.items()}
+
+    def points(self) -> list[dict[str, int]]:
+        """Return values at which plans are compared, those of `reported` first."""
+        most = self.reported()
+        return [most, *({name: max(1, each // part) for name, each in most.items()} for part in (2, 3, 7, 16))]
+
+    def at(self, values: Mapping[str, int]) -> Callable[[Any], int]:
+        """Return the function from an expression to what it is at values of its symbols."""
+        analyzer = sym.Analyzer()
+        for symbol, name in self._names.items():
+            analyzer.bind(symbol, tirx.const(values[name], "int64"))
+        return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else analyzer.simplify(size))
+
+    def text(self, size: Any) -> str:
+        """Return a size as memplan writes it. Raises UnreadableError."""
+        if isinstance(size, tirx.IntImm):
+            return str(int(size))
+        if isinstance(size, Var) and size in self._names:
+            return self._names[size]
+        if type(size) in _INFIX:
+            return f"({self.text(size.a)} {_INFIX[type(size)]} {self.text(size.b)})"
+        if type(size) in _CALLED:
+            return f"{_CALLED[type(size)]}({self.text(size.a)}, {self.text(size.b)})"
+        raise UnreadableError(f"a size is {size}, which is no polynomial of its symbols")
+
+
+def place_for_all(tensors: Sequence[Tensor], bounds: Bounds) -> Places:
+    """Return places in one storage that hold for all values. Raises UnreadableError."""
+    symbols = Symbols(bounds)
+    sizes = [symbols.analyzer.simplify(each.bytes) for each in tensors]
+    rows = [
+        SymbolicBuffer(id=k, size=symbols.text(size), start=each.start, end=each.end)
+        for k, (each, size) in enumerate(zip(tensors, sizes, strict=True))
+    ]
+    try:
+        problem = SymbolicProblem(symbols=symbols.ranges(), buffers=tuple(rows), alignment=ALIGNMENT)
+        found = planned(problem, 1, Control().begun(_OPTIONS))
+    except InputError as error:
+        raise UnreadableError(str(error)) from None
+    program = found.programs.programs[0]
+    forms = found.sized.form_of.tolist()
+    padded = {form: symbols.analyzer.simplify(_padded(size)) for form, size in zip(forms, sizes, strict=True)}
+    values: list[Any] = []
+    parts: list[int] = []
+
+    def largest(terms: Any) -> Any:
+        parts.append(1 + sum(parts[value] + 1 for value, _ in terms))
+        if parts[-1] > MOST_PARTS:
+            raise UnreadableError(f"an offset would have more than {MOST_PARTS} terms")
+        ends = [values[value] + padded[form] for value, form in terms] or [tirx.const(0, "int64")]
+        return symbols.analyzer.simplify(reduce(tirx.max, ends))
+
+    for terms in program.values:
+        values.append(largest(terms))
+    offsets = [values[value] for value in program.which]
+    places = Places(("storage",), (largest(program.last),), tuple((0, each) for each in offsets), 0)
+    for point in samples(found.sized.space, SAMPLES):
+        _check_at(tensors, sizes, places, symbols, point)
+    return replace(places, bound=max(found.sized.space.values(found.loads, symbols.reported())))
+
+
+def _padded(size: Any) -> Any:
+    return tirx.floordiv(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
+
+
+def _check_at(
+    tensors: Sequence[Tensor], sizes: Sequence[Any], places: Places, symbols: Symbols, point: Mapping[str, int]
+) -> None:
+    """Check places at values of the symbols, as TVM computes them there."""
+    at = symbols.at(point)
+    here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
+    of = tuple((0, at(offset)) for _, offset in places.of)
+    check(here, replace(places, storages=(at(places.storages[0]),), of=of))

@@ -1,0 +1,76 @@
+"""Relax modules for the tests inside of TVM, made of operators, and what their machines compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+TARGET = tvm.target.Target("llvm")
+
+
+def module_of(
+    make: Callable[[Any, list[Any]], Any],
+    *shapes: Sequence[Any],
+    bounds: dict[str, tuple[int, int]] | None = None,
+    dataflow: bool = True,
+) -> Any:
+    """Return a module whose `main` is made by a function of a builder and the inputs; lengths may be symbols."""
+    builder = relax.BlockBuilder()
+    inputs = [relax.Var(f"x{k}", relax.TensorType(shape, "float32")) for k, shape in enumerate(shapes)]
+    attributes = {}
+    if bounds:
+        sides = [{name: pair[side] for name, pair in bounds.items()} for side in range(2)]
+        attributes = {"tir_var_lower_bound": sides[0], "tir_var_upper_bound": sides[1]}
+    with builder.function("main", inputs, attrs=attributes):
+        if dataflow:
+            with builder.dataflow():
+                result = builder.emit_output(make(builder, inputs))
+        else:
+            result = make(builder, inputs)
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+def chain(builder: Any, inputs: list[Any]) -> Any:
+    """Layers of an attention and of a wide product, where a storage for each tensor wastes bytes."""
+    x = inputs[0]
+    for _ in range(2):
+        query, key, value = (builder.emit(each(x)) for each in (relax.op.sin, relax.op.cos, relax.op.tanh))
+        scores = builder.emit(relax.op.matmul(query, builder.emit(relax.op.permute_dims(key))))
+        x = builder.emit(relax.op.add(builder.emit(relax.op.matmul(builder.emit(relax.op.exp(scores)), value)), x))
+        wide = builder.emit(relax.op.sigmoid(builder.emit(relax.op.concat([x] * 4, axis=1))))
+        narrow = builder.emit(relax.op.mean(builder.emit(relax.op.reshape(wide, (*inputs[0].ty.shape, 4))), axis=2))
+        x = builder.emit(relax.op.add(narrow, x))
+    return x
+
+
+def ready(module: Any, *first: Any) -> Any:
+    """Return a module at the stage of StaticPlanBlockMemory, in the default pipeline, after other passes."""
+    names = ("LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite")
+    passes = [getattr(relax.transform, name)() for name in names]
+    with TARGET:
+        return tvm.transform.Sequential([passes[0], *first, *passes[1:]])(module)
+
+
+def outputs(module: Any, *inputs: np.ndarray[Any, Any], **options: Any) -> list[bytes]:
+    """Return the bytes of what a module computes, built by the pipeline of tvm.compile."""
+    program = tvm.compile(module, TARGET)
+    machine = relax.VirtualMachine(program, options.get("device", tvm.cpu()))
+    return answers(machine, inputs)
+
+
+def answers(machine: Any, inputs: Sequence[np.ndarray[Any, Any]]) -> list[bytes]:
+    def flat(answer: Any) -> list[bytes]:
+        if isinstance(answer, tvm.runtime.Tensor):
+            return [answer.numpy().tobytes()]
+        return [each for part in answer for each in flat(part)]
+
+    return flat(machine["main"](*map(tvm.runtime.tensor, inputs)))
+
+
+def draw(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)

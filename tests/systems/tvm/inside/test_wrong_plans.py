@@ -1,0 +1,100 @@
+"""Wrong plans inside of TVM: the adapter's check and memplan's verifier name each, and a machine computes otherwise."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tvm", reason="needs the extra tvm")
+
+from tvm import relax, tirx
+
+import memplan.tvm
+from memplan import Buffer, Placement, Plan, Pool, Problem, verify
+from memplan.api.tvm import passes
+from memplan.api.tvm.lifetimes import Lifetimes, Tensor
+from memplan.api.tvm.places import ALIGNMENT, Places, check, place_in_pools
+from memplan.planner.model.placement_table import PlacementTable
+from tests.systems.tvm.inside.modules import chain, draw, module_of, outputs, ready
+
+pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
+MUTANTS = 500
+
+
+def facts() -> tuple[list[Tensor], Places]:
+    module = ready(module_of(chain, (24, 16)))
+    kernels = [name for name, each in module.functions_items() if isinstance(each, tirx.PrimFunc)]
+    lifetimes = Lifetimes(module, module["main"], kernels)
+    tensors = [lifetimes.tensors[k] for k in lifetimes.planned()]
+    return tensors, place_in_pools(tensors)
+
+
+def overlapping(tensors: Sequence[Tensor], places: Places) -> bool:
+    """Say so by going through all pairs, byte ranges and steps as sets of numbers."""
+    for j, (_, at) in enumerate(places.of):
+        if at % ALIGNMENT or at < 0 or at + (tensors[j].size or 0) > places.storages[0]:
+            return True
+        for i in range(j):
+            steps = [range(each.start, each.end) for each in (tensors[i], tensors[j])]
+            spans = [range(places.of[k][1], places.of[k][1] + (tensors[k].size or 0)) for k in (i, j)]
+            if {*steps[0]} & {*steps[1]} and max(spans[0][0], spans[1][0]) <= min(spans[0][-1], spans[1][-1]):
+                return True
+    return False
+
+
+def mutants(tensors: Sequence[Tensor], places: Places) -> Iterator[Places]:
+    """Yield places of which a tensor was moved, or two changed places."""
+    chance = random.Random(0)
+    while True:
+        of = list(places.of)
+        i, j = chance.sample(range(len(of)), 2)
+        if chance.random() < 0.5:
+            of[i] = 0, of[i][1] + chance.choice((-1, 1)) * chance.choice((1, 64, 128, 1024))
+        else:
+            of[i], of[j] = of[j], of[i]
+        yield replace(places, of=tuple(of))
+
+
+def plan_of(tensors: Sequence[Tensor], places: Places) -> tuple[Problem, Plan]:
+    rows = [Buffer(id=k, size=each.size, start=each.start, end=each.end) for k, each in enumerate(tensors)]
+    problem = Problem(buffers=rows, pools=[Pool(name="pool", size=places.storages[0], alignment=ALIGNMENT)])
+    placed = [Placement.model_construct(id=k, pool="pool", offset=at) for k, (_, at) in enumerate(places.of)]
+    return problem, Plan(status="feasible", placements=PlacementTable.from_rows(placed))
+
+
+def test_wrong_plans_are_named() -> None:
+    tensors, places = facts()
+    assert not overlapping(tensors, places)
+    wrong = 0
+    for mutant in mutants(tensors, places):
+        if not overlapping(tensors, mutant):
+            check(tensors, mutant)
+            continue
+        with pytest.raises(RuntimeError, match="memplan's plan is wrong"):
+            check(tensors, mutant)
+        if all(at >= 0 for _, at in mutant.of):
+            assert not verify(*plan_of(tensors, mutant)).valid
+        wrong += 1
+        if wrong == MUTANTS:
+            break
+
+
+def test_a_wrong_plan_computes_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, x = module_of(chain, (24, 16)), draw(24, 16)
+    own = outputs(module, x)
+
+    def all_at_the_start(tensors: Sequence[Tensor], *_: Any) -> Places:
+        most = max(each.size or 0 for each in tensors)
+        return Places(("storage",), (most,), tuple((0, 0) for _ in tensors), most)
+
+    monkeypatch.setattr(passes, "place_in_pools", all_at_the_start)
+    memplan.tvm.install()
+    try:
+        assert outputs(module, x) != own
+    finally:
+        memplan.tvm.uninstall()
+    assert relax.transform.StaticPlanBlockMemory is passes._OwnPass
