@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.recompute.least import LeastWork, least_work
 from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
 from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
 from memplan.capabilities.order.recompute.stays import Stays
@@ -25,6 +26,8 @@ from memplan.solvers.search.control import Control
 _BISECTIONS = 8
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
+_REST_SHARE = 0.2
+"""The part of the time that is kept for orders and plans of what was found."""
 _FURTHER, _MOST_FURTHER = 0.97, 8
 """Below the peak that is reached at once, going down by small steps may come further."""
 _SETTLED_AFTER = 3
@@ -50,12 +53,20 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as watched:
         search = DropSearch(Stays(ordered, base.order, costs, watched.raised), watched)
         programs = _programs(search, options, most)
+    least = None
+    if options.within is not None:
+        share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
+        least = _least(ordered, costs, options.within, [base.order, *programs], share)
+        programs += [list(least.runs)] if least.runs is not None else []
     rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
     points = _undominated(_points(ordered, base, costs, programs, rest), options, most)
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
     last = points[-1]
     is_within = options.within is None or last.peak <= options.within
+    if is_within and least is not None:
+        last = last.model_copy(update={"extra_cost_lower_bound": least.bound})
+        points[-1] = last
     answer = OrderAnswer.of_order(
         graph,
         base.order,
@@ -65,7 +76,14 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         ordered=ordered,
         regions=base.regions,
         wall_time_s=control.wall_time_s,
-        recomputed=Recomputed(extra_cost=last.extra_cost, cost=once, is_within=is_within, points=tuple(points)),
+        recomputed=Recomputed(
+            extra_cost=last.extra_cost,
+            extra_cost_lower_bound=0 if least is None else least.bound,
+            cost=once,
+            is_within=is_within,
+            has_none=least is not None and least.is_none,
+            points=tuple(points),
+        ),
     )
     changes = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
     return answer.model_copy(update={**changes, "placed_peak": last.peak, "placed_status": last.status})
@@ -76,6 +94,20 @@ def unplanned(answer: OrderAnswer, options: OrderOptions) -> OrderAnswer:
     cost = sum(costs_of(answer.ordered)) if answer.ordered is not None else 0
     recomputed = Recomputed(extra_cost=0, cost=cost, is_within=options.within is None, points=())
     return answer.model_copy(update={"recomputed": recomputed})
+
+
+def _least(
+    graph: OperationGraph, costs: Sequence[int], budget: int, programs: Sequence[Sequence[int]], control: Control
+) -> LeastWork:
+    """Look for the cheapest program within a budget, from the cheapest of those that were found."""
+    known: Sequence[int] | None = None
+    for runs in programs:
+        program = rewritten(graph, runs)
+        if peak_of(program.graph, range(len(program.runs))) <= budget:
+            cost = sum(costs[v] for v in program.runs)
+            if known is None or cost < sum(costs[v] for v in known):
+                known = program.runs
+    return least_work(graph, costs, budget, known, control)
 
 
 def _programs(search: DropSearch, options: OrderOptions, most: int | None) -> list[list[int]]:
