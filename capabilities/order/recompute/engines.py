@@ -52,10 +52,14 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Said:
-    """What an engine says of a program: no solution has an objective below `bound`, or `is_none` at all."""
+    """What an engine says of a program: no solution has an objective below `bound`, or `is_none` at all.
+
+    Nothing more comes of asking again where it `has_ended`.
+    """
 
     bound: int = 0
     is_none: bool = False
+    has_ended: bool = False
 
 
 def is_exact(draft: Draft) -> bool:
@@ -82,13 +86,11 @@ def ask(engine: Engine, draft: Draft, control: Control, take: Callable[[Sequence
                 return said
             if word == "bound":
                 said = Said(int(content[0]))
-            elif word == "none":
-                return Said(is_none=True)
             elif word == "found":
                 if take(content[0].tolist()):
                     return said
             else:
-                return said
+                return Said(said.bound, word == "none", word in ("none", "least"))
 
 
 def _by_highs(task: Task, parent: Parent) -> None:
@@ -103,10 +105,9 @@ def _by_highs(task: Task, parent: Parent) -> None:
     else:
         effort = EngineEffort(None, max(1, int(_NODES_PER_S * task.counted_s)), _GAP, seed=0)
     outcome = solve_program(EngineRun(program, None, effort, take, lambda _: None, lambda: False))
-    if outcome.status == "infeasible":
-        parent.send(["none"])
-    elif outcome.bound > -inf:
+    if outcome.bound > -inf:
         parent.send(["bound", max(0, ceil(outcome.bound - _ROUNDING))])
+    parent.send([{"infeasible": "none", "optimal": "least", "open": "open"}[outcome.status]])
 
 
 def _by_cp_sat(task: Task, parent: Parent) -> None:
@@ -141,10 +142,9 @@ def _by_cp_sat(task: Task, parent: Parent) -> None:
     else:
         solver.parameters.max_deterministic_time = _UNITS_PER_S * task.counted_s
     status = solver.solve(model, Reporter())
-    if status == cp_model.INFEASIBLE:
-        parent.send(["none"])
-    elif status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN):
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN):
         hear(solver.best_objective_bound)
+    parent.send([{cp_model.INFEASIBLE: "none", cp_model.OPTIMAL: "least"}.get(status, "open")])
 
 
 def main() -> None:
@@ -152,7 +152,6 @@ def main() -> None:
     parent = Parent()
     task: Any = parent.task
     (_by_highs if task.engine == "highs" else _by_cp_sat)(task, parent)
-    parent.send(["done"])
 
 
 if __name__ == "__main__":

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memplan.capabilities.order.recompute.engines import Said, ask, engines, is_exact
+from memplan.capabilities.order.recompute.engines import PACKAGE, ask, engines, is_exact
 from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.stages import Stages
-from memplan.capabilities.order.search.solve import bound_unsearched, order_unplanned
+from memplan.capabilities.order.recompute.states import can_search, search_states
+from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
 from memplan.planner.errors import InputError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, peak_of
@@ -18,7 +19,8 @@ _MOST_COLUMNS = 60_000
 """A larger program of stages is not written: engines take longer to read it than it is worth."""
 _ORDER_S = 0.2
 """The time for the order of a program whose stages are within the budget, and which is not."""
-_FIRST_SHARE = 0.5
+_STATES_SHARE, _SHARE = 0.3, 0.5
+"""The parts of the time that is left for the search of states, and for each engine that is asked in turn."""
 
 
 @dataclass(frozen=True)
@@ -71,31 +73,52 @@ class _Search:
         self.is_none = max(bound_unsearched(graph)[0], ends) > budget
 
     def run(self) -> None:
-        """Ask the engines, until the least cost is known or the time is over."""
-        stages = Stages(self.graph, self.costs, self.budget)
-        both = engines()
-        if self._is_settled() or len(both) < 2 or stages.n_columns > _MOST_COLUMNS or self.control.is_over:
+        """Search all states, then ask the engines, until the least cost is known or the time is over."""
+        if not self._is_settled() and can_search(self.graph, self.costs):
+            self._search_states()
+        if self._is_settled() or self.control.is_over:
             return
-        refuted = []
-        for k, engine in enumerate(both):
-            share = self.control.child(_FIRST_SHARE if k == 0 else 1.0)
-            refuted.append(self._asked(engine, stages, share))
-            if refuted[-1] == 0 or self.control.is_over:
+        stages = Stages(self.graph, self.costs, self.budget)
+        if len(engines()) == len(PACKAGE) and stages.n_columns <= _MOST_COLUMNS:
+            self._ask_in_turn(stages)
+
+    def _ask_in_turn(self, stages: Stages) -> None:
+        """Ask one engine after the other, each with the best that is known by then."""
+        refuted = dict.fromkeys(PACKAGE, 0)
+        left = list(PACKAGE)
+        while left and not self._is_settled() and not self.control.is_over:
+            engine = left.pop(0)
+            # Where work is counted, each is asked once.
+            is_last = not left or self.control.counts_work
+            most = stages.most_cost if self.extra_cost is None else self.extra_cost // stages.cost_unit - 1
+            draft = stages.draft(0, most)
+            if not is_exact(draft):
                 return
-        least = min(refuted) * stages.cost_unit
-        if least > stages.most_cost * stages.cost_unit:
+            share = self.control.child(1.0 if is_last else _SHARE)
+            said = ask(engine, draft, share, lambda values, draft=draft: self._take(stages.sequence(draft, values)))
+            refuted[engine] = max(refuted[engine], most + 1 if said.is_none else said.bound)
+            if not (said.has_ended or self.control.counts_work):
+                left.append(engine)
+            least = min(refuted.values())
+            if self.extra_cost is None and least > stages.most_cost:
+                self.is_none = True
+            else:
+                bound = least * stages.cost_unit
+                self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
+
+    def _search_states(self) -> None:
+        most = None if self.extra_cost is None else self.extra_cost - 1
+        with self.control.child(_STATES_SHARE).watched(WORK_PER_S) as watched:
+            found = search_states(self.graph, self.costs, self.budget, most, watched)
+        if found.runs is not None:
+            self._take(found.runs)
+        if found.bound is not None:
+            self.bound = found.bound if self.extra_cost is None else min(found.bound, self.extra_cost)
+        elif self.extra_cost is None:
             self.is_none = True
         else:
-            self.bound = max(self.bound, least if self.extra_cost is None else min(least, self.extra_cost))
-
-    def _asked(self, engine: str, stages: Stages, control: Control) -> int:
-        """Return the cost, in units, that no program is below as an engine says."""
-        most = stages.most_cost if self.extra_cost is None else self.extra_cost // stages.cost_unit - 1
-        draft = stages.draft(0, most)
-        if not is_exact(draft):
-            return 0
-        said: Said = ask(engine, draft, control, lambda values: self._take(stages.sequence(draft, values)))
-        return most + 1 if said.is_none else said.bound
+            # No program costs less than the one that is known.
+            self.bound = self.extra_cost
 
     def _take(self, runs: Sequence[int]) -> bool:
         """Keep a program that is within the budget, in this order or another one; return True once all is known."""
