@@ -79,8 +79,12 @@ class _Search:
         if self._is_settled() or self.control.is_over:
             return
         stages = Stages(self.graph, self.costs, self.budget)
-        if len(engines()) == len(PACKAGE) and stages.n_columns <= _MOST_COLUMNS:
+        if len(engines()) == len(PACKAGE) and stages.count_columns(self._most(stages)) <= _MOST_COLUMNS:
             self._ask_in_turn(stages)
+
+    def _most(self, stages: Stages) -> int:
+        """Return the most that a program of interest costs, in units."""
+        return stages.most_cost if self.extra_cost is None else (self.extra_cost - 1) // stages.cost_unit
 
     def _ask_in_turn(self, stages: Stages) -> None:
         """Ask one engine after the other, each with the best that is known by then."""
@@ -90,8 +94,8 @@ class _Search:
             engine = left.pop(0)
             # Where work is counted, each is asked once.
             is_last = not left or self.control.counts_work
-            most = stages.most_cost if self.extra_cost is None else self.extra_cost // stages.cost_unit - 1
-            draft = stages.draft(0, most)
+            most = self._most(stages)
+            draft = stages.draft(self.bound // stages.cost_unit, most)
             if not is_exact(draft):
                 return
             share = self.control.child(1.0 if is_last else _SHARE)

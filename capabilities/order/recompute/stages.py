@@ -55,19 +55,21 @@ class Stages:
             before.append(set(row).union(*(before[u] for u in row)))
         return before
 
-    @cached_property
-    def n_columns(self) -> int:
-        """About how many columns the program has."""
+    def again(self, at_most: int) -> list[int]:
+        """Return the operations that may run again where that costs so much at most, in units."""
+        return [v for v, behind in enumerate(self.behind) if behind is not None and self.cost[v] <= at_most]
+
+    def count_columns(self, at_most: int) -> int:
+        """Return about how many columns the program has."""
         moments = sum(last - first for first, last in zip(self.first, self.last, strict=True))
-        again = sum(self.n - first for v, first in enumerate(self.first) if self.behind[v] is not None)
+        again = sum(self.n - self.first[v] for v in self.again(at_most))
         stays = sum(self.n - (0 if v is None else self.first[v]) for v in self.graph.maker)
         return moments + again + 2 * stays
 
     @cached_property
     def most_cost(self) -> int:
         """The most that a solution can cost, in units: all that may runs again in every stage."""
-        again = (v for v in range(self.n) if self.behind[v] is not None)
-        return sum((self.n - self.first[v]) * self.cost[v] for v in again)
+        return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
 
     def draft(self, at_least: int, at_most: int) -> Draft:
         """Write the program; its objective is the cost of what runs again, in units, between two limits."""
@@ -88,34 +90,45 @@ class Stages:
 class _Writer:
     def __init__(self, stages: Stages, at_least: int, at_most: int) -> None:
         self.stages, self.draft = stages, Draft()
-        self._cost(at_least, at_most)
-        self._columns()
+        self.held: dict[tuple[int, int], Term] = {}
+        self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)
+        self._columns(set(stages.again(at_most)))
         self._moments()
         self._memory()
         self._stages()
         self._within_stages()
 
-    def _cost(self, at_least: int, at_most: int) -> None:
-        self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)
+    def _bit(self, *key: str | int) -> Term:
+        return Term(self.draft.column(key, 0, 1, is_whole=True))
 
-    def _bit(self, *key: str | int) -> None:
-        self.draft.column(key, 0, 1, is_whole=True)
-
-    def _columns(self) -> None:
+    def _columns(self, again: set[int]) -> None:
         stages, n = self.stages, self.stages.n
-        graph, ends = stages.graph, n + bool(stages.graph.kept)
+        graph, kept = stages.graph, set(stages.graph.kept)
+        # Where it is used last, at the latest: a tensor, and what an operation makes.
+        until = [n if t in kept else -1 for t in range(len(graph.size))]
+        useful = [-1] * n
+        for v in reversed(range(n)):
+            useful[v] = max((until[t] for t in graph.made[v]), default=-1)
+            for t in stages.own[v]:
+                until[t] = max(until[t], stages.last[v], useful[v] if v in again else -1)
         for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
             for k in range(first, last + 1) if first < last else ():
                 self._bit("moment", v, k)
-            for k in range(first + 1, ends) if stages.behind[v] is not None else ():
+            for k in range(first + 1, useful[v] + 1) if v in again else ():
                 self._bit("again", v, k)
         for t, maker in enumerate(graph.maker):
-            is_used = maker is not None or t in stages.given
-            always = maker is None and t in graph.lasting
-            for k in range(0 if maker is None else stages.first[maker], n) if is_used and not always else ():
-                self._bit("here", t, k)
-        again = ((Term(at), self.stages.cost[int(key[1])]) for key, at in self.draft.at.items() if key[0] == "again")
-        self.draft.row_of(("cost",), [(Term(0), -1), *again], at_most=0)
+            if maker is None and t not in stages.given:
+                continue
+            since = 0 if maker is None else stages.first[maker]
+            # What is not made again stays from when it is surely there to its last reader, at the earliest.
+            surely = -1 if maker in again else max((stages.first[r] for r in graph.readers[t]), default=-1)
+            if maker not in again and t in graph.lasting:
+                surely = n
+            stays = range(0 if maker is None else stages.last[maker], surely + 1)
+            for k in range(since, min(until[t], n) + 1):
+                self.held[t, k] = ONE if k in stays or (k == n and t in kept) else self._bit("here", t, k)
+        runs = ((Term(at), self.stages.cost[int(key[1])]) for key, at in self.draft.at.items() if key[0] == "again")
+        self.draft.row_of(("cost",), [(Term(0), -1), *runs], at_most=0)
 
     def moment(self, v: int, k: int) -> Term:
         """Operation v runs for the first time at moment k."""
@@ -136,11 +149,7 @@ class _Writer:
 
     def here(self, t: int, k: int) -> Term:
         """Tensor t is in memory at moment k, or at the end."""
-        graph, maker = self.stages.graph, self.stages.graph.maker[t]
-        is_lasting = t in graph.lasting and (maker is not None or t in self.stages.given)
-        if is_lasting and (maker is None or k == self.stages.n):
-            return ONE
-        return self._term("here", t, k)
+        return self.held.get((t, k), _ZERO)
 
     def _term(self, *key: str | int) -> Term:
         at = self.draft.at.get(key)
@@ -216,13 +225,24 @@ class _Writer:
             total = sum(stages.size[t] for t in there)
             if not runs or total + max(needs.values()) <= stages.budget:
                 continue
-            for t in there:
-                self._bit("stays", t, k)
-                makes = [self.again(maker[t], k), *([] if (v := maker[t]) is None else [self.moment(v, k)])]
-                both = [(self.here(t, k - 1), 1), (self.here(t, k), 1), *((term, -1) for term in makes)]
-                self.draft.row_of(("stays", t, k), [*both, (self._term("stays", t, k), -1)], at_most=1)
+            stays = {t: self._stays(t, k) for t in there}
+            stayed = Term(self.draft.column(("stayed", k), 0, total))
+            every = [(stays[t], stages.size[t]) for t in there]
+            self.draft.row_of(("stayed", k), [*every, (stayed, -1)], at_least=0, at_most=0)
             for v in runs:
-                others = [(self._term("stays", t, k), stages.size[t]) for t in there if t not in stages.own[v]]
-                if sum(size for _, size in others) + needs[v] > stages.budget:
+                own = [(stays[t], -stages.size[t]) for t in there if t in stages.own[v]]
+                beside = total + sum(size for _, size in own)
+                if beside + needs[v] > stages.budget:
                     again = (self.again(v, k), needs[v])
-                    self.draft.row_of(("beside", v, k), [*others, again], at_most=stages.budget)
+                    self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
+
+    def _stays(self, t: int, k: int) -> Term:
+        """Tensor t is in memory at moment k and at the one before, and is not made between."""
+        was, now, maker = self.here(t, k - 1), self.here(t, k), self.stages.graph.maker[t]
+        makes = [self.again(maker, k), *([] if maker is None else [self.moment(maker, k)])]
+        if was is ONE and now is ONE and all(term is _ZERO for term in makes):
+            return ONE
+        stays = self._bit("stays", t, k)
+        both = [(was, 1), (now, 1), *((term, -1) for term in makes)]
+        self.draft.row_of(("stays", t, k), [*both, (stays, -1)], at_most=1)
+        return stays
