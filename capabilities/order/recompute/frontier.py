@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
-from memplan.capabilities.order.recompute.least import LeastWork, least_work
+from memplan.capabilities.order.recompute.descent import Descent
+from memplan.capabilities.order.recompute.least import LARGEST_BOUNDED, LeastWork, least_work
 from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
-from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
+from memplan.capabilities.order.recompute.search import DropSearch
 from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.room_inside import with_room_inside
 from memplan.capabilities.order.search.solve import WORK_PER_S, order_unplanned
@@ -23,14 +25,13 @@ from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
-_BISECTIONS = 8
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
 _REST_SHARE = 0.2
 """The part of the time that is kept for orders and plans of what was found."""
-_FURTHER, _MOST_FURTHER = 0.97, 8
-"""Below the peak that is reached at once, going down by small steps may come further."""
 _SETTLED_AFTER = 3
+_MOST_LOWER = 8
+"""So many programs below a limit are planned where the plans of others are above it."""
 _LEAST_S = 0.25
 """The time that a plan has at least."""
 
@@ -50,16 +51,25 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     if control.note is not None:
         control.note(unplanned(base, options))
     ordered = base.ordered or graph
-    with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as watched:
-        search = DropSearch(Stays(ordered, base.order, costs, watched.raised), watched)
-        programs = _programs(search, options, most)
+    # Of a graph that is too large for a bound, drops are looked for that much longer.
+    is_large = options.within is not None and len(ordered.ops) > LARGEST_BOUNDED and not control.counts_work
+    share_s = control.left_s - _REST_SHARE * limit_s if is_large else _SEARCH_SHARE * limit_s
+    with control.within(share_s).watched(WORK_PER_S) as watched:
+        descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
+        programs = _programs(descent, options, most)
     least = None
     if options.within is not None:
         share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
         least = _least(ordered, costs, options.within, [base.order, *programs], share)
         programs += [list(least.runs)] if least.runs is not None else []
     rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
-    points = _undominated(_points(ordered, base, costs, programs, rest), options, most)
+    # Without clones first, then the lowest: whatever the time is, these are planned.
+    every = [base.order, *reversed(programs)]
+    if options.within is None:
+        points = _points(ordered, costs, every, rest)
+    else:
+        points = _points_within(ordered, costs, every, rest, options.within, descent)
+    points = _undominated(points, options, most)
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
     last = points[-1]
@@ -110,90 +120,61 @@ def _least(
     return least_work(graph, costs, budget, known, control)
 
 
-def _programs(search: DropSearch, options: OrderOptions, most: int | None) -> list[list[int]]:
+def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list[list[int]]:
     """Return sequences of operations with ever lower peaks, that cost `most` more than each run once if that is given.
 
     The lowest come last.
     """
-    stays = search.stays
-    start = search.nothing()
+    stays = descent.search.stays
     if options.within is not None:
-        if options.within >= start.peak:
-            return []
-        lowest = start
-        budgets = [budget for budget in peak_steps(start.peak, options.within, 4) if budget > options.within]
-        budgets.append(options.within)
+        drops = descent.to_limit(options.within)
+    elif most is not None:
+        drops = descent.to_cost(most // stays.cost_unit + stays.once, options.points)
     else:
-        lowest = search.within(start, floor_of(stays))
-        budgets = peak_steps(start.peak, lowest.peak, options.points)
-        # Small steps beyond what the large one reached: each starts from drops that already fit nearly.
-        budgets += [int(lowest.peak * _FURTHER**k) for k in range(1, _MOST_FURTHER + 1)]
-    most_cost = None if most is None else most // stays.cost_unit + stays.once
-    swept = _swept(search, start, budgets, most_cost)
-    if most_cost is not None:
-        swept += _bisected(search, swept or [start], lowest.peak, most_cost)
-    elif swept and lowest.peak < swept[-1].peak:
-        swept.append(lowest)
-    return [stays.run(drops.is_dropped) for drops in swept]
-
-
-def _swept(search: DropSearch, start: Drops, budgets: Sequence[int], most: int | None) -> list[Drops]:
-    """Go down from budget to budget; end where one cannot be met, or costs too much."""
-    swept: list[Drops] = []
-    last = start
-    for budget in budgets:
-        # From the last budget's drops and from none: greedy drops made for a higher budget may stand in the way.
-        tried = [search.within(last, budget), search.within(start, budget)]
-        best = min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
-        if most is not None and best.cost > most:
-            break
-        if best.peak < last.peak:
-            swept.append(best)
-            last = best
-        if best.peak > budget:
-            break
-    return swept
-
-
-def _bisected(search: DropSearch, swept: Sequence[Drops], least: int, most: int) -> list[Drops]:
-    """Look for the lowest peak that costs no more than allowed, below the last one that was found."""
-    last, low = swept[-1], least
-    lower = []
-    for _ in range(_BISECTIONS):
-        budget = (low + last.peak) // 2
-        if budget <= low or budget >= last.peak:
-            break
-        tried = search.within(last, budget)
-        if tried.peak <= budget and tried.cost <= most:
-            lower.append(tried)
-            last = tried
-        else:
-            low = budget
-    return lower
+        drops = descent.to_lowest(options.points)
+    return [stays.run(row.is_dropped) for row in drops]
 
 
 def _points(
-    graph: OperationGraph,
-    base: OrderAnswer,
-    costs: Sequence[int],
-    programs: Sequence[Sequence[int]],
-    control: Control,
+    graph: OperationGraph, costs: Sequence[int], programs: Sequence[Sequence[int]], control: Control
 ) -> list[RecomputedPoint]:
-    """Order, plan and check each program, that without clones first; what cannot be written as a graph is left out."""
-    every = [base.order, *reversed(programs)]
+    """Order, plan and check each program, the first in any case; what cannot be written as a graph is left out."""
     points: list[RecomputedPoint] = []
-    for k, runs in enumerate(every):
+    for k, runs in enumerate(programs):
         if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
             break
         # Counted work has no clock to share, so every point gets the same.
-        share = control.child(1 / (len(every) if control.counts_work else len(every) - k))
-        try:
+        share = control.child(1 / (len(programs) if control.counts_work else len(programs) - k))
+        with suppress(InputError):
             points.append(_point(graph, costs, runs, share))
-        except InputError:
-            # Without clones there is always one.
-            if k == 0:
-                raise
     return points
+
+
+def _points_within(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    programs: Sequence[Sequence[int]],
+    control: Control,
+    within: int,
+    descent: Descent,
+) -> list[RecomputedPoint]:
+    """Return points as `_points` does; where the plan of the second program is not within, those of lower ones, too.
+
+    The first two are planned in half of the time, so that there is time for these.
+    """
+    points = _points(graph, costs, programs[:2], control if control.counts_work else control.child(0.5))
+    last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
+    while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
+        # A plan of this one would be within if it needed as much more than what is alive.
+        drops = descent.cheapest_within(min(last.live_peak - 1, within * last.live_peak // last.peak))
+        if drops is None:
+            break
+        lower = _points(graph, costs, [descent.search.stays.run(drops.is_dropped)], control.child(share))
+        if not lower:
+            break
+        last = lower[0]
+        points.append(last)
+    return points + (_points(graph, costs, programs[2:], control) if not control.is_over else [])
 
 
 def _point(graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control) -> RecomputedPoint:

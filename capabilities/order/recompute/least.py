@@ -17,6 +17,8 @@ from memplan.solvers.search.control import Control
 
 _MOST_COLUMNS = 60_000
 """A larger program of stages is not written: engines take longer to read it than it is worth."""
+LARGEST_BOUNDED = 400
+"""Of more operations no program of stages is that small."""
 _ORDER_S = 0.2
 """The time for the order of a program whose stages are within the budget, and which is not."""
 _STATES_SHARE, _SHARE = 0.3, 0.5
@@ -76,7 +78,7 @@ class _Search:
         """Search all states, then ask the engines, until the least cost is known or the time is over."""
         if not self._is_settled() and can_search(self.graph, self.costs):
             self._search_states()
-        if self._is_settled() or self.control.is_over:
+        if self._is_settled() or self.control.is_over or len(self.graph.ops) > LARGEST_BOUNDED:
             return
         stages = Stages(self.graph, self.costs, self.budget)
         if len(engines()) == len(PACKAGE) and stages.count_columns(self._most(stages)) <= _MOST_COLUMNS:

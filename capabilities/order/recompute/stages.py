@@ -216,7 +216,6 @@ class _Writer:
     def _within_stages(self) -> None:
         """While something runs again, what stays through its stage is in memory beside what it uses itself."""
         stages, n = self.stages, self.stages.n
-        maker = stages.graph.maker
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):
             runs = [v for v in range(n) if ("again", v, k) in self.draft.at]
