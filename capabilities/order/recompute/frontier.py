@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 
-from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.recompute.descent import Descent
 from memplan.capabilities.order.recompute.least import LARGEST_BOUNDED, LeastWork, least_work
-from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
+from memplan.capabilities.order.recompute.points import points_of
+from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.search import DropSearch
+from memplan.capabilities.order.recompute.states import can_search
 from memplan.capabilities.order.recompute.stays import Stays
-from memplan.capabilities.order.room_inside import with_room_inside
-from memplan.capabilities.order.search.solve import WORK_PER_S, order_unplanned
-from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, OptionError, counted
-from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.operations.clone_check import check_rewriting
+from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
 _REST_SHARE = 0.2
 """The part of the time that is kept for orders and plans of what was found."""
-_SETTLED_AFTER = 3
+_BISECTIONS = 8
+_STATES_OF_A_POINT = 20_000
+"""The states that are searched for each point where there is no limit."""
 _MOST_LOWER = 8
 """So many programs below a limit are planned where the plans of others are above it."""
-_LEAST_S = 0.25
-"""The time that a plan has at least."""
 
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
@@ -57,26 +51,26 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     with control.within(share_s).watched(WORK_PER_S) as watched:
         descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
         programs = _programs(descent, options, most)
-    least = None
+    share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
+    least, bounds = None, {}
     if options.within is not None:
-        share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
         least = _least(ordered, costs, options.within, [base.order, *programs], share)
+        bounds = {options.within: least.bound}
         programs += [list(least.runs)] if least.runs is not None else []
+    elif most is None and can_search(ordered, costs):
+        programs, bounds = _settled(ordered, costs, [base.order, *programs], share)
     rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
     # Without clones first, then the lowest: whatever the time is, these are planned.
     every = [base.order, *reversed(programs)]
     if options.within is None:
-        points = _points(ordered, costs, every, rest)
+        points = points_of(ordered, costs, every, rest)
     else:
         points = _points_within(ordered, costs, every, rest, options.within, descent)
-    points = _undominated(points, options, most)
+    points = [_bounded(point, bounds) for point in _undominated(points, options, most)]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
     last = points[-1]
     is_within = options.within is None or last.peak <= options.within
-    if is_within and least is not None:
-        last = last.model_copy(update={"extra_cost_lower_bound": least.bound})
-        points[-1] = last
     answer = OrderAnswer.of_order(
         graph,
         base.order,
@@ -88,7 +82,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         wall_time_s=control.wall_time_s,
         recomputed=Recomputed(
             extra_cost=last.extra_cost,
-            extra_cost_lower_bound=0 if least is None else least.bound,
+            extra_cost_lower_bound=last.extra_cost_lower_bound if least is None else least.bound,
             cost=once,
             is_within=is_within,
             has_none=least is not None and least.is_none,
@@ -120,6 +114,50 @@ def _least(
     return least_work(graph, costs, budget, known, control)
 
 
+def _settled(
+    graph: OperationGraph, costs: Sequence[int], programs: Sequence[Sequence[int]], control: Control
+) -> tuple[list[list[int]], dict[int, int]]:
+    """Return the cheapest programs with peaks as low as those of others, and for each peak what none costs less than.
+
+    The first of them is without clones. Only states are searched, since each point has little time; then those of
+    programs with a lower peak.
+    """
+    settled: list[list[int]] = []
+    bounds: dict[int, int] = {}
+    count = len(programs) + _BISECTIONS
+    peak = peak_of(graph, programs[0])
+    for k, runs in enumerate(programs[1:]):
+        program = rewritten(graph, runs)
+        peak = peak_of(program.graph, range(len(program.runs)))
+        share = control.child(1 / (count if control.counts_work else count - k))
+        found = least_work(graph, costs, peak, program.runs, share, states=_STATES_OF_A_POINT)
+        settled.append(list(found.runs or runs))
+        bounds[peak] = found.bound
+    low = bound_unsearched(graph)[0]
+    for k in range(_BISECTIONS):
+        if low >= peak:
+            break
+        budget = (low + peak) // 2
+        share = control.child(1 / (count if control.counts_work else _BISECTIONS - k))
+        found = least_work(graph, costs, budget, None, share, states=_STATES_OF_A_POINT)
+        if found.runs is not None:
+            program = rewritten(graph, found.runs)
+            peak = peak_of(program.graph, range(len(program.runs)))
+            settled.append(list(found.runs))
+            bounds[budget] = found.bound
+        elif found.is_none:
+            low = budget + 1
+        else:
+            break
+    return settled, bounds
+
+
+def _bounded(point: RecomputedPoint, bounds: Mapping[int, int]) -> RecomputedPoint:
+    """Return a point with what is known of its cost: no program with a higher peak costs less, either."""
+    bound = max((bound for peak, bound in bounds.items() if point.peak <= peak), default=0)
+    return point.model_copy(update={"extra_cost_lower_bound": bound})
+
+
 def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list[list[int]]:
     """Return sequences of operations with ever lower peaks, that cost `most` more than each run once if that is given.
 
@@ -135,21 +173,6 @@ def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list
     return [stays.run(row.is_dropped) for row in drops]
 
 
-def _points(
-    graph: OperationGraph, costs: Sequence[int], programs: Sequence[Sequence[int]], control: Control
-) -> list[RecomputedPoint]:
-    """Order, plan and check each program, the first in any case; what cannot be written as a graph is left out."""
-    points: list[RecomputedPoint] = []
-    for k, runs in enumerate(programs):
-        if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
-            break
-        # Counted work has no clock to share, so every point gets the same.
-        share = control.child(1 / (len(programs) if control.counts_work else len(programs) - k))
-        with suppress(InputError):
-            points.append(_point(graph, costs, runs, share))
-    return points
-
-
 def _points_within(
     graph: OperationGraph,
     costs: Sequence[int],
@@ -158,81 +181,23 @@ def _points_within(
     within: int,
     descent: Descent,
 ) -> list[RecomputedPoint]:
-    """Return points as `_points` does; where the plan of the second program is not within, those of lower ones, too.
+    """Return points as `points_of` does; where the plan of the second program is not within, those of lower ones, too.
 
     The first two are planned in half of the time, so that there is time for these.
     """
-    points = _points(graph, costs, programs[:2], control if control.counts_work else control.child(0.5))
+    points = points_of(graph, costs, programs[:2], control if control.counts_work else control.child(0.5))
     last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         # A plan of this one would be within if it needed as much more than what is alive.
         drops = descent.cheapest_within(min(last.live_peak - 1, within * last.live_peak // last.peak))
         if drops is None:
             break
-        lower = _points(graph, costs, [descent.search.stays.run(drops.is_dropped)], control.child(share))
+        lower = points_of(graph, costs, [descent.search.stays.run(drops.is_dropped)], control.child(share))
         if not lower:
             break
         last = lower[0]
         points.append(last)
-    return points + (_points(graph, costs, programs[2:], control) if not control.is_over else [])
-
-
-def _point(graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control) -> RecomputedPoint:
-    """Order the operations and their clones until no reader would rather take what another clone has made."""
-    program = rewritten(graph, runs)
-    # A fifth for each of three orders at most, one for the plan, and one for the bound.
-    share_s = control.left_s / 5
-    for _ in range(_SETTLED_AFTER):
-        result = order_unplanned(program.graph, control.within(share_s))
-        again = rewritten(graph, [program.runs[k] for k in result.order])
-        is_settled, program = again.runs == program.runs, again
-        if is_settled:
-            break
-    placed = _placed(graph, program, share_s, control)
-    peak = placed.plan.peak or 0
-    first = {v: k for k, v in reversed([*enumerate(program.runs)])}
-    clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
-    # A search of the program has fixed which clone each reader takes: its bound holds for that choice alone.
-    bound = (
-        order_unplanned(relaxed(graph, clones), control.within(share_s)).lower_bound if clones else result.lower_bound
-    )
-    return RecomputedPoint(
-        peak=peak,
-        live_peak=peak_of(program.graph, range(len(program.runs))),
-        lower_bound=bound,
-        status="optimal" if peak == bound else "feasible",
-        extra_cost=sum(costs[v] for v in program.runs) - sum(costs),
-        clones=clones,
-        order=program.runs,
-        placed=placed,
-    )
-
-
-def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, control: Control) -> PlanAndProblem:
-    """Plan a program with clones, then run it on its addresses to see that it computes the same.
-
-    Raises InvalidPlanError for a plan that the program cannot run on, OptionError where the time is too short for any.
-    """
-    order = range(len(program.runs))
-    # The check of a program knows one workspace for each operation, and nothing of what is inside.
-    roomy = with_room_inside(program.graph, alignment=1)
-    whole = replaced(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))
-    problem = problem_of_order(whole, order)
-    deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
-    plan = solve(problem, time_limit_s=max(time_limit_s, _LEAST_S), deterministic=deterministic, control=cancelled)
-    if plan.peak is None:
-        # The end came before any plan was there, of which the first takes milliseconds.
-        plan = solve(problem, time_limit_s=_LEAST_S, deterministic=deterministic)
-    if plan.peak is None:
-        raise OptionError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")
-    at = {row.id: row.offset for row in plan.placements}
-    offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]
-    works = [at.get(f"work_{k}", -1) for k in order]
-    try:
-        check_rewriting(graph, whole, program.runs, program.tensors, order, (offsets, works))
-    except OperationsError as error:
-        raise InvalidPlanError(f"program: {error}") from error
-    return PlanAndProblem(problem=problem, plan=plan)
+    return points + (points_of(graph, costs, programs[2:], control) if not control.is_over else [])
 
 
 def _undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memplan.capabilities.order.recompute.engines import PACKAGE, ask, engines, is_exact
 from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.stages import Stages
-from memplan.capabilities.order.recompute.states import can_search, search_states
+from memplan.capabilities.order.recompute.states import MOST_STATES, can_search, search_states
 from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
 from memplan.planner.errors import InputError
 from memplan.planner.operations.graph import OperationGraph
@@ -44,15 +44,23 @@ class LeastWork:
 
 
 def least_work(
-    graph: OperationGraph, costs: Sequence[int], budget: int, known: Sequence[int] | None, control: Control
+    graph: OperationGraph,
+    costs: Sequence[int],
+    budget: int,
+    known: Sequence[int] | None,
+    control: Control,
+    *,
+    states: int | None = None,
 ) -> LeastWork:
     """Look for the cheapest program within a budget, and for a proof that none is cheaper.
 
     `known` is one that is within, as operations run. A bound that an engine states counts once another one states it,
-    too.
+    too; where the most `states` to search are given, no engine is asked.
     """
     search = _Search(graph, costs, budget, known, control)
-    search.run()
+    search.search_states(states or MOST_STATES)
+    if states is None:
+        search.ask_engines()
     return LeastWork(search.runs, search.extra_cost, search.bound, search.is_none)
 
 
@@ -74,10 +82,8 @@ class _Search:
         ends = bytes_after(graph, range(len(graph.ops)))
         self.is_none = max(bound_unsearched(graph)[0], ends) > budget
 
-    def run(self) -> None:
-        """Search all states, then ask the engines, until the least cost is known or the time is over."""
-        if not self._is_settled() and can_search(self.graph, self.costs):
-            self._search_states()
+    def ask_engines(self) -> None:
+        """Ask the engines, until the least cost is known or the time is over."""
         if self._is_settled() or self.control.is_over or len(self.graph.ops) > LARGEST_BOUNDED:
             return
         stages = Stages(self.graph, self.costs, self.budget)
@@ -112,10 +118,13 @@ class _Search:
                 bound = least * stages.cost_unit
                 self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
 
-    def _search_states(self) -> None:
+    def search_states(self, most_states: int) -> None:
+        """Search so many states of a small graph."""
+        if self._is_settled() or not can_search(self.graph, self.costs):
+            return
         most = None if self.extra_cost is None else self.extra_cost - 1
         with self.control.child(_STATES_SHARE).watched(WORK_PER_S) as watched:
-            found = search_states(self.graph, self.costs, self.budget, most, watched)
+            found = search_states(self.graph, self.costs, self.budget, most, watched, most_states)
         if found.runs is not None:
             self._take(found.runs)
         if found.bound is not None:

@@ -16,7 +16,7 @@ from memplan.solvers.search.control import Control
 
 _MOST_COST = 2**50
 _ENDLESS = 2**60
-_NODES = 100_000
+MOST_STATES = 100_000
 """The states that are entered at most, in about a second; what needs more is left to others."""
 _STEPS = 64
 """A run may be so many times as long as the program without clones."""
@@ -41,9 +41,14 @@ def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
 
 
 def search_states(
-    graph: OperationGraph, costs: Sequence[int], budget: int, most: int | None, control: Control
+    graph: OperationGraph,
+    costs: Sequence[int],
+    budget: int,
+    most: int | None,
+    control: Control,
+    most_states: int = MOST_STATES,
 ) -> Searched:
-    """Search for the runs of the least cost within a budget, or at most `most`, until too many states are entered."""
+    """Search for the runs of the least cost within a budget, or at most `most`, until so many states are entered."""
     kept = set(graph.kept)
     makers = [-1 if v is None else v for v in graph.maker]
     behind = may_run_again(graph)
@@ -69,7 +74,9 @@ def search_states(
         is_there=np.array([bool(graph.readers[t]) or t in kept for t in range(len(makers))], dtype=np.int64),
         is_kept=np.array([t in kept for t in range(len(makers))], dtype=np.int64),
     )
-    limit = _NODES if not control.counts_work else max(1, min(_NODES, int(control.work_left[0]) // _WORK_PER_NODE))
+    limit = most_states
+    if control.counts_work:
+        limit = max(1, min(limit, int(control.work_left[0]) // _WORK_PER_NODE))
     answer = np.zeros(4, dtype=np.int64)
     run = np.zeros(_STEPS * max(1, len(graph.ops)), dtype=np.int64)
     query = LeastRuns(
