@@ -1,4 +1,4 @@
-"""What may run again, and until when."""
+"""The operations that may run again, and until when."""
 
 from __future__ import annotations
 

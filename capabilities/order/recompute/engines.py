@@ -1,4 +1,4 @@
-"""What engines say of the stages of a program: solutions, bounds, and that there is none; each in a process of its own.
+"""Engines on the stages of a program: their solutions, bounds, and that there is none; each in a process of its own.
 
 OR-Tools and highspy cannot be loaded into one process, and no engine keeps to a limit as a process that is killed does.
 """
@@ -52,7 +52,7 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Said:
-    """What an engine says of a program: no solution has an objective below `bound`, or `is_none` at all.
+    """The word of an engine on a program: no solution has an objective below `bound`, or `is_none` at all.
 
     Nothing more comes of asking again where it `has_ended`.
     """

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.recompute.descent import Descent
-from memplan.capabilities.order.recompute.least import LARGEST_BOUNDED, LeastWork, least_work
+from memplan.capabilities.order.recompute.least import LARGEST_BOUNDED, least_work
 from memplan.capabilities.order.recompute.points import points_of
 from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.search import DropSearch
 from memplan.capabilities.order.recompute.states import can_search
 from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
+from memplan.planner.errors import InputError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
@@ -39,8 +41,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     """
     limit_s = control.left_s
     costs = costs_of(graph)
-    once = sum(costs)
-    most = None if options.extra_cost is None else int(options.extra_cost * once)
+    most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
     base = order_unplanned(graph, control.within(_ORDER_SHARE * limit_s))
     if control.note is not None:
         control.note(unplanned(base, options))
@@ -52,13 +53,13 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
         programs = _programs(descent, options, most)
     share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
-    least, bounds = None, {}
+    known = _Known({})
     if options.within is not None:
-        least = _least(ordered, costs, options.within, [base.order, *programs], share)
-        bounds = {options.within: least.bound}
-        programs += [list(least.runs)] if least.runs is not None else []
+        known = _least(ordered, costs, options.within, [base.order, *programs], share)
+        programs += known.programs
     elif most is None and can_search(ordered, costs):
-        programs, bounds = _settled(ordered, costs, [base.order, *programs], share)
+        known = _settled(ordered, costs, [base.order, *programs], share)
+        programs = known.programs
     rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
     # Without clones first, then the lowest: whatever the time is, these are planned.
     every = [base.order, *reversed(programs)]
@@ -66,11 +67,23 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         points = points_of(ordered, costs, every, rest)
     else:
         points = _points_within(ordered, costs, every, rest, options.within, descent)
-    points = [_bounded(point, bounds) for point in _undominated(points, options, most)]
+    points = [_bounded(point, known.bounds) for point in _undominated(points, options, most)]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
-    last = points[-1]
-    is_within = options.within is None or last.peak <= options.within
+    return _answer(graph, base, points, known, options, control)
+
+
+def _answer(
+    graph: OperationGraph,
+    base: OrderAnswer,
+    points: Sequence[RecomputedPoint],
+    known: _Known,
+    options: OrderOptions,
+    control: Control,
+) -> OrderAnswer:
+    """Return the answer that points are, whose other fields are those of the last one."""
+    ordered, last = base.ordered or graph, points[-1]
+    bound = last.extra_cost_lower_bound if options.within is None else known.bounds[options.within]
     answer = OrderAnswer.of_order(
         graph,
         base.order,
@@ -82,10 +95,10 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         wall_time_s=control.wall_time_s,
         recomputed=Recomputed(
             extra_cost=last.extra_cost,
-            extra_cost_lower_bound=last.extra_cost_lower_bound if least is None else least.bound,
-            cost=once,
-            is_within=is_within,
-            has_none=least is not None and least.is_none,
+            extra_cost_lower_bound=bound,
+            cost=sum(costs_of(ordered)),
+            is_within=options.within is None or last.peak <= options.within,
+            has_none=known.is_none,
             points=tuple(points),
         ),
     )
@@ -100,56 +113,70 @@ def unplanned(answer: OrderAnswer, options: OrderOptions) -> OrderAnswer:
     return answer.model_copy(update={"recomputed": recomputed})
 
 
+@dataclass(frozen=True)
+class _Known:
+    """The extra cost that no program within some bytes is below, programs, and whether none is within a limit."""
+
+    bounds: dict[int, int]
+    programs: list[list[int]] = field(default_factory=list)
+    is_none: bool = False
+
+
+def _written(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
+    """Return the peak of a program, and what of it is needed; None where it cannot be written as a graph."""
+    try:
+        program = rewritten(graph, runs)
+    except InputError:
+        return None
+    return peak_of(program.graph, range(len(program.runs))), program.runs
+
+
 def _least(
     graph: OperationGraph, costs: Sequence[int], budget: int, programs: Sequence[Sequence[int]], control: Control
-) -> LeastWork:
+) -> _Known:
     """Look for the cheapest program within a budget, from the cheapest of those that were found."""
-    known: Sequence[int] | None = None
-    for runs in programs:
-        program = rewritten(graph, runs)
-        if peak_of(program.graph, range(len(program.runs))) <= budget:
-            cost = sum(costs[v] for v in program.runs)
-            if known is None or cost < sum(costs[v] for v in known):
-                known = program.runs
-    return least_work(graph, costs, budget, known, control)
+    written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
+    known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
+    least = least_work(graph, costs, budget, known, control)
+    return _Known({budget: least.bound}, [] if least.runs is None else [list(least.runs)], least.is_none)
 
 
 def _settled(
     graph: OperationGraph, costs: Sequence[int], programs: Sequence[Sequence[int]], control: Control
-) -> tuple[list[list[int]], dict[int, int]]:
+) -> _Known:
     """Return the cheapest programs with peaks as low as those of others, and for each peak what none costs less than.
 
     The first of them is without clones. Only states are searched, since each point has little time; then those of
     programs with a lower peak.
     """
-    settled: list[list[int]] = []
-    bounds: dict[int, int] = {}
+    known = _Known({})
     count = len(programs) + _BISECTIONS
-    peak = peak_of(graph, programs[0])
+    low, peak = bound_unsearched(graph)[0], peak_of(graph, programs[0])
     for k, runs in enumerate(programs[1:]):
-        program = rewritten(graph, runs)
-        peak = peak_of(program.graph, range(len(program.runs)))
+        written = _written(graph, runs)
+        if written is None:
+            continue
+        peak = written[0]
         share = control.child(1 / (count if control.counts_work else count - k))
-        found = least_work(graph, costs, peak, program.runs, share, states=_STATES_OF_A_POINT)
-        settled.append(list(found.runs or runs))
-        bounds[peak] = found.bound
-    low = bound_unsearched(graph)[0]
+        found = least_work(graph, costs, peak, written[1], share, states=_STATES_OF_A_POINT)
+        known.programs.append(list(found.runs or runs))
+        known.bounds[peak] = found.bound
     for k in range(_BISECTIONS):
         if low >= peak:
             break
         budget = (low + peak) // 2
         share = control.child(1 / (count if control.counts_work else _BISECTIONS - k))
         found = least_work(graph, costs, budget, None, share, states=_STATES_OF_A_POINT)
-        if found.runs is not None:
-            program = rewritten(graph, found.runs)
-            peak = peak_of(program.graph, range(len(program.runs)))
-            settled.append(list(found.runs))
-            bounds[budget] = found.bound
+        written = None if found.runs is None else _written(graph, found.runs)
+        if written is not None:
+            peak = written[0]
+            known.programs.append(list(written[1]))
+            known.bounds[budget] = found.bound
         elif found.is_none:
             low = budget + 1
         else:
             break
-    return settled, bounds
+    return known
 
 
 def _bounded(point: RecomputedPoint, bounds: Mapping[int, int]) -> RecomputedPoint:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from memplan.capabilities.order.recompute.engines import PACKAGE, ask, engines, is_exact
 from memplan.capabilities.order.recompute.rewrite import rewritten
@@ -13,6 +14,7 @@ from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched
 from memplan.planner.errors import InputError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, peak_of
+from memplan.solvers.mip.draft import Draft
 from memplan.solvers.search.control import Control
 
 _MOST_COLUMNS = 60_000
@@ -27,7 +29,7 @@ _STATES_SHARE, _SHARE = 0.3, 0.5
 
 @dataclass(frozen=True)
 class LeastWork:
-    """What is known of the programs within a budget: the cheapest that was found, if any, and its cost.
+    """The knowledge of the programs within a budget: the cheapest that was found, if any, and its cost.
 
     None costs less than `bound`; where there `is_none`, no program is within.
     """
@@ -107,7 +109,7 @@ class _Search:
             if not is_exact(draft):
                 return
             share = self.control.child(1.0 if is_last else _SHARE)
-            said = ask(engine, draft, share, lambda values, draft=draft: self._take(stages.sequence(draft, values)))
+            said = ask(engine, draft, share, partial(self._take_solution, stages, draft))
             refuted[engine] = max(refuted[engine], most + 1 if said.is_none else said.bound)
             if not (said.has_ended or self.control.counts_work):
                 left.append(engine)
@@ -134,6 +136,9 @@ class _Search:
         else:
             # No program costs less than the one that is known.
             self.bound = self.extra_cost
+
+    def _take_solution(self, stages: Stages, draft: Draft, values: Sequence[int]) -> bool:
+        return self._take(stages.sequence(draft, values))
 
     def _take(self, runs: Sequence[int]) -> bool:
         """Keep a program that is within the budget, in this order or another one; return True once all is known."""

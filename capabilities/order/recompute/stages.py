@@ -177,7 +177,7 @@ class _Writer:
                 self.draft.row_of(("one operation", k), every, at_least=1, at_most=1)
 
     def _memory(self) -> None:
-        """What is in memory was there or is made, what runs finds what it needs, and all that is there fits."""
+        """All that is in memory was there or is made, and fits; operations find what they need."""
         stages, n = self.stages, self.stages.n
         graph, tensors = stages.graph, range(len(stages.graph.size))
         for t, maker in enumerate(graph.maker):
@@ -201,7 +201,7 @@ class _Writer:
             self.draft.row_of(("memory", k), [*held, *works], at_most=stages.budget)
 
     def _stages(self) -> None:
-        """What runs again has run, what it must come before has not, and its inputs are there or made again, too."""
+        """An operation that runs again has run, others behind which it must not have not, and its inputs are there."""
         stages = self.stages
         for (word, v, k), at in [(key, at) for key, at in self.draft.at.items() if key[0] == "again"]:
             assert word

@@ -25,7 +25,7 @@ _WORK_PER_NODE = 200
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search of states has found: runs of the least cost, or None, and what no runs cost less than.
+    """The result of a search of states: runs of the least cost, or None, and what no runs cost less than.
 
     The bound is None where there are no runs at any cost.
     """
