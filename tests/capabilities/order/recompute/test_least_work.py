@@ -15,12 +15,16 @@ from memplan.capabilities.order.recompute.least import least_work
 from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.stages import Stages
 from memplan.capabilities.order.recompute.states import Searched, search_states
+from memplan.checkers import extra
 from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import write_graph
 from memplan.planner.operations.order_check import peak_of
 from tests.support.depth import seeds
 from tests.support.operation_graphs import random_graph
 from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
 
+CHECKER: Any = extra
+"""It has no types: it is for people without memplan."""
 SIZES = (64, 256, 512, 1024)
 FIRST_CHAIN: dict[str, Any] = {
     "size": [1024, 256, 512, 512, 64, 512, 512, 64, 512, 512, 256, 1024],
@@ -101,6 +105,27 @@ def test_states_give_the_least_cost_of_all_programs_or_prove_that_there_is_none(
                 again += least != 0
     assert again > 0
     assert none > 0
+
+
+@pytest.mark.drawn
+def test_a_checker_without_memplan_proves_the_least_cost_and_refuses_more() -> None:
+    again = none = 0
+    for seed in seeds(20):
+        rng = random.Random(seed)
+        graph = chain(rng, 4) if seed % 2 else plain(rng, 5)
+        text = write_graph(graph).decode()
+        for budget in budgets(graph):
+            least = searched(graph, budget).bound
+            assert CHECKER.check(text, budget, least) >= 0
+            none += least is None
+            if least is not None:
+                with pytest.raises(CHECKER.Refused, match=f"costs {least} for what runs again"):
+                    CHECKER.check(text, budget, least + 1)
+                again += least > 0
+    assert again > 0
+    assert none > 0
+    with pytest.raises(CHECKER.Refused, match="more than 3 states"):
+        CHECKER.check(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 55, states=3)
 
 
 @pytest.mark.drawn
