@@ -216,10 +216,14 @@ def _points_within(
     last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         # A plan of this one would be within if it needed as much more than what is alive.
-        drops = descent.cheapest_within(min(last.live_peak - 1, within * last.live_peak // last.peak))
-        if drops is None:
+        target = min(last.live_peak - 1, within * last.live_peak // last.peak)
+        drops = descent.cheapest_within(target)
+        known = None if drops is None else _written(graph, descent.search.stays.run(drops.is_dropped))
+        runs = None if known is None or known[0] > target else known[1]
+        runs = least_work(graph, costs, target, runs, control.child(share), states=_STATES_OF_A_POINT).runs
+        if runs is None:
             break
-        lower = points_of(graph, costs, [descent.search.stays.run(drops.is_dropped)], control.child(share))
+        lower = points_of(graph, costs, [runs], control.child(share))
         if not lower:
             break
         last = lower[0]
