@@ -215,12 +215,14 @@ def _points_within(
     points = points_of(graph, costs, programs[:2], control if control.counts_work else control.child(0.5))
     last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
-        # A plan of this one would be within if it needed as much more than what is alive.
-        target = min(last.live_peak - 1, within * last.live_peak // last.peak)
+        target = last.live_peak - 1
+        if len(points) > _MOST_LOWER // 2 or len(graph.ops) > LARGEST_BOUNDED:
+            # A plan of this one would be within if it needed as much more than what is alive.
+            target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
         known = None if drops is None else _written(graph, descent.search.stays.run(drops.is_dropped))
         runs = None if known is None or known[0] > target else known[1]
-        runs = least_work(graph, costs, target, runs, control.child(share), states=_STATES_OF_A_POINT).runs
+        runs = least_work(graph, costs, target, runs, control.child(0.5)).runs
         if runs is None:
             break
         lower = points_of(graph, costs, [runs], control.child(share))

@@ -20,7 +20,7 @@ from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import write_graph
 from memplan.planner.operations.order_check import peak_of
 from tests.support.depth import seeds
-from tests.support.operation_graphs import random_graph
+from tests.support.operation_graphs import layered_graph, random_graph
 from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
 
 CHECKER: Any = extra
@@ -228,6 +228,16 @@ def test_a_tighter_limit_is_never_answered_at_a_lower_cost_and_claims_hold() -> 
                 optimal += answer.extra_cost == answer.extra_cost_lower_bound > 0
             before = answer.extra_cost if answer.is_within else None
     assert optimal > 0
+
+
+def test_where_the_plan_of_the_cheapest_is_above_the_limit_a_lower_program_is_planned() -> None:
+    rng = random.Random(46)
+    graph = layered_graph(rng, rng.randint(15, 40), rng.choice([2, 4]))
+    ops = tuple(row.model_copy(update={"cost": rng.randint(1, 50)}) for row in graph.ops)
+    loose, tight = (recomputed(OperationGraph(size=graph.size, ops=ops), within) for within in (778, 758))
+    assert loose.is_within
+    assert loose.extra_cost_lower_bound < loose.extra_cost == tight.extra_cost
+    assert loose.points[-1].live_peak <= 758
 
 
 @pytest.mark.drawn
