@@ -86,7 +86,8 @@ class RecomputedPoint(Answer):
     """A program in which the operations in `clones` run more than once; `order` are operations as they run.
 
     `peak` is that of the plan, `live_peak` the bytes alive at once; `lower_bound` holds for these clones in any order.
-    A reader takes what was made last. `placed` has the plan, `planned` where that was asked for.
+    No program with a peak as low costs less than `extra_cost_lower_bound` more than each operation once. A reader takes
+    what was made last. `placed` has the plan, `planned` where that was asked for.
     """
 
     peak: int
@@ -94,6 +95,7 @@ class RecomputedPoint(Answer):
     lower_bound: int
     status: Status
     extra_cost: int
+    extra_cost_lower_bound: int = 0
     clones: tuple[int, ...]
     order: tuple[int, ...]
     planned: PlanAndProblem | None = Field(None, exclude_if=lambda planned: planned is None)
@@ -105,25 +107,31 @@ class Recomputed(Answer):
 
     The first point has no clones, and none is worse than another in both. Where the time was too short for any plan,
     there are no points: the order of the answer is all there is. `cost` is that of running every operation once,
-    `is_within` says if the last point is within the limit.
+    `is_within` says if the last point is within the limit. No program within the limit costs less than
+    `extra_cost_lower_bound` more; `has_none` says that there is none, which is proved.
     """
 
     extra_cost: int
+    extra_cost_lower_bound: int = 0
     cost: int
     is_within: bool
+    has_none: bool = False
     points: tuple[RecomputedPoint, ...]
 
     def lines(self) -> Iterator[str]:
         """Yield the rows of the points for people."""
         first = self.points[0]
         yield f"cost         {self.cost:>20,}"
-        yield f"{'peak, bytes':>20}  {'of first':>8}  {'extra cost':>20}  {'of all':>8}  {'clones':>8}  status"
+        columns = f"{'extra cost':>20}  {'of all':>8}  {'at least':>20}  {'clones':>8}"
+        yield f"{'peak, bytes':>20}  {'of first':>8}  {columns}  status"
         for point in self.points:
             share = f"{100 * point.peak / first.peak:.1f} %" if first.peak else ""
             part = f"{100 * point.extra_cost / self.cost:.2f} %" if self.cost else ""
             sizes = f"{point.peak:>20,}  {share:>8}  {point.extra_cost:>20,}  {part:>8}"
-            yield f"{sizes}  {len(point.clones):>8,}  {point.status}"
-        if not self.is_within:
+            yield f"{sizes}  {point.extra_cost_lower_bound:>20,}  {len(point.clones):>8,}  {point.status}"
+        if self.has_none:
+            yield "no program is within the limit, which is proved; the last point is the nearest"
+        elif not self.is_within:
             yield "no program was found within the limit; the last point is the nearest"
 
 

@@ -188,3 +188,55 @@ replay_drops = LIBRARY.kernel("replay_drops", tables=2)
 
 Returns REPLAYED, or REPLAY_STOPPED where flag[0] was set.
 """
+
+
+MOST_IN_STATE = 128
+"""The most operations, and the most tensors, of a graph whose states are searched."""
+LEAST, NONE = 1, 0
+
+
+class Reruns(NamedTuple):
+    """n operations and m tensors, of which operations may run again in any order.
+
+    Operation v needs the tensors input[input_first[v]:input_first[v + 1]] in memory, and makes output[...] anew. It
+    waits for the first run of before[...], and, where `is_again`, may run again until one of behind[...] has run.
+    `maker` is -1 for a tensor that is given; one with `is_there` 0 takes no bytes.
+    """
+
+    input_first: I64  # (n + 1,)
+    input: I64
+    output_first: I64  # (n + 1,)
+    output: I64
+    before_first: I64  # (n + 1,)
+    before: I64
+    behind_first: I64  # (n + 1,)
+    behind: I64
+    is_again: I64  # (n,)
+    work: I64  # (n,)
+    cost: I64  # (n,)
+    size: I64  # (m,)
+    maker: I64  # (m,)
+    is_there: I64  # (m,)
+    is_kept: I64  # (m,)
+
+
+class LeastRuns(NamedTuple):
+    """The question for the runs of least cost within `budget` bytes that cost at most `most`, and its answer.
+
+    The search ends when flag[0] is set, or with `node_limit` states.
+    """
+
+    budget: int
+    most: int
+    node_limit: int
+    run: I64  # filled
+    answer: I64  # (4,): steps of the run, the cost of what runs again, what no runs cost less than, states
+    flag: I64  # (1,)
+
+
+least_work = LIBRARY.kernel("least_work", tables=2)
+"""`least_work(reruns, least_runs)`: search all states, those first that may be part of the cheapest runs.
+
+LEAST: run[:answer[0]] are runs of least cost. NONE: none cost at most `most`; where answer[2] is 2^60, none are within
+the budget at any cost. STOPPED: by the limit or the flag; answer[2] holds.
+"""

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
-from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
-from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
+from memplan.capabilities.order.recompute.descent import Descent
+from memplan.capabilities.order.recompute.least import LARGEST_BOUNDED, least_work
+from memplan.capabilities.order.recompute.points import points_of
+from memplan.capabilities.order.recompute.rewrite import rewritten
+from memplan.capabilities.order.recompute.search import DropSearch
+from memplan.capabilities.order.recompute.states import can_search
 from memplan.capabilities.order.recompute.stays import Stays
-from memplan.capabilities.order.room_inside import with_room_inside
-from memplan.capabilities.order.search.solve import WORK_PER_S, order_unplanned
-from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, counted
-from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.operations.clone_check import check_rewriting
+from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
+from memplan.planner.errors import InputError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
-_BISECTIONS = 8
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
-_FURTHER, _MOST_FURTHER = 0.97, 8
-"""Below the peak that is reached at once, going down by small steps may come further."""
-_SETTLED_AFTER = 3
-_LEAST_S = 0.25
-"""The time that a plan has at least."""
+_REST_SHARE = 0.2
+"""The part of the time that is kept for orders and plans of what was found."""
+_BISECTIONS = 8
+_STATES_OF_A_POINT = 20_000
+"""The states that are searched for each point where there is no limit."""
+_MOST_LOWER = 8
+"""So many programs below a limit are planned where the plans of others are above it."""
 
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
@@ -41,21 +41,49 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     """
     limit_s = control.left_s
     costs = costs_of(graph)
-    once = sum(costs)
-    most = None if options.extra_cost is None else int(options.extra_cost * once)
+    most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
     base = order_unplanned(graph, control.within(_ORDER_SHARE * limit_s))
     if control.note is not None:
         control.note(unplanned(base, options))
     ordered = base.ordered or graph
-    with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as watched:
-        search = DropSearch(Stays(ordered, base.order, costs, watched.raised), watched)
-        programs = _programs(search, options, most)
+    # Of a graph that is too large for a bound, drops are looked for that much longer.
+    is_large = options.within is not None and len(ordered.ops) > LARGEST_BOUNDED and not control.counts_work
+    share_s = control.left_s - _REST_SHARE * limit_s if is_large else _SEARCH_SHARE * limit_s
+    with control.within(share_s).watched(WORK_PER_S) as watched:
+        descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
+        programs = _programs(descent, options, most)
+    share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
+    known = _Known({})
+    if options.within is not None:
+        known = _least(ordered, costs, options.within, [base.order, *programs], share)
+        programs += known.programs
+    elif most is None and can_search(ordered, costs):
+        known = _settled(ordered, costs, [base.order, *programs], share)
+        programs = known.programs
     rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
-    points = _undominated(_points(ordered, base, costs, programs, rest), options, most)
+    # Without clones first, then the lowest: whatever the time is, these are planned.
+    every = [base.order, *reversed(programs)]
+    if options.within is None:
+        points = points_of(ordered, costs, every, rest)
+    else:
+        points = _points_within(ordered, costs, every, rest, options.within, descent)
+    points = [_bounded(point, known.bounds) for point in _undominated(points, options, most)]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
-    last = points[-1]
-    is_within = options.within is None or last.peak <= options.within
+    return _answer(graph, base, points, known, options, control)
+
+
+def _answer(
+    graph: OperationGraph,
+    base: OrderAnswer,
+    points: Sequence[RecomputedPoint],
+    known: _Known,
+    options: OrderOptions,
+    control: Control,
+) -> OrderAnswer:
+    """Return the answer that points are, whose other fields are those of the last one."""
+    ordered, last = base.ordered or graph, points[-1]
+    bound = last.extra_cost_lower_bound if options.within is None else known.bounds[options.within]
     answer = OrderAnswer.of_order(
         graph,
         base.order,
@@ -65,7 +93,14 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         ordered=ordered,
         regions=base.regions,
         wall_time_s=control.wall_time_s,
-        recomputed=Recomputed(extra_cost=last.extra_cost, cost=once, is_within=is_within, points=tuple(points)),
+        recomputed=Recomputed(
+            extra_cost=last.extra_cost,
+            extra_cost_lower_bound=bound,
+            cost=sum(costs_of(ordered)),
+            is_within=options.within is None or last.peak <= options.within,
+            has_none=known.is_none,
+            points=tuple(points),
+        ),
     )
     changes = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
     return answer.model_copy(update={**changes, "placed_peak": last.peak, "placed_status": last.status})
@@ -78,148 +113,124 @@ def unplanned(answer: OrderAnswer, options: OrderOptions) -> OrderAnswer:
     return answer.model_copy(update={"recomputed": recomputed})
 
 
-def _programs(search: DropSearch, options: OrderOptions, most: int | None) -> list[list[int]]:
+@dataclass(frozen=True)
+class _Known:
+    """The extra cost that no program within some bytes is below, programs, and whether none is within a limit."""
+
+    bounds: dict[int, int]
+    programs: list[list[int]] = field(default_factory=list)
+    is_none: bool = False
+
+
+def _written(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
+    """Return the peak of a program, and what of it is needed; None where it cannot be written as a graph."""
+    try:
+        program = rewritten(graph, runs)
+    except InputError:
+        return None
+    return peak_of(program.graph, range(len(program.runs))), program.runs
+
+
+def _least(
+    graph: OperationGraph, costs: Sequence[int], budget: int, programs: Sequence[Sequence[int]], control: Control
+) -> _Known:
+    """Look for the cheapest program within a budget, from the cheapest of those that were found."""
+    written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
+    known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
+    least = least_work(graph, costs, budget, known, control)
+    return _Known({budget: least.bound}, [] if least.runs is None else [list(least.runs)], least.is_none)
+
+
+def _settled(
+    graph: OperationGraph, costs: Sequence[int], programs: Sequence[Sequence[int]], control: Control
+) -> _Known:
+    """Return the cheapest programs with peaks as low as those of others, and for each peak what none costs less than.
+
+    The first of them is without clones. Only states are searched, since each point has little time; then those of
+    programs with a lower peak.
+    """
+    known = _Known({})
+    count = len(programs) + _BISECTIONS
+    low, peak = bound_unsearched(graph)[0], peak_of(graph, programs[0])
+    for k, runs in enumerate(programs[1:]):
+        written = _written(graph, runs)
+        if written is None:
+            continue
+        peak = written[0]
+        share = control.child(1 / (count if control.counts_work else count - k))
+        found = least_work(graph, costs, peak, written[1], share, states=_STATES_OF_A_POINT)
+        known.programs.append(list(found.runs or runs))
+        known.bounds[peak] = found.bound
+    for k in range(_BISECTIONS):
+        if low >= peak:
+            break
+        budget = (low + peak) // 2
+        share = control.child(1 / (count if control.counts_work else _BISECTIONS - k))
+        found = least_work(graph, costs, budget, None, share, states=_STATES_OF_A_POINT)
+        written = None if found.runs is None else _written(graph, found.runs)
+        if written is not None:
+            peak = written[0]
+            known.programs.append(list(written[1]))
+            known.bounds[budget] = found.bound
+        elif found.is_none:
+            low = budget + 1
+        else:
+            break
+    return known
+
+
+def _bounded(point: RecomputedPoint, bounds: Mapping[int, int]) -> RecomputedPoint:
+    """Return a point with what is known of its cost: no program with a higher peak costs less, either."""
+    bound = max((bound for peak, bound in bounds.items() if point.peak <= peak), default=0)
+    return point.model_copy(update={"extra_cost_lower_bound": bound})
+
+
+def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list[list[int]]:
     """Return sequences of operations with ever lower peaks, that cost `most` more than each run once if that is given.
 
     The lowest come last.
     """
-    stays = search.stays
-    start = search.nothing()
+    stays = descent.search.stays
     if options.within is not None:
-        if options.within >= start.peak:
-            return []
-        lowest = start
-        budgets = [budget for budget in peak_steps(start.peak, options.within, 4) if budget > options.within]
-        budgets.append(options.within)
+        drops = descent.to_limit(options.within)
+    elif most is not None:
+        drops = descent.to_cost(most // stays.cost_unit + stays.once, options.points)
     else:
-        lowest = search.within(start, floor_of(stays))
-        budgets = peak_steps(start.peak, lowest.peak, options.points)
-        # Small steps beyond what the large one reached: each starts from drops that already fit nearly.
-        budgets += [int(lowest.peak * _FURTHER**k) for k in range(1, _MOST_FURTHER + 1)]
-    most_cost = None if most is None else most // stays.cost_unit + stays.once
-    swept = _swept(search, start, budgets, most_cost)
-    if most_cost is not None:
-        swept += _bisected(search, swept or [start], lowest.peak, most_cost)
-    elif swept and lowest.peak < swept[-1].peak:
-        swept.append(lowest)
-    return [stays.run(drops.is_dropped) for drops in swept]
+        drops = descent.to_lowest(options.points)
+    return [stays.run(row.is_dropped) for row in drops]
 
 
-def _swept(search: DropSearch, start: Drops, budgets: Sequence[int], most: int | None) -> list[Drops]:
-    """Go down from budget to budget; end where one cannot be met, or costs too much."""
-    swept: list[Drops] = []
-    last = start
-    for budget in budgets:
-        # From the last budget's drops and from none: greedy drops made for a higher budget may stand in the way.
-        tried = [search.within(last, budget), search.within(start, budget)]
-        best = min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
-        if most is not None and best.cost > most:
-            break
-        if best.peak < last.peak:
-            swept.append(best)
-            last = best
-        if best.peak > budget:
-            break
-    return swept
-
-
-def _bisected(search: DropSearch, swept: Sequence[Drops], least: int, most: int) -> list[Drops]:
-    """Look for the lowest peak that costs no more than allowed, below the last one that was found."""
-    last, low = swept[-1], least
-    lower = []
-    for _ in range(_BISECTIONS):
-        budget = (low + last.peak) // 2
-        if budget <= low or budget >= last.peak:
-            break
-        tried = search.within(last, budget)
-        if tried.peak <= budget and tried.cost <= most:
-            lower.append(tried)
-            last = tried
-        else:
-            low = budget
-    return lower
-
-
-def _points(
+def _points_within(
     graph: OperationGraph,
-    base: OrderAnswer,
     costs: Sequence[int],
     programs: Sequence[Sequence[int]],
     control: Control,
+    within: int,
+    descent: Descent,
 ) -> list[RecomputedPoint]:
-    """Order, plan and check each program, that without clones first; what cannot be written as a graph is left out."""
-    every = [base.order, *reversed(programs)]
-    points: list[RecomputedPoint] = []
-    for k, runs in enumerate(every):
-        if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
-            break
-        # Counted work has no clock to share, so every point gets the same.
-        share = control.child(1 / (len(every) if control.counts_work else len(every) - k))
-        try:
-            points.append(_point(graph, costs, runs, share))
-        except InputError:
-            # Without clones there is always one.
-            if k == 0:
-                raise
-    return points
+    """Return points as `points_of` does; where the plan of the second program is not within, those of lower ones, too.
 
-
-def _point(graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control) -> RecomputedPoint:
-    """Order the operations and their clones until no reader would rather take what another clone has made."""
-    program = rewritten(graph, runs)
-    # A fifth for each of three orders at most, one for the plan, and one for the bound.
-    share_s = control.left_s / 5
-    for _ in range(_SETTLED_AFTER):
-        result = order_unplanned(program.graph, control.within(share_s))
-        again = rewritten(graph, [program.runs[k] for k in result.order])
-        is_settled, program = again.runs == program.runs, again
-        if is_settled:
-            break
-    placed = _placed(graph, program, share_s, control)
-    peak = placed.plan.peak or 0
-    first = {v: k for k, v in reversed([*enumerate(program.runs)])}
-    clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
-    # A search of the program has fixed which clone each reader takes: its bound holds for that choice alone.
-    bound = (
-        order_unplanned(relaxed(graph, clones), control.within(share_s)).lower_bound if clones else result.lower_bound
-    )
-    return RecomputedPoint(
-        peak=peak,
-        live_peak=peak_of(program.graph, range(len(program.runs))),
-        lower_bound=bound,
-        status="optimal" if peak == bound else "feasible",
-        extra_cost=sum(costs[v] for v in program.runs) - sum(costs),
-        clones=clones,
-        order=program.runs,
-        placed=placed,
-    )
-
-
-def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, control: Control) -> PlanAndProblem:
-    """Plan a program with clones, then run it on its addresses to see that it computes the same.
-
-    Raises InvalidPlanError for a plan that the program cannot run on, TimeOverError where there was no time for any.
+    The first two are planned in half of the time, so that there is time for these.
     """
-    order = range(len(program.runs))
-    # The check of a program knows one workspace for each operation, and nothing of what is inside.
-    roomy = with_room_inside(program.graph, alignment=1)
-    whole = replaced(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))
-    problem = problem_of_order(whole, order)
-    deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
-    plan = solve(problem, time_limit_s=max(time_limit_s, _LEAST_S), deterministic=deterministic, control=cancelled)
-    if plan.peak is None:
-        # The end came before any plan was there, of which the first takes milliseconds.
-        plan = solve(problem, time_limit_s=_LEAST_S, deterministic=deterministic)
-    if plan.peak is None:
-        raise TimeOverError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")
-    at = {row.id: row.offset for row in plan.placements}
-    offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]
-    works = [at.get(f"work_{k}", -1) for k in order]
-    try:
-        check_rewriting(graph, whole, program.runs, program.tensors, order, (offsets, works))
-    except OperationsError as error:
-        raise InvalidPlanError(f"program: {error}") from error
-    return PlanAndProblem(problem=problem, plan=plan)
+    points = points_of(graph, costs, programs[:2], control if control.counts_work else control.child(0.5))
+    last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
+    while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
+        target = last.live_peak - 1
+        if len(points) > _MOST_LOWER // 2 or len(graph.ops) > LARGEST_BOUNDED:
+            # A plan of this one would be within if it needed as much more than what is alive.
+            target = min(target, within * last.live_peak // last.peak)
+        drops = descent.cheapest_within(target)
+        known = None if drops is None else _written(graph, descent.search.stays.run(drops.is_dropped))
+        runs = None if known is None or known[0] > target else known[1]
+        runs = least_work(graph, costs, target, runs, control.child(0.5)).runs
+        if runs is None:
+            break
+        lower = points_of(graph, costs, [runs], control.child(share))
+        if not lower:
+            break
+        last = lower[0]
+        points.append(last)
+    return points + (points_of(graph, costs, programs[2:], control) if not control.is_over else [])
 
 
 def _undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:

@@ -52,7 +52,12 @@ class DropSearch:
         """Return drops that are within a budget, or as near to it as was found, begun from others."""
         return self._pruned(self._lowered(start, budget), budget)
 
-    def _is_over(self) -> bool:
+    def raised(self, drops: Drops, budget: int) -> Drops:
+        """Take back drops that a higher budget does not need."""
+        return self._pruned(drops, budget)
+
+    def is_over(self) -> bool:
+        """Return True once no time is left."""
         self._control.spend(self.stays.work - self._spent)
         self._spent = self.stays.work
         return self._control.is_over
@@ -69,7 +74,7 @@ class DropSearch:
             if value > 0:
                 queue.append((-value, change[0]))
         heapify(queue)
-        while queue and now.excess > 0 and not self._is_over():
+        while queue and now.excess > 0 and not self.is_over():
             batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
             ranked = sorted((-gain, change[0]) for change, gain in self._worths(now, budget, [(s,) for s in batch]))
             # Worths that are not known anew are from an earlier state, and mostly too high.
@@ -108,7 +113,7 @@ class DropSearch:
         """Take back drops that the budget does not need, the dearest first."""
         # Where the budget was not met, drops are taken back that the peak reached does not need.
         goal = max(budget, now.peak)
-        while not self._is_over():
+        while not self.is_over():
             dropped = np.flatnonzero(now.is_dropped).tolist()
             tries = self.stays.try_changes(now.is_dropped, [(s,) for s in dropped], goal)
             saved = now.cost - tries.cost

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memplan.capabilities.order.core.kernels import Program, Replay, replay_drops
+from memplan.capabilities.order.recompute.again import may_run_again
 from memplan.capabilities.order.search.parts import rows_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph
@@ -75,31 +76,11 @@ class Stays:
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
     def _may_run_again_until(self, at: dict[int, int]) -> I64:
-        """Return, for each place in the order, that of the first operation behind which it must not run; 0: none.
-
-        An operation that runs again must find its inputs unchanged, and come before all that wait for it.
-        """
-        graph = self.graph
-        until = np.full(self.n, self.n + 1, dtype=np.int64)
-        changed: dict[int, list[int]] = {}
-        for v, row in enumerate(graph.ops):
-            k = at[v]
-            for earlier in row.after:
-                until[at[earlier]] = min(until[at[earlier]], k)
-            # What changes a tensor in place would change it twice.
-            for tensor in set(row.outputs).difference(graph.made[v]):
-                changed.setdefault(tensor, []).append(k)
-                until[k] = 0
-            if row.once or row.regions or not graph.made[v]:
-                until[k] = 0
-        for tensor, times in changed.items():
-            maker = graph.maker[tensor]
-            if maker is not None:
-                until[at[maker]] = 0
-            for v in graph.readers[tensor]:
-                later = [k for k in times if k > at[v]]
-                if later:
-                    until[at[v]] = min(until[at[v]], *later)
+        """Return, for each place in the order, that of the first operation behind which it must not run; 0: none."""
+        until = np.zeros(self.n, dtype=np.int64)
+        for v, behind in enumerate(may_run_again(self.graph)):
+            if behind is not None:
+                until[at[v]] = min((at[w] for w in behind), default=self.n + 1)
         return until
 
     def run(self, is_dropped: Flags) -> list[int]:

@@ -112,7 +112,7 @@ def test_recompute_gives_points_with_falling_peaks_and_rising_costs(tmp_path: Pa
     assert points == [(180, 0, []), (140, 2, [0])]
     assert told["order"] == told["recomputed"]["points"][-1]["order"]
     assert main([*asked, "--within", "64", "--format", "table"]) == 1
-    assert "no program was found within the limit" in capfd.readouterr().out
+    assert "no program is within the limit, which is proved" in capfd.readouterr().out
 
 
 def test_limits_of_recompute_are_refused_where_they_are_none(capfd: Captured) -> None:

@@ -82,9 +82,9 @@ def test_a_bound_of_clones_is_not_above_what_another_choice_of_their_readers_nee
         {"size": [1, 1, 2, 1, 1, 4, 1, 1], "kept": [7], "ops": [{**row, "cost": 1} for row in rows]}
     )
     assert least_peak(graph, (0, 1)) == 10
-    assert [(point.peak, point.clones, point.status) for point in recomputed(graph).points[1:]] == [
-        (11, (0, 1), "feasible")
-    ]
+    assert order_operations(relaxed(graph, (0, 1)), time_limit_s=5).lower_bound <= 10
+    points = [(point.peak, point.clones, point.extra_cost_lower_bound) for point in recomputed(graph).points[1:]]
+    assert points == [(11, (0,), 1), (10, (0, 1), 2)]
 
 
 @pytest.mark.drawn
@@ -171,7 +171,7 @@ def test_nothing_runs_again_behind_a_change_of_what_it_reads() -> None:
     changes = OperationGraph.model_validate({**graph.model_dump(by_alias=True), "given": [5], "ops": rows})
     frontier = recomputed(changes)
     _assert_sound(changes, frontier)
-    assert all(0 not in point.clones for point in frontier.points)
+    assert all(0 not in point.order[point.order.index(1) :] for point in frontier.points)
 
 
 def test_huge_sizes_and_costs_do_not_overflow() -> None:

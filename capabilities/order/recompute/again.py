@@ -1,0 +1,31 @@
+"""The operations that may run again, and until when."""
+
+from __future__ import annotations
+
+from memplan.planner.operations.graph import OperationGraph
+
+Behind = frozenset[int]
+"""Operations behind the first run of any of which another one must not run again."""
+
+
+def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
+    """Return, for each operation, behind which others it must not run again; None where it must not at all.
+
+    An operation that runs again must find its inputs unchanged, and come before all that wait for it (`after`). What
+    makes nothing, has regions or may run `once`, changes a tensor in place, or makes one that is changed so, runs once.
+    """
+    behind: list[set[int]] = [set() for _ in graph.ops]
+    never: set[int] = set()
+    for v, row in enumerate(graph.ops):
+        for earlier in row.after:
+            behind[earlier].add(v)
+        if row.once or row.regions or not graph.made[v]:
+            never.add(v)
+        # What changes a tensor in place would change it twice.
+        for tensor in set(row.outputs).difference(graph.made[v]):
+            maker = graph.maker[tensor]
+            never.update((v,) if maker is None else (v, maker))
+            for reader in graph.readers[tensor]:
+                if reader < v:
+                    behind[reader].add(v)
+    return tuple(None if v in never else frozenset(others) for v, others in enumerate(behind))

@@ -1,0 +1,140 @@
+"""The way down: drops under ever lower budgets, the same ones whatever is asked, of which the cheapest are taken.
+
+So what is found on the way to one limit is known under any other one, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
+
+_STEP = 0.98
+"""Each budget is this part of the one before."""
+_IDLE = 3
+"""The way ends where so many budgets one after the other are not met."""
+_LARGE = 200
+"""The operations of a graph from which on the way goes on from the last drops alone."""
+_BISECTIONS = 8
+_STEPS_TO_LIMIT = 4
+"""The points above a limit."""
+_RAISED = 8
+"""The cheapest drops below a limit, from which those are taken back that the limit does not need."""
+
+
+class Descent:
+    """Goes down from no drops; `found` are all drops that were seen."""
+
+    def __init__(self, search: DropSearch) -> None:
+        self.search, self.start = search, search.nothing()
+        self.found: list[Drops] = []
+
+    def to_limit(self, limit: int) -> list[Drops]:
+        """Return drops of falling peaks, the last one the cheapest within a limit of bytes, or else the lowest."""
+        if limit >= self.start.peak:
+            return []
+        budgets = peak_steps(self.start.peak, limit, _STEPS_TO_LIMIT)
+        self._try(self._sweep(budgets), limit)
+        way, last = self._way(), self.start
+        for budget, drops in way:
+            if budget <= limit:
+                break
+            last = drops
+        self._try(last, limit)
+        # What is found below the limit may be cheaper.
+        for _ in way:
+            pass
+        within = sorted((drops for drops in self.found if drops.peak <= limit), key=lambda drops: drops.cost)
+        self.found += [self.search.raised(drops, limit) for drops in within[:_RAISED]]
+        least = min(drops.peak for drops in self.found)
+        return self._cheapest([*budgets, *([] if within else [least])])
+
+    def to_cost(self, most: int, points: int) -> list[Drops]:
+        """Return drops of falling peaks whose cost is at most so much in all."""
+        lowest = self.search.within(self.start, floor_of(self.search.stays))
+        budgets = peak_steps(self.start.peak, lowest.peak, points)
+        self._bisect(self._sweep(budgets, most), lowest.peak, most)
+        for _, drops in self._way():
+            if drops.cost > most:
+                break
+        affordable = [drops for drops in self.found if drops.cost <= most]
+        return self._cheapest(self._budgets(affordable, points), affordable)
+
+    def to_lowest(self, points: int) -> list[Drops]:
+        """Return drops of falling peaks down to the lowest that is found."""
+        lowest = self.search.within(self.start, floor_of(self.search.stays))
+        self.found.append(lowest)
+        self._sweep(peak_steps(self.start.peak, lowest.peak, points))
+        for _ in self._way():
+            pass
+        return self._cheapest(self._budgets(self.found, points))
+
+    def cheapest_within(self, limit: int) -> Drops | None:
+        """Return the cheapest drops within a limit that were found, if any."""
+        within = (drops for drops in self.found if drops.peak <= limit)
+        return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
+
+    def _sweep(self, budgets: Sequence[int], most: int | None = None) -> Drops:
+        """Go down from budget to budget; end where one cannot be met, or costs too much, and return the last before."""
+        last = self.start
+        for budget in budgets:
+            best = self._try(last, budget)
+            if most is not None and best.cost > most:
+                break
+            if best.peak < last.peak:
+                last = best
+            if best.peak > budget:
+                break
+        return last
+
+    def _way(self) -> Iterator[tuple[int, Drops]]:
+        """Go down from budget to budget; yield each with what is best for it, until several are not met."""
+        last, idle, budget = self.start, 0, self.start.peak
+        floor = floor_of(self.search.stays)
+        while idle < _IDLE and floor < budget and not self.search.is_over():
+            budget = max(floor, min(budget - 1, int(budget * _STEP)))
+            best = self._try(last, budget, is_quick=self.search.stays.n > _LARGE)
+            idle = 0 if best.peak <= budget else idle + 1
+            if best.peak < last.peak:
+                last = best
+            yield budget, best
+
+    def _try(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
+        """Return what is best for a budget, begun from the last drops, and from none.
+
+        Greedy drops made for a higher budget may stand in the way; of large graphs the others take too long.
+        """
+        tried = [self.search.within(last, budget)]
+        if tried[0].peak > budget or not is_quick:
+            tried.append(self.search.within(self.start, budget))
+        self.found += tried
+        return min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
+
+    def _bisect(self, last: Drops, least: int, most: int) -> None:
+        """Look for the lowest peak that costs no more than allowed, below the last one that was found."""
+        low = least
+        for _ in range(_BISECTIONS):
+            budget = (low + last.peak) // 2
+            if budget <= low or budget >= last.peak:
+                break
+            tried = self.search.within(last, budget)
+            self.found.append(tried)
+            if tried.peak <= budget and tried.cost <= most:
+                last = tried
+            else:
+                low = budget
+
+    def _budgets(self, found: Sequence[Drops], points: int) -> list[int]:
+        least = min((drops.peak for drops in found), default=self.start.peak)
+        return [*peak_steps(self.start.peak, least, points), least]
+
+    def _cheapest(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
+        """Return the cheapest drops within each budget, and those of the lowest peak."""
+        found = self.found if found is None else found
+        chosen: list[Drops] = []
+        for budget in budgets:
+            within = [drops for drops in found if drops.peak <= budget and drops.peak < self.start.peak]
+            best = min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
+            if best is not None and not any(best is drops for drops in chosen):
+                chosen.append(best)
+        return chosen

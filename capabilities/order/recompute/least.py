@@ -1,0 +1,163 @@
+"""The least cost of what runs again within a budget: programs, and what no program is below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from memplan.capabilities.order.recompute.engines import PACKAGE, ask, engines, is_exact
+from memplan.capabilities.order.recompute.rewrite import rewritten
+from memplan.capabilities.order.recompute.stages import Stages
+from memplan.capabilities.order.recompute.states import MOST_STATES, can_search, search_states
+from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
+from memplan.planner.errors import InputError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import bytes_after, peak_of
+from memplan.solvers.mip.draft import Draft
+from memplan.solvers.search.control import Control
+
+_MOST_COLUMNS = 60_000
+"""A larger program of stages is not written: engines take longer to read it than it is worth."""
+LARGEST_BOUNDED = 400
+"""Of more operations no program of stages is that small."""
+_ORDER_S = 0.2
+"""The time for the order of a program whose stages are within the budget, and which is not."""
+_STATES_SHARE, _SHARE = 0.3, 0.5
+"""The parts of the time that is left for the search of states, and for each engine that is asked in turn."""
+
+
+@dataclass(frozen=True)
+class LeastWork:
+    """The knowledge of the programs within a budget: the cheapest that was found, if any, and its cost.
+
+    None costs less than `bound`; where there `is_none`, no program is within.
+    """
+
+    runs: tuple[int, ...] | None
+    extra_cost: int | None
+    bound: int
+    is_none: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """True unless the least cost is known, or that there is none."""
+        return not self.is_none and (self.extra_cost is None or self.extra_cost > self.bound)
+
+
+def least_work(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    budget: int,
+    known: Sequence[int] | None,
+    control: Control,
+    *,
+    states: int | None = None,
+) -> LeastWork:
+    """Look for the cheapest program within a budget, and for a proof that none is cheaper.
+
+    `known` is one that is within, as operations run. A bound that an engine states counts once another one states it,
+    too; where the most `states` to search are given, no engine is asked.
+    """
+    search = _Search(graph, costs, budget, known, control)
+    search.search_states(states or MOST_STATES)
+    if states is None:
+        search.ask_engines()
+    return LeastWork(search.runs, search.extra_cost, search.bound, search.is_none)
+
+
+class _Search:
+    def __init__(
+        self,
+        graph: OperationGraph,
+        costs: Sequence[int],
+        budget: int,
+        known: Sequence[int] | None,
+        control: Control,
+    ) -> None:
+        self.graph, self.costs, self.budget, self.control = graph, costs, budget, control
+        self.once = sum(costs)
+        self.runs = None if known is None else tuple(known)
+        self.extra_cost = None if known is None else self._cost(known)
+        self.bound = 0
+        # What one operation needs, and what there is at either end, is there in any program.
+        ends = bytes_after(graph, range(len(graph.ops)))
+        self.is_none = max(bound_unsearched(graph)[0], ends) > budget
+
+    def ask_engines(self) -> None:
+        """Ask the engines, until the least cost is known or the time is over."""
+        if self._is_settled() or self.control.is_over or len(self.graph.ops) > LARGEST_BOUNDED:
+            return
+        stages = Stages(self.graph, self.costs, self.budget)
+        if len(engines()) == len(PACKAGE) and stages.count_columns(self._most(stages)) <= _MOST_COLUMNS:
+            self._ask_in_turn(stages)
+
+    def _most(self, stages: Stages) -> int:
+        """Return the most that a program of interest costs, in units."""
+        return stages.most_cost if self.extra_cost is None else (self.extra_cost - 1) // stages.cost_unit
+
+    def _ask_in_turn(self, stages: Stages) -> None:
+        """Ask one engine after the other, each with the best that is known by then."""
+        refuted = dict.fromkeys(PACKAGE, 0)
+        left = list(PACKAGE)
+        while left and not self._is_settled() and not self.control.is_over:
+            engine = left.pop(0)
+            # Where work is counted, each is asked once.
+            is_last = not left or self.control.counts_work
+            most = self._most(stages)
+            draft = stages.draft(self.bound // stages.cost_unit, most)
+            if not is_exact(draft):
+                return
+            share = self.control.child(1.0 if is_last else _SHARE)
+            said = ask(engine, draft, share, partial(self._take_solution, stages, draft))
+            refuted[engine] = max(refuted[engine], most + 1 if said.is_none else said.bound)
+            if not (said.has_ended or self.control.counts_work):
+                left.append(engine)
+            least = min(refuted.values())
+            if self.extra_cost is None and least > stages.most_cost:
+                self.is_none = True
+            else:
+                bound = least * stages.cost_unit
+                self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
+
+    def search_states(self, most_states: int) -> None:
+        """Search so many states of a small graph."""
+        if self._is_settled() or not can_search(self.graph, self.costs):
+            return
+        most = None if self.extra_cost is None else self.extra_cost - 1
+        with self.control.child(_STATES_SHARE).watched(WORK_PER_S) as watched:
+            found = search_states(self.graph, self.costs, self.budget, most, watched, most_states)
+        if found.runs is not None:
+            self._take(found.runs)
+        if found.bound is not None:
+            self.bound = found.bound if self.extra_cost is None else min(found.bound, self.extra_cost)
+        elif self.extra_cost is None:
+            self.is_none = True
+        else:
+            # No program costs less than the one that is known.
+            self.bound = self.extra_cost
+
+    def _take_solution(self, stages: Stages, draft: Draft, values: Sequence[int]) -> bool:
+        return self._take(stages.sequence(draft, values))
+
+    def _take(self, runs: Sequence[int]) -> bool:
+        """Keep a program that is within the budget, in this order or another one; return True once all is known."""
+        cost = self._cost(runs)
+        if self.extra_cost is None or cost < self.extra_cost:
+            try:
+                program = rewritten(self.graph, runs)
+            except InputError:
+                return False
+            order: Sequence[int] = range(len(program.runs))
+            if peak_of(program.graph, order) > self.budget:
+                order = order_unplanned(program.graph, self.control.within(_ORDER_S)).order
+            if peak_of(program.graph, order) <= self.budget:
+                self.runs = tuple(program.runs[k] for k in order)
+                self.extra_cost = self._cost(self.runs)
+        return self._is_settled()
+
+    def _cost(self, runs: Sequence[int]) -> int:
+        return sum(self.costs[v] for v in runs) - self.once
+
+    def _is_settled(self) -> bool:
+        return self.is_none or (self.extra_cost is not None and self.extra_cost <= self.bound)

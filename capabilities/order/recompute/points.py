@@ -1,0 +1,97 @@
+"""The points of a frontier: each program is ordered, planned, and run on its addresses by a check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from memplan.capabilities.inputs import PlanAndProblem
+from memplan.capabilities.order.answer import RecomputedPoint
+from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
+from memplan.capabilities.order.room_inside import with_room_inside
+from memplan.capabilities.order.search.solve import order_unplanned
+from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, counted
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.operations.clone_check import check_rewriting
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import replaced
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
+
+_SETTLED_AFTER = 3
+_LEAST_S = 0.25
+"""The time that a plan has at least."""
+
+
+def points_of(
+    graph: OperationGraph, costs: Sequence[int], programs: Sequence[Sequence[int]], control: Control
+) -> list[RecomputedPoint]:
+    """Order, plan and check each program, the first in any case; what cannot be written as a graph is left out."""
+    points: list[RecomputedPoint] = []
+    for k, runs in enumerate(programs):
+        if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
+            break
+        # Counted work has no clock to share, so every point gets the same.
+        share = control.child(1 / (len(programs) if control.counts_work else len(programs) - k))
+        with suppress(InputError):
+            points.append(_point(graph, costs, runs, share))
+    return points
+
+
+def _point(graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control) -> RecomputedPoint:
+    """Order the operations and their clones until no reader would rather take what another clone has made."""
+    program = rewritten(graph, runs)
+    # A fifth for each of three orders at most, one for the plan, and one for the bound.
+    share_s = control.left_s / 5
+    for _ in range(_SETTLED_AFTER):
+        result = order_unplanned(program.graph, control.within(share_s))
+        again = rewritten(graph, [program.runs[k] for k in result.order])
+        is_settled, program = again.runs == program.runs, again
+        if is_settled:
+            break
+    placed = _placed(graph, program, share_s, control)
+    peak = placed.plan.peak or 0
+    first = {v: k for k, v in reversed([*enumerate(program.runs)])}
+    clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
+    # A search of the program has fixed which clone each reader takes: its bound holds for that choice alone.
+    bound = (
+        order_unplanned(relaxed(graph, clones), control.within(share_s)).lower_bound if clones else result.lower_bound
+    )
+    return RecomputedPoint(
+        peak=peak,
+        live_peak=peak_of(program.graph, range(len(program.runs))),
+        lower_bound=bound,
+        status="optimal" if peak == bound else "feasible",
+        extra_cost=sum(costs[v] for v in program.runs) - sum(costs),
+        clones=clones,
+        order=program.runs,
+        placed=placed,
+    )
+
+
+def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, control: Control) -> PlanAndProblem:
+    """Plan a program with clones, then run it on its addresses to see that it computes the same.
+
+    Raises InvalidPlanError for a plan that the program cannot run on, TimeOverError where there was no time for any.
+    """
+    order = range(len(program.runs))
+    # The check of a program knows one workspace for each operation, and nothing of what is inside.
+    roomy = with_room_inside(program.graph, alignment=1)
+    whole = replaced(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))
+    problem = problem_of_order(whole, order)
+    deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
+    plan = solve(problem, time_limit_s=max(time_limit_s, _LEAST_S), deterministic=deterministic, control=cancelled)
+    if plan.peak is None:
+        # The end came before any plan was there, of which the first takes milliseconds.
+        plan = solve(problem, time_limit_s=_LEAST_S, deterministic=deterministic)
+    if plan.peak is None:
+        raise TimeOverError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")
+    at = {row.id: row.offset for row in plan.placements}
+    offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]
+    works = [at.get(f"work_{k}", -1) for k in order]
+    try:
+        check_rewriting(graph, whole, program.runs, program.tensors, order, (offsets, works))
+    except OperationsError as error:
+        raise InvalidPlanError(f"program: {error}") from error
+    return PlanAndProblem(problem=problem, plan=plan)

@@ -1,0 +1,95 @@
+"""The complete search of states for the least cost of what runs again: small graphs, any order, any number of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.capabilities.order.core.kernels import LEAST, MOST_IN_STATE, NONE, LeastRuns, Reruns, least_work
+from memplan.capabilities.order.recompute.again import may_run_again
+from memplan.capabilities.order.search.parts import rows_of
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.search.control import Control
+
+_MOST_COST = 2**50
+_ENDLESS = 2**60
+MOST_STATES = 100_000
+"""The states that are entered at most, in about a second; what needs more is left to others."""
+_STEPS = 64
+"""A run may be so many times as long as the program without clones."""
+_WORK_PER_NODE = 200
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The result of a search of states: runs of the least cost, or None, and what no runs cost less than.
+
+    The bound is None where there are no runs at any cost.
+    """
+
+    runs: tuple[int, ...] | None
+    bound: int | None
+
+
+def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
+    """Return True if the states of a graph can be searched; outputs over inputs are not counted there."""
+    is_small = max(len(graph.ops), len(graph.size)) <= MOST_IN_STATE
+    return is_small and sum(costs) < _MOST_COST and not any(row.may_overwrite for row in graph.ops)
+
+
+def search_states(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    budget: int,
+    most: int | None,
+    control: Control,
+    most_states: int = MOST_STATES,
+) -> Searched:
+    """Search for the runs of the least cost within a budget, or at most `most`, until so many states are entered."""
+    kept = set(graph.kept)
+    makers = [-1 if v is None else v for v in graph.maker]
+    behind = may_run_again(graph)
+    needs = [sorted({*row.inputs, *row.outputs}.difference(graph.made[v])) for v, row in enumerate(graph.ops)]
+    input_first, inputs = rows_of(needs)
+    output_first, outputs = rows_of(graph.made)
+    before_first, before = rows_of(graph.predecessors)
+    behind_first, others = rows_of([sorted(row or ()) for row in behind])
+    reruns = Reruns(
+        input_first=input_first,
+        input=inputs,
+        output_first=output_first,
+        output=outputs,
+        before_first=before_first,
+        before=before,
+        behind_first=behind_first,
+        behind=others,
+        is_again=np.array([row is not None for row in behind], dtype=np.int64),
+        work=np.array([row.work for row in graph.ops], dtype=np.int64),
+        cost=np.array(costs, dtype=np.int64),
+        size=np.array(graph.counted, dtype=np.int64),
+        maker=np.array(makers, dtype=np.int64),
+        is_there=np.array([bool(graph.readers[t]) or t in kept for t in range(len(makers))], dtype=np.int64),
+        is_kept=np.array([t in kept for t in range(len(makers))], dtype=np.int64),
+    )
+    limit = most_states
+    if control.counts_work:
+        limit = max(1, min(limit, int(control.work_left[0]) // _WORK_PER_NODE))
+    answer = np.zeros(4, dtype=np.int64)
+    run = np.zeros(_STEPS * max(1, len(graph.ops)), dtype=np.int64)
+    query = LeastRuns(
+        budget=budget,
+        most=_ENDLESS - 1 if most is None else most,
+        node_limit=limit,
+        run=run,
+        answer=answer,
+        flag=control.raised,
+    )
+    outcome = least_work(Reference(reruns), Reference(query))
+    steps, cost, bound, nodes = answer.tolist()
+    control.spend(_WORK_PER_NODE * nodes)
+    if outcome == LEAST:
+        return Searched(tuple(run[:steps].tolist()), cost)
+    return Searched(None, None if outcome == NONE and bound >= _ENDLESS else bound)

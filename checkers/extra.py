@@ -1,0 +1,159 @@
+"""Check without memplan what running again costs: extra.py GRAPH LIMIT COST; exit status 0 proved, 3 refused, 2 wrong.
+
+Proved is that no sequence of operations keeps within LIMIT bytes for less than COST; for COST `none`, that none does at
+any cost. GRAPH is operations-by-bytes/1 in JSON whose operations have costs, and are only made to wait by tensors.
+"""
+# A state is what has run and what is in memory, both as bits. All are visited that a cheaper sequence can have: a
+# tensor is only given up where what runs next would not fit, and never more of them than must be, as what is there can
+# be given up later.
+
+import heapq, sys
+from importlib import import_module
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+orders = import_module(f"{__package__ or ''}.order".lstrip("."))
+Refused = orders.Refused
+STATES = 300_000
+
+
+def bits(numbers):
+    """Return a set of numbers as bits."""
+    return sum(1 << k for k in set(numbers))
+
+
+def members(mask):
+    """Yield the numbers in a set of bits."""
+    while mask:
+        yield (mask & -mask).bit_length() - 1
+        mask &= mask - 1
+
+
+class Runs:
+    """The states of a graph, and what leads from one to the next."""
+
+    def __init__(self, text, limit):
+        graph = orders.Graph(text)
+        ops, self.limit = graph.ops, limit
+        if any(op.get(word) for op in ops for word in ("regions", "may_overwrite", "alternatives", "after")):
+            raise ValueError("regions, alternatives, `after`, or outputs written over inputs, are not read")
+        if any(graph.maker[t] != v for v, op in enumerate(ops) for t in op.get("out") or ()):
+            raise ValueError("tensors that are changed in place are not read")
+        if any(type(op.get("cost")) is not int or op["cost"] < 0 for op in ops):
+            raise ValueError("an operation without a cost")
+        self.size, self.maker, self.work = graph.size, graph.maker, graph.work
+        self.needs = [bits(op.get("in") or ()) for op in ops]
+        self.makes = [bits(op.get("out") or ()) for op in ops]
+        self.before = [bits(some) for some in graph.before]
+        self.cost = [op["cost"] for op in ops]
+        self.is_again = [not op.get("once") for op in ops]
+        self.kept = bits(t for t in graph.lasting if graph.size[t])
+        self.given = bits(t for t, v in enumerate(graph.maker) if v is None and (graph.users[t] or t in graph.lasting))
+        self.every = bits(range(len(ops)))
+
+    def bytes_of(self, tensors):
+        """Return the bytes of a set of tensors."""
+        return sum(self.size[t] for t in members(tensors))
+
+    def lacking(self, done, memory):
+        """Return what must be there at some time, what must run again for that, and its cost; None for a dead end."""
+        made, wanted = self.given, self.kept
+        for v in range(len(self.cost)):
+            if done >> v & 1:
+                made |= self.makes[v]
+            else:
+                wanted |= self.needs[v]
+        wanted &= made
+        missing, again, cost = wanted & ~memory, 0, 0
+        while missing:
+            t = (missing & -missing).bit_length() - 1
+            missing &= missing - 1
+            v = self.maker[t]
+            if v is None or not self.is_again[v]:
+                return None
+            if not again >> v & 1:
+                again, cost = again | 1 << v, cost + self.cost[v]
+                missing |= self.needs[v] & ~memory & ~wanted
+                wanted |= self.needs[v]
+        return wanted, again, cost
+
+    def useful(self, done, wanted, again, slack):
+        """Return the tensors that can be of use where less than `slack` more is spent."""
+        for v in reversed(range(len(self.cost))):
+            runs = self.is_again[v] and self.makes[v] & wanted and (again >> v & 1 or self.cost[v] < slack)
+            if not done >> v & 1 or runs:
+                wanted |= self.needs[v]
+        return wanted
+
+    def given_up(self, tensors, over):
+        """Yield the sets of tensors that have so many bytes, none of which could be left out."""
+        rows = sorted(members(tensors), key=lambda t: -self.size[t])
+
+        def chosen(k, over, least):
+            if over <= 0:
+                if least > -over:
+                    yield 0
+                return
+            for j in range(k, len(rows)):
+                size = self.size[rows[j]]
+                for others in chosen(j + 1, over - size, min(least, size)) if size else ():
+                    yield others | 1 << rows[j]
+
+        yield from chosen(0, over, self.bytes_of(tensors) + 1)
+
+    def after(self, done, memory):
+        """Yield each state that may come next, with what it costs more."""
+        for v in range(len(self.cost)):
+            is_again = done >> v & 1
+            if self.needs[v] & ~memory or (self.before[v] & ~done if not is_again else not self.is_again[v]):
+                continue
+            if is_again and not self.makes[v] & ~memory:
+                continue
+            held = memory | self.makes[v]
+            own = self.needs[v] | self.makes[v]
+            over = self.bytes_of(held) + self.work[v] - self.limit
+            for others in self.given_up(held & ~own, over) if over > 0 else (0,):
+                yield done | 1 << v, held & ~others, self.cost[v] if is_again else 0
+
+
+def check(text, limit, cost, states=STATES):
+    """Return how many states were visited; raises Refused where a sequence costs less, or there are too many."""
+    runs = Runs(text, limit)
+    cost = float("inf") if cost is None else cost
+    best, queue = {}, []
+
+    def visit(done, memory, spent):
+        needed = runs.lacking(done, memory)
+        if needed is None or spent + needed[2] >= cost:
+            return
+        memory &= runs.useful(done, needed[0], needed[1], cost - spent - needed[2])
+        if best.get((done, memory), spent + 1) > spent:
+            best[done, memory] = spent
+            heapq.heappush(queue, (spent + needed[2], -done.bit_count(), spent, done, memory))
+            if len(best) > states:
+                raise Refused(f"more than {states} states are to be visited")
+
+    if runs.bytes_of(runs.given) <= limit:
+        visit(0, runs.given, 0)
+    while queue:
+        _, _, spent, done, memory = heapq.heappop(queue)
+        if best[done, memory] < spent:
+            continue
+        if done == runs.every and not runs.kept & ~memory:
+            raise Refused(f"a sequence within {limit} bytes costs {spent} for what runs again")
+        for then, held, more in runs.after(done, memory):
+            visit(then, held, spent + more)
+    return len(best)
+
+
+if __name__ == "__main__":
+    try:
+        with open(sys.argv[1], encoding="utf-8") as graph:
+            visited = check(graph.read(), int(sys.argv[2]), None if sys.argv[3] == "none" else int(sys.argv[3]))
+        what = "is" if sys.argv[3] == "none" else f"costs less than {sys.argv[3]}"
+        print(f"proved: no sequence {what} within {sys.argv[2]} bytes, by {visited} states")
+    except Refused as why:
+        sys.exit(print(f"refused: {why}") or 3)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        sys.exit(print(f"wrong input: {error!r}") or 2)

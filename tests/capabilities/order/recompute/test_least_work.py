@@ -1,0 +1,256 @@
+"""The least cost of what runs again, by states, by stages and as answers claim it: against a search of all programs."""
+
+from __future__ import annotations
+
+import random
+import threading
+from math import ceil
+from typing import Any
+
+import pytest
+
+from memplan import Control, OperationGraph, OrderOptions, Recomputed, order
+from memplan.capabilities.order.recompute.engines import ask
+from memplan.capabilities.order.recompute.least import least_work
+from memplan.capabilities.order.recompute.rewrite import rewritten
+from memplan.capabilities.order.recompute.stages import Stages
+from memplan.capabilities.order.recompute.states import Searched, search_states
+from memplan.checkers import extra
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import write_graph
+from memplan.planner.operations.order_check import peak_of
+from tests.support.depth import seeds
+from tests.support.operation_graphs import layered_graph, random_graph
+from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
+
+CHECKER: Any = extra
+"""It has no types: it is for people without memplan."""
+SIZES = (64, 256, 512, 1024)
+FIRST_CHAIN: dict[str, Any] = {
+    "size": [1024, 256, 512, 512, 64, 512, 512, 64, 512, 512, 256, 1024],
+    "ops": [
+        *({"in": [v - 1] if v else [], "out": [v], "cost": cost} for v, cost in enumerate([55, 8, 310, 51, 32, 280])),
+        {"in": [4, 5], "out": [6], "cost": 49},
+        {"in": [3, 4, 6], "out": [7], "cost": 50},
+        {"in": [2, 3, 7], "out": [8], "cost": 1},
+        {"in": [1, 2, 8], "out": [9], "cost": 45},
+        {"in": [0, 1, 9], "out": [10], "cost": 29},
+        {"in": [0, 10], "out": [11], "cost": 18},
+    ],
+}
+
+
+def chain(rng: random.Random, length: int) -> OperationGraph:
+    """Return a training step of so many layers, one after the other: a forward pass, and a backward pass."""
+    half = [rng.choice(SIZES) for _ in range(length)]
+    ops: list[dict[str, Any]] = [
+        {"in": [v - 1] if v else [], "out": [v], "cost": rng.randint(1, 300)} for v in range(length)
+    ]
+    for v in range(length):
+        layer = length - 1 - v
+        reads = {layer - 1, layer, length + v - 1 if v else layer} - {-1}
+        ops.append({"in": sorted(reads), "out": [length + v], "cost": rng.randint(1, 60)})
+    return OperationGraph.model_validate({"size": [*half, *reversed(half)], "ops": ops})
+
+
+def plain(rng: random.Random, n: int) -> OperationGraph:
+    """Return a random graph without control edges and tensors that are made twice, as `least_extra_cost` takes it."""
+    graph = random_graph(rng, n)
+    ops = [
+        row.model_copy(update={"outputs": graph.made[v], "after": (), "cost": rng.randint(0, 5)})
+        for v, row in enumerate(graph.ops)
+    ]
+    return OperationGraph(size=graph.size, kept=graph.kept, ops=tuple(ops))
+
+
+def budgets(graph: OperationGraph) -> list[int]:
+    """Return parts of the peak of the given order."""
+    peak = peak_of(graph, range(len(graph.ops)))
+    return [peak * percent // 100 for percent in (100, 85, 70, 60)]
+
+
+def searched(graph: OperationGraph, budget: int, **limits: Any) -> Searched:
+    """Return what a search of states finds."""
+    with Control.of(60).watched(1) as control:
+        return search_states(graph, costs_of(graph), budget, None, control, **limits)
+
+
+def extra_cost(graph: OperationGraph, runs: tuple[int, ...]) -> int:
+    """Return the cost of what runs again."""
+    costs = costs_of(graph)
+    return sum(costs[v] for v in runs) - sum(costs)
+
+
+def recomputed(graph: OperationGraph, within: int, control: Control | None = None) -> Recomputed:
+    """Return the answer to a limit, by counted work."""
+    options = OrderOptions(recompute=True, within=within, time_limit_s=5, deterministic=control is None)
+    found = order(graph, options, control or Control()).recomputed
+    assert found is not None
+    return found
+
+
+@pytest.mark.drawn
+def test_states_give_the_least_cost_of_all_programs_or_prove_that_there_is_none() -> None:
+    again = none = 0
+    for seed in seeds(60):
+        rng = random.Random(seed)
+        graph = chain(rng, 3) if seed % 2 else plain(rng, 5)
+        for budget in budgets(graph):
+            found, least = searched(graph, budget), least_extra_cost(graph, costs_of(graph), budget)
+            assert found.bound == least
+            none += least is None
+            if found.runs is not None:
+                assert bytes_of_runs(graph, found.runs) <= budget
+                assert extra_cost(graph, found.runs) == least
+                again += least != 0
+    assert again > 0
+    assert none > 0
+
+
+@pytest.mark.drawn
+def test_a_checker_without_memplan_proves_the_least_cost_and_refuses_more() -> None:
+    again = none = 0
+    for seed in seeds(20):
+        rng = random.Random(seed)
+        graph = chain(rng, 4) if seed % 2 else plain(rng, 5)
+        text = write_graph(graph).decode()
+        for budget in budgets(graph):
+            least = searched(graph, budget).bound
+            assert CHECKER.check(text, budget, least) >= 0
+            none += least is None
+            if least is not None:
+                with pytest.raises(CHECKER.Refused, match=f"costs {least} for what runs again"):
+                    CHECKER.check(text, budget, least + 1)
+                again += least > 0
+    assert again > 0
+    assert none > 0
+    with pytest.raises(CHECKER.Refused, match="more than 3 states"):
+        CHECKER.check(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 55, states=3)
+
+
+@pytest.mark.drawn
+def test_no_program_costs_less_than_a_bound_of_states_that_ended_early() -> None:
+    ended = 0
+    for seed in seeds(20):
+        graph = chain(random.Random(seed), 6)
+        for budget in budgets(graph):
+            least = searched(graph, budget).bound
+            for limit in (2, 5, 20):
+                early = searched(graph, budget, most_states=limit)
+                assert least is None or early.bound is not None
+                assert least is None or (early.bound or 0) <= least
+                ended += early.runs is None and least is not None
+    assert ended > 0
+
+
+def _least_of_stages(graph: OperationGraph, budget: int) -> int | None:
+    stages = Stages(graph, costs_of(graph), budget)
+    draft = stages.draft(0, stages.most_cost)
+    said = ask("highs", draft, Control.of(60), lambda _: False)
+    assert said.has_ended
+    return None if said.is_none else ceil(said.bound) * stages.cost_unit
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_stages_are_never_above_the_least_cost_and_mostly_there() -> None:
+    equal = count = 0
+    for seed in seeds(10):
+        rng = random.Random(seed)
+        graph = chain(rng, 5) if seed % 2 else random_graph(rng, 7)
+        for budget in budgets(graph)[1:3]:
+            least, of_stages = searched(graph, budget).bound, _least_of_stages(graph, budget)
+            assert of_stages is not None or least is None
+            if least is not None:
+                assert of_stages is not None
+                assert of_stages <= least
+                count, equal = count + 1, equal + (of_stages == least)
+    assert equal > 0.8 * count > 0
+
+
+@pytest.mark.slow
+def test_engines_find_and_prove_the_least_where_states_are_not_searched() -> None:
+    graph = OperationGraph.model_validate(FIRST_CHAIN)
+    # Outputs over inputs are not counted by states; here no output fits into what it might be written over.
+    ops = (*graph.ops[:-1], graph.ops[-1].model_copy(update={"may_overwrite": ((0, 1),)}))
+    wide = OperationGraph(size=(*graph.size[:10], 8, *graph.size[11:]), ops=ops)
+    expected = searched(OperationGraph(size=wide.size, ops=graph.ops), 2375)
+    found = least_work(wide, costs_of(wide), 2375, None, Control.of(60))
+    assert found.extra_cost == found.bound == expected.bound
+    assert found.runs is not None
+    program = rewritten(wide, found.runs)
+    assert peak_of(program.graph, range(len(program.runs))) <= 2375
+
+
+def test_what_was_missed_is_found_and_proved() -> None:
+    answer = recomputed(OperationGraph.model_validate(FIRST_CHAIN), 2375)
+    assert answer.is_within
+    assert answer.points[-1].peak <= 2375
+    assert (answer.extra_cost, answer.extra_cost_lower_bound) == (55, 55)
+
+
+def test_none_is_said_with_a_proof_only() -> None:
+    graph = OperationGraph.model_validate(FIRST_CHAIN)
+    assert searched(graph, 1792).bound is None
+    answer = recomputed(graph, 1792)
+    assert answer.has_none
+    assert not answer.is_within
+    assert "no program is within the limit, which is proved" in "\n".join(answer.lines())
+    # Ended before anything was searched: nothing is proved.
+    cancelled = threading.Event()
+    cancelled.set()
+    early = recomputed(graph, 2375, Control(cancelled=cancelled))
+    assert not early.has_none
+    assert not early.is_within
+    assert "no program was found within the limit" in "\n".join(early.lines())
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_a_tighter_limit_is_never_answered_at_a_lower_cost_and_claims_hold() -> None:
+    optimal = 0
+    for seed in seeds(6):
+        rng = random.Random(seed)
+        graph = chain(rng, 4) if seed % 2 else plain(rng, 5)
+        costs, peak = costs_of(graph), peak_of(graph, range(len(graph.ops)))
+        before: int | None = 0
+        for percent in range(95, 50, -9):
+            within = peak * percent // 100
+            answer, least = recomputed(graph, within), least_extra_cost(graph, costs, within)
+            assert answer.has_none == (least is None)
+            if least is not None:
+                assert answer.extra_cost_lower_bound <= least
+            if answer.is_within:
+                assert before is not None
+                assert before <= answer.extra_cost
+                assert least is not None
+                assert least <= answer.extra_cost
+                optimal += answer.extra_cost == answer.extra_cost_lower_bound > 0
+            before = answer.extra_cost if answer.is_within else None
+    assert optimal > 0
+
+
+def test_where_the_plan_of_the_cheapest_is_above_the_limit_a_lower_program_is_planned() -> None:
+    rng = random.Random(46)
+    graph = layered_graph(rng, rng.randint(15, 40), rng.choice([2, 4]))
+    ops = tuple(row.model_copy(update={"cost": rng.randint(1, 50)}) for row in graph.ops)
+    loose, tight = (recomputed(OperationGraph(size=graph.size, ops=ops), within) for within in (778, 758))
+    assert loose.is_within
+    assert loose.extra_cost_lower_bound < loose.extra_cost == tight.extra_cost
+    assert loose.points[-1].live_peak <= 758
+
+
+@pytest.mark.drawn
+def test_points_without_a_limit_say_what_none_costs_less_than() -> None:
+    equal = 0
+    for seed in seeds(8):
+        graph = chain(random.Random(seed), 4)
+        options = OrderOptions(recompute=True, time_limit_s=5, deterministic=True)
+        found = order(graph, options).recomputed
+        assert found is not None
+        for point in found.points:
+            least = least_extra_cost(graph, costs_of(graph), point.peak)
+            assert least is not None
+            assert point.extra_cost_lower_bound <= least <= point.extra_cost
+            equal += point.extra_cost_lower_bound == point.extra_cost > 0
+    assert equal > 0
