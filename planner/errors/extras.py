@@ -13,7 +13,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "engines": ("ortools", "highspy", "pulp"),
     "server": (
         *("fastapi", "starlette", "uvicorn", "httptools", "sqlalchemy", "pydantic_settings", "sse_starlette"),
-        *("prometheus_client", "pythonjsonlogger", "psutil"),
+        *("alembic", "prometheus_client", "pythonjsonlogger", "psutil"),
     ),
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
