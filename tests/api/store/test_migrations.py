@@ -74,9 +74,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Rows:
         for name in ("farm", "board", "gone"):
             store.keys.add(Key(name, name, digest(name), frozenset({"plan", "read"}), created_at=1.0, max_jobs=10))
         store.keys.revoke("gone", 2.0)
-        store.plans.change(
-            {f"sha256:{k}": lambda _, k=k: StoredPlan(f"sha256:{k}", b"p", "feasible", 1.5, 1) for k in range(9)}
-        )  # type: ignore[misc]
+        for k in range(9):
+            store.plans.change(
+                {f"sha256:{k}": lambda _, known=StoredPlan(f"sha256:{k}", b"p", "feasible", 1.5, 1): known}
+            )
         for k in range(jobs):
             key = ("farm", "board", None)[k % 3]
             job = Job(
