@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, InvalidStateError
@@ -22,7 +23,7 @@ from memplan.planner.errors.extras import require
 
 T = TypeVar("T")
 ATTEMPTS = 4
-"""How often work is begun whose machine ends in the middle of it: what Dask does, unless it is told otherwise."""
+"""The number of times that work is begun whose machine ends in the middle, which is that of Dask by default."""
 _PATIENCE_S = 4.0
 """The seconds in which a cluster must answer."""
 
@@ -192,9 +193,10 @@ def _ray(address: str, where: str) -> Iterator[ClusterExecutor]:
     from ray.util import connect, disconnect
 
     try:
-        connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
+        with warnings.catch_warnings(action="ignore"):  # the error says it
+            connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
-        raise OptionError(f"on: no Ray answers at {shown(address)}: {str(error).strip().splitlines()[0]}") from None
+        raise OptionError(f"on: no Ray answers at {shown(address)}: {str(error).strip().splitlines()[-1]}") from None
     try:
         yield _OfRay(ray)
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,7 +14,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from memplan.api.clusters import is_unwanted
+from memplan.api.clusters import executor_on, is_unwanted
+from memplan.planner.errors import OptionError
 from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -58,10 +58,10 @@ def _ray(folder: Path) -> Iterator[str]:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment)
     try:
         until = time.monotonic() + _PATIENCE_S
-        while not _answers(port):
+        while not _answers(f"ray://127.0.0.1:{port}"):
             assert process.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < until, "Ray did not start in time"
-            time.sleep(0.1)
+            time.sleep(0.5)
         yield f"ray://127.0.0.1:{port}"
     finally:
         process.send_signal(signal.SIGTERM)
@@ -69,12 +69,12 @@ def _ray(folder: Path) -> Iterator[str]:
         shutil.rmtree(sessions, ignore_errors=True)
 
 
-def _answers(port: int) -> bool:
+def _answers(address: str) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), 1.0).close()
-    except OSError:
+        with executor_on(address):
+            return True
+    except OptionError:  # it starts: for a while its port is open, and it refuses
         return False
-    return True
 
 
 def end_its_machine(folder: str, times: int) -> int:

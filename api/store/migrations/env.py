@@ -1,4 +1,4 @@
-"""What alembic runs: the revisions, in the transaction of whoever opens the database, or as statements to be read."""
+"""The program that alembic runs: the revisions, in the transaction of whoever opens the database, or as text."""
 
 from alembic import context
 from sqlalchemy import update

@@ -1,4 +1,4 @@
-"""Why a job was begun anew: its worker ended, or it had no answer. Also made without a revision, by later servers."""
+"""Two counts of jobs begun anew: their worker ended, or they had no answer. Later servers made both themselves."""
 
 from alembic import op
 from sqlalchemy import Column, Integer
