@@ -44,8 +44,15 @@ def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -
     try:
         return future.result().model_copy(update={"begun": begun})
     except MachineLostError as error:
-        named = {"instance": task.instance, "solver": task.solver, "seed": task.seed}
-        return Result(**named, time_limit_s=task.time_limit_s, outcome="failed", message=str(error), begun=begun)
+        return Result(
+            instance=task.instance,
+            solver=task.solver,
+            seed=task.seed,
+            time_limit_s=task.time_limit_s,
+            outcome="failed",
+            message=str(error),
+            begun=begun,
+        )
 
 
 def _measured(task: BenchTask, files: dict[str, bytes]) -> Result:

@@ -18,7 +18,8 @@ from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def jobs(

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -75,9 +76,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Rows:
             store.keys.add(Key(name, name, digest(name), frozenset({"plan", "read"}), created_at=1.0, max_jobs=10))
         store.keys.revoke("gone", 2.0)
         for k in range(9):
-            store.plans.change(
-                {f"sha256:{k}": lambda _, known=StoredPlan(f"sha256:{k}", b"p", "feasible", 1.5, 1): known}
-            )
+            plan = StoredPlan(f"sha256:{k}", b"p", "feasible", 1.5, 1)
+            store.plans.change({plan.hash: partial(lambda mine, _: mine, plan)})
         for k in range(jobs):
             key = ("farm", "board", None)[k % 3]
             job = Job(
