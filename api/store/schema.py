@@ -10,7 +10,7 @@ from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, Larg
 
 from memplan.api.store.columns import Json, Packed
 
-REVISION = 2
+REVISION = 3
 """The number of the last change of the tables."""
 METADATA = MetaData()
 alembic_version = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))
@@ -62,6 +62,7 @@ jobs = Table(
     Index("jobs_by_holder", "lease_holder"),
     Index("jobs_by_key", "key_id", "id"),
     Index("jobs_by_key_and_state", "key_id", "state"),
+    Index("jobs_in_turn_of_key", "state", "key_id", "priority", "id"),
     Index("jobs_by_name", "name"),
     Index("jobs_by_problem", "problem_hash"),
     Index("jobs_by_plan", "plan_hash"),

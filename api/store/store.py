@@ -14,6 +14,7 @@ from sqlalchemy import text, update
 from memplan.api.store import migrations
 from memplan.api.store.database import CONNECTIONS, Database
 from memplan.api.store.errors import UnreachableError
+from memplan.api.store.listening import Listening
 from memplan.api.store.schema import versions
 from memplan.api.store.tables.events import Events
 from memplan.api.store.tables.jobs import Jobs
@@ -42,13 +43,13 @@ class Store:
         self.keys = Keys(database)
 
     @classmethod
-    def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0) -> Store:
+    def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0, connections: int = CONNECTIONS) -> Store:
         """Open the database that `url` names, or else the one in `data_folder`, and bring its tables to this version.
 
         One that takes no connections is asked again for `patience_s`. Raises OptionError where there can be none,
         StoreError where it does not answer, or has the tables of a later version or of others.
         """
-        database, give_up = Database.open(url, data_folder), time.monotonic() + patience_s
+        database, give_up = Database.open(url, data_folder, connections), time.monotonic() + patience_s
         while True:
             try:
                 bring_up(database)
@@ -67,6 +68,10 @@ class Store:
     async def briefly(self, work: Callable[[], T]) -> T:
         """Do work with the store in a thread, so that the event loop goes on; raises what it raises."""
         return await to_thread.run_sync(work, limiter=self._threads)
+
+    def listening(self, wake: Callable[[], object]) -> Listening | None:
+        """Begin to hear of jobs that wait or are to be cancelled, where the database tells; `wake` is called then."""
+        return None if self._database.is_sqlite else Listening(self._database, wake)
 
     def check(self) -> None:
         """Write and read; raises StoreError where that fails, or where there is no room for more."""
