@@ -91,6 +91,12 @@ from memplan.api.cli.service.tools import tool_of
 from memplan.capabilities.registry import CAPABILITIES
 assert [tool_of(each).name for each in CAPABILITIES.values()] == [*CAPABILITIES]
 """,
+    "cluster": """
+from distributed import LocalCluster
+with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    address = cluster.scheduler_address.replace("tcp://", "dask://")
+    run(f"bench examples/mobilenet_v2.csv --solvers greedy --time-limit 1 --on {address}")
+""",
     "executorch": """
 import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge

@@ -7,8 +7,8 @@ import os
 import platform
 import signal
 import tempfile
-import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -26,14 +26,14 @@ PREPARATION_LIMIT_S = 300.0
 """For imports, and for reading or making the instance; and again for checking the plan."""
 
 
-def measure(job: BenchTask, cancelled: threading.Event | None = None) -> Result:
+def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) -> Result:
     """Run a job in a process of its own and return what came of it; whatever happens there becomes a row.
 
-    The process is killed, and the row worth nothing, when `cancelled` is set.
+    The process is killed, and the row worth nothing, once `is_cancelled`.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     load_average = round(os.getloadavg()[0], 2)
-    clock = _Clock(cancelled)
+    clock = _Clock(is_cancelled)
     with tempfile.TemporaryFile() as complaints:
         with ChildProcess("memplan.api.bench.worker", clock.is_over, complaints=complaints) as child:
             facts = _watched(child, job, clock)
@@ -60,7 +60,7 @@ def measure(job: BenchTask, cancelled: threading.Event | None = None) -> Result:
 class _Clock:
     """The moment at which a run is killed: it is moved on from one part of the run to the next."""
 
-    cancelled: threading.Event | None
+    is_cancelled: Callable[[], bool]
     end: float = math.inf
 
     def set(self, limit_s: float) -> None:
@@ -69,7 +69,7 @@ class _Clock:
 
     def is_over(self) -> bool:
         """Return True once the time is over, or all is cancelled."""
-        return time.monotonic() > self.end or (self.cancelled is not None and self.cancelled.is_set())
+        return time.monotonic() > self.end or self.is_cancelled()
 
 
 def _watched(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, Any]:

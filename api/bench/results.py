@@ -35,7 +35,8 @@ class Result(WireValue):
     `found_by` and `proved_by` are the plan's; the former was `solved_by` in older files. Times are those of solving
     alone; `process_cpu_s` is all that the process and its children used, start included.
     Of plans that differ, `costs` are those of each, the first included; they are `is_complete` where there are no more,
-    and `is_proved` where each is the cheapest that differs from all before it.
+    and `is_proved` where each is the cheapest that differs from all before it. On a cluster, `begun` is how often it
+    was begun: again where a machine ended in the middle.
     """
 
     instance: str
@@ -61,6 +62,7 @@ class Result(WireValue):
     is_proved: bool | None = None
     curve: tuple[Moment, ...] = ()
     started: str | None = None
+    begun: int | None = None
     load_average: float | None = None
     machine: str | None = None
     version: str | None = None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Generator, Iterable, Sequence
-from concurrent.futures import Executor, Future, as_completed
-from itertools import product
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from itertools import islice, product
+from typing import TypeVar
 
 from memplan.api.bench import peers
-from memplan.api.bench.measuring import measure
 from memplan.api.bench.orders import ORDERERS
 from memplan.api.bench.peers import PEERS
 from memplan.api.bench.results import Result
@@ -18,6 +17,9 @@ from memplan.planner.errors import OptionError, shown
 from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def jobs(
@@ -53,16 +55,21 @@ def still_to_do(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[Ben
     return [job for job in wanted if job.key not in keys]
 
 
-def run(wanted: Iterable[BenchTask], executor: Executor, cancelled: threading.Event) -> Generator[Result, None, None]:
-    """Measure the jobs on an executor's threads, which each watch a process, and yield their results as they come.
+def run(
+    wanted: Iterable[T], begin: Callable[[T], Future[R]], at_once: Callable[[], int]
+) -> Generator[tuple[T, Future[R]], None, None]:
+    """Begin all that is wanted, at most so many at once, and yield each with its future as it ends.
 
-    Where the caller stops early, what has not started never does, and what has is killed.
+    Where the caller stops early, what has not started never does.
     """
-    futures: list[Future[Result]] = [executor.submit(measure, job, cancelled) for job in wanted]
+    waiting, begun = iter(wanted), dict[Future[R], T]()
     try:
-        for future in as_completed(futures):
-            yield future.result()
+        while True:
+            begun |= {begin(each): each for each in islice(waiting, max(0, at_once() - len(begun)))}
+            if not begun:
+                return
+            for future in wait(begun, return_when=FIRST_COMPLETED).done:
+                yield begun.pop(future), future
     finally:
-        for future in futures:
+        for future in begun:
             future.cancel()
-        cancelled.set()

@@ -13,7 +13,7 @@ from memplan.planner.errors import FormatError, OptionError, sentences, shown
 from memplan.planner.model.problem import Pool, Problem, with_fields
 
 _SUFFIXES = (".csv", ".json")
-_LISTING = "index.json"
+LISTING = "index.json"
 """A file that lists what is known of a folder's others: objects with `file`, and perhaps `peer_peaks` and `pools`."""
 
 
@@ -40,7 +40,7 @@ def instances(suite: str) -> list[str]:
         return [suite]
     if not path.is_dir():
         raise OptionError(f"suite: must be a folder or a file, got {shown(suite)}")
-    files = [file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name != _LISTING]
+    files = [file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name != LISTING]
     if not files:
         raise OptionError(f"suite: must hold files that end with {' or '.join(_SUFFIXES)}, got {shown(suite)}")
     return [str(file) for file in sorted(files)]
@@ -50,11 +50,21 @@ def pose(name: str) -> SuiteProblem:
     """Read the problem in a file, with what its folder lists of it; raises InputError."""
     path = Path(name)
     problem = read_problem(path)
-    listed = next((entry for entry in _listing(path.parent / _LISTING) if entry.file == path.name), _Listed(file=""))
+    listed = next((entry for entry in _listing(path.parent / LISTING) if entry.file == path.name), _Listed(file=""))
     if listed.pools:
         return SuiteProblem(with_fields(problem, pools=listed.pools))
     peaks = [peak for peak in listed.peer_peaks.values() if isinstance(peak, int)]
     return SuiteProblem(problem, min(peaks, default=None))
+
+
+def files_of(name: str) -> dict[str, bytes]:
+    """Return a file of a suite, and what its folder lists of it, as files for another machine; raises FormatError."""
+    path = Path(name)
+    listed = [entry for entry in _listing(path.parent / LISTING) if entry.file == path.name]
+    try:
+        return {path.name: path.read_bytes(), LISTING: TypeAdapter(list[_Listed]).dump_json(listed)}
+    except OSError as error:
+        raise FormatError(f"{path}: {error.strerror}") from error
 
 
 def _listing(path: Path) -> list[_Listed]:

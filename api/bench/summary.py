@@ -222,6 +222,10 @@ def remarks(summary: Summary) -> list[str]:
         "PAR2: mean wall time, where a run that is not solved counts twice its limit.",
         f"Other means: geometric, over the {shared} of {instances} instances that every solver planned in every run.",
         *(f"Machine: {machine}" for machine in machines),
+        *(
+            ["Times of different machines are beside each other here, and say nothing of solvers."]
+            * (len(machines) > 1)
+        ),
         *(f"Version: {version}" for version in versions),
         *(f"FALSE CLAIM: {_run(row)}: bound {row.lower_bound}, {row.status}" for row in summary.false_claims()),
         *(f"{row.outcome}: {_run(row)}: {row.message}" for row in without_plan),

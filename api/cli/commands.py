@@ -24,6 +24,7 @@ COMMANDS = {
     "serve": "service.serving",
     "worker": "service.serving",
     "keys": "service.keys",
+    "database": "service.database",
     "mcp": "service.tools",
     "core": "solvers.core",
     "doctor": "solvers.doctor",
@@ -33,7 +34,7 @@ PANELS = {
     "Networks": ("fits",),
     "Files": ("examples", "schema"),
     "Solvers": ("solvers", "core", "bench", "library", "doctor"),
-    "Service": ("serve", "worker", "keys", "mcp"),
+    "Service": ("serve", "worker", "keys", "database", "mcp"),
 }
 """The panels of the list of commands for those that are no capability's, whose rows say theirs."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}

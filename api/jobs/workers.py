@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
+from random import uniform
 
 from memplan.api.faults import Faults
 from memplan.api.jobs.run import AGAIN_S, JobRun
@@ -16,11 +17,16 @@ from memplan.api.logs import about
 from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
+from memplan.api.store.listening import Listening
 from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
 
 _POLL_S = 0.1
 """The time between two looks for jobs, and for those that are to be cancelled."""
+_LOOK_S = 5.0
+"""The same where a worker is woken."""
+_LATEST_S = 0.25
+"""The time after which a worker that is woken looks at the latest."""
 _LAST_PLACE_S = 0.5
 """The time between two looks for a job of another key for the last place: the whole queue may be of one."""
 _LEAVE_S = 10.0
@@ -28,6 +34,8 @@ _LEAVE_S = 10.0
 _LOG = logging.getLogger("memplan")
 
 
+CONNECTIONS = 1
+"""The connections of a worker beside the one that listens: its transactions are short, and one waits for another."""
 _LEASE_S, _RENEW_S = 15.0, 2.0
 """For how long a lease holds, and the time between two renewals of it."""
 
@@ -56,6 +64,9 @@ class JobWorkers:
         self._looked_at = -inf
         self._is_unsure = False
         """True after a claim of which it is not known whether the store made it."""
+        self._listening: Listening | None = None
+        self._is_told = self._was_told = False
+        self._late_s = 0.0
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._claiming = threading.Thread(target=self._claim_always, name="memplan-jobs", daemon=True)
@@ -67,6 +78,7 @@ class JobWorkers:
 
     def start(self) -> None:
         """Begin to take jobs."""
+        self._listening = self._store.listening(self._hear)
         self._claiming.start()
 
     def close(self) -> None:
@@ -75,20 +87,38 @@ class JobWorkers:
         self._wake.set()
         for run in list(self._runs):
             run.cancelled.set()
+        if self._listening is not None:
+            self._listening.close()
         give_up = time.monotonic() + _LEAVE_S
         for thread in (self._claiming, *list(self._threads)):
             thread.join(max(0.0, give_up - time.monotonic()))
+
+    def _hear(self) -> None:
+        self._is_told = True
+        self._wake.set()
 
     def _claim_always(self) -> None:
         renewed_at = -inf
         while not self._stopping.is_set():
             self._wake.clear()
+            self._was_told, self._is_told = self._is_told, False
             may_hold = self._runs or self._is_unsure
             if may_hold and time.monotonic() - renewed_at >= self._renew_s and self._tried(self._renew):
                 renewed_at = time.monotonic()
             if not self._tried(self._claim):
                 self._tried(self._cancel)
-                self._wake.wait(_POLL_S)
+                self._wake.wait(self._pause_s)
+                if self._is_told:  # and so are all others that have a place
+                    self._stopping.wait(uniform(0.0, self._late_s))
+
+    @property
+    def _pause_s(self) -> float:
+        """The time until the next look, where nothing wakes before."""
+        if self._listening is None or not self._listening.hears:
+            return _POLL_S
+        if not self._runs and not self._is_unsure:
+            return _LOOK_S
+        return _LAST_PLACE_S if self._places - len(self._runs) == 1 else min(self._renew_s, _LOOK_S)
 
     def _tried(self, turn: Callable[[], bool]) -> bool:
         """Return what a turn says; False where it failed, which the next one may mend."""
@@ -105,13 +135,17 @@ class JobWorkers:
     def _claim(self) -> bool:
         """Take as many jobs as there are places; return whether there may be more to take."""
         free = self._places - len(self._runs)
-        if free <= 0 or not self._store.leases.is_any_waiting():
+        if free <= 0:
+            return False
+        if not self._store.leases.is_any_waiting():
+            self._note(came_late=True)
             return False
         if free == 1 and time.monotonic() - self._looked_at < _LAST_PLACE_S:
             return False
         self._looked_at, self._is_unsure = time.monotonic(), True
         jobs = self._store.leases.claim(self.holder, free, self._of_key, self._lease_s)
         self._is_unsure = False
+        self._note(came_late=not jobs)
         for job in jobs:
             run = JobRun(job, self._store, self._pool, self._stopping)
             self._runs.add(run)
@@ -119,6 +153,13 @@ class JobWorkers:
             self._threads.add(thread)
             thread.start()
         return bool(jobs)
+
+    def _note(self, *, came_late: bool) -> None:
+        """Come later the next time where others were first, so that of many workers few look for each job."""
+        if came_late and self._was_told:
+            self._late_s = min(_LATEST_S, 2.0 * self._late_s + _LATEST_S / 16)
+        elif not came_late:
+            self._late_s = 0.0
 
     def _do(self, run: JobRun) -> None:
         try:
@@ -154,7 +195,7 @@ class JobWorkers:
 @contextmanager
 def working(settings: Settings) -> Iterator[JobWorkers]:
     """Open the store and run its jobs until the block ends; raises OptionError and StoreError."""
-    store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S), Metrics()
+    store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S, CONNECTIONS), Metrics()
     pool = ChildPool(settings, metrics.lost_worker, Faults(metrics.failed))
     workers = JobWorkers(store, settings, metrics, pool)
     workers.start()

@@ -47,12 +47,15 @@ class Database:
         self._reader = engine.execution_options(memplan_only_reads=True)
 
     @classmethod
-    def open(cls, url: str | None, folder: Path) -> Database:
-        """Open what `url` names, or else the file in `folder`, which is made. Raises OptionError or StoreError."""
+    def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
+        """Open what `url` names, or else the file in `folder`, which is made. Raises OptionError or StoreError.
+
+        With PostgreSQL there are at most so many connections, beside one that listens.
+        """
         address = URL.create("sqlite", database=str(folder / FILE)) if url is None else make_url(url)
         if address.get_backend_name() == "sqlite":
             return cls(_sqlite(address))
-        return cls(_postgresql(address))
+        return cls(_postgresql(address, connections))
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -101,7 +104,7 @@ def _told() -> Iterator[None]:
         kind = UnreachableError if getattr(error.orig, "sqlstate", "") in _NO_CONNECTION else StoreError
         raise kind(f"database: {str(error.orig).strip().splitlines()[0]}") from error
     except PoolTimeoutError:
-        raise StoreError(f"database: all {CONNECTIONS} connections stayed taken for {_BUSY_S} s") from None
+        raise StoreError(f"database: all connections stayed taken for {_BUSY_S} s") from None
 
 
 def _head(path: Path) -> bytes:
@@ -136,18 +139,19 @@ def _sqlite(url: URL) -> Engine:
     return engine
 
 
-def _postgresql(url: URL) -> Engine:
+def _postgresql(url: URL, connections: int) -> Engine:
     if importlib.util.find_spec("psycopg") is None:
         raise OptionError("database_url: PostgreSQL needs psycopg: pip install 'memplan[postgres]'")
     from psycopg import OperationalError
 
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
-        **_POOL,
+        **_POOL | {"pool_size": connections},
         pool_pre_ping=True,
         connect_args={
             "connect_timeout": _BUSY_S,
             "application_name": "memplan",
+            "prepare_threshold": None,  # a pooler gives each transaction another connection
             # A server that hangs must not hold rows for ever, nor must we wait for one for ever.
             "options": "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s",
             "keepalives_idle": 10,

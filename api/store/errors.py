@@ -2,7 +2,7 @@
 
 ```
 MemplanError
-├── StoreError               the database does not answer, is full, or is one of another version
+├── StoreError               the database does not answer, is full, or is of a later version
 │   └── UnreachableError     it takes no connections now: it starts, or its machine is away
 └── InputError
     └── RepeatedKeyError     an idempotency key that another request had

@@ -1,4 +1,4 @@
-"""The tables, which are made where there are none. A change here is another VERSION.
+"""The tables of this version. A change here is a revision in `migrations`, and the next REVISION.
 
 Times are seconds since 1970 in UTC. What is large has tables of its own, because SQLite writes a whole row anew where
 any of it changes.
@@ -6,14 +6,17 @@ any of it changes.
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 from memplan.api.store.columns import Json, Packed
 
-VERSION = 2
-"""The version of the tables; a database of another one is refused."""
+REVISION = 3
+"""The number of the last change of the tables."""
 METADATA = MetaData()
+alembic_version = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))
+"""The revision of the tables."""
 versions = Table("versions", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
+"""The same for servers from before there were revisions."""
 
 
 def _job_id() -> Column[str]:
@@ -59,6 +62,7 @@ jobs = Table(
     Index("jobs_by_holder", "lease_holder"),
     Index("jobs_by_key", "key_id", "id"),
     Index("jobs_by_key_and_state", "key_id", "state"),
+    Index("jobs_in_turn_of_key", "state", "key_id", "priority", "id"),
     Index("jobs_by_name", "name"),
     Index("jobs_by_problem", "problem_hash"),
     Index("jobs_by_plan", "plan_hash"),

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from sqlalchemy import insert, inspect, select, text, update
+from sqlalchemy import text, update
 
+from memplan.api.store import migrations
 from memplan.api.store.database import CONNECTIONS, Database
-from memplan.api.store.errors import StoreError, UnreachableError
-from memplan.api.store.schema import METADATA, VERSION, versions
+from memplan.api.store.errors import UnreachableError
+from memplan.api.store.listening import Listening
+from memplan.api.store.schema import versions
 from memplan.api.store.tables.events import Events
 from memplan.api.store.tables.jobs import Jobs
 from memplan.api.store.tables.keys import Keys
@@ -41,16 +43,16 @@ class Store:
         self.keys = Keys(database)
 
     @classmethod
-    def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0) -> Store:
-        """Open the database that `url` names, or else the one in `data_folder`; make its tables if there are none.
+    def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0, connections: int = CONNECTIONS) -> Store:
+        """Open the database that `url` names, or else the one in `data_folder`, and bring its tables to this version.
 
         One that takes no connections is asked again for `patience_s`. Raises OptionError where there can be none,
-        StoreError where it does not answer or is one of another version.
+        StoreError where it does not answer, or has the tables of a later version or of others.
         """
-        database, give_up = Database.open(url, data_folder), time.monotonic() + patience_s
+        database, give_up = Database.open(url, data_folder, connections), time.monotonic() + patience_s
         while True:
             try:
-                _make_tables(database)
+                bring_up(database)
             except UnreachableError as error:
                 if time.monotonic() >= give_up:
                     database.close()
@@ -67,6 +69,10 @@ class Store:
         """Do work with the store in a thread, so that the event loop goes on; raises what it raises."""
         return await to_thread.run_sync(work, limiter=self._threads)
 
+    def listening(self, wake: Callable[[], object]) -> Listening | None:
+        """Begin to hear of jobs that wait or are to be cancelled, where the database tells; `wake` is called then."""
+        return None if self._database.is_sqlite else Listening(self._database, wake)
+
     def check(self) -> None:
         """Write and read; raises StoreError where that fails, or where there is no room for more."""
         self._database.check_room()
@@ -80,15 +86,15 @@ class Store:
         self._database.close()
 
 
-def _make_tables(database: Database) -> None:
-    """Make the tables in an empty database; of several servers that start, one does. Raises StoreError."""
+def bring_up(database: Database) -> int | None:
+    """Bring the tables to this version, and return the revision that they had before; None where there were none.
+
+    Of several servers that start at once, one does. Raises StoreError.
+    """
     with database.writing() as connection:
         if not database.is_sqlite:  # whose transaction locks the whole database already
+            # A change may take its time, and others wait for it.
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        if not inspect(connection).get_table_names():
-            METADATA.create_all(connection)
-            connection.execute(insert(versions).values(version=VERSION))
-        version = connection.scalar(select(versions.c.version)) if inspect(connection).has_table("versions") else None
-    if version != VERSION:
-        way = "start with another database, or remove this one"
-        raise StoreError(f"database: must have tables of version {VERSION}, got {version or 'others'}: {way}")
+            connection.exec_driver_sql("SET LOCAL lock_timeout = '10s'")
+        return migrations.bring_up(connection)

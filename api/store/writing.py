@@ -9,6 +9,14 @@ from sqlalchemy import Column, Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 T = TypeVar("T")
+CHANNEL = "memplan_jobs"
+"""The channel of PostgreSQL on which workers are woken."""
+
+
+def wake_workers(connection: Connection) -> None:
+    """Wake the workers that listen, once this transaction is done; those of SQLite look by themselves."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
 
 
 def insert_new(

@@ -13,11 +13,12 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "engines": ("ortools", "highspy", "pulp"),
     "server": (
         *("fastapi", "starlette", "uvicorn", "httptools", "sqlalchemy", "pydantic_settings", "sse_starlette"),
-        *("prometheus_client", "pythonjsonlogger", "psutil"),
+        *("alembic", "prometheus_client", "pythonjsonlogger", "psutil"),
     ),
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
     "mcp": ("mcp",),
+    "cluster": ("distributed", "ray"),
     "executorch": ("executorch",),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
     "peers": ("omnimalloc",),

@@ -69,6 +69,12 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def another_url(postgres: PostgreSQL) -> str:
+    """Where another empty database of PostgreSQL is."""
+    return _made(postgres, "template1")
+
+
+@pytest.fixture
 def store(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store with its tables, copied from one that was migrated, which takes less time."""
     if kind == "sqlite":

@@ -190,7 +190,7 @@ OWN_FILES: dict[str, Callable[[], object]] = {
 
 
 PAGES = sorted(page.name for page in DOCS.glob("*.md") if page.name != "reference.md")  # which runs with the README
-STAYING = {"bench", "keys", "serve", "worker"}
+STAYING = {"bench", "database", "keys", "serve", "worker"}
 """The commands that take hours, or that stay, or that write into the database: each has tests of its own."""
 
 

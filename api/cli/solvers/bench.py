@@ -23,6 +23,9 @@ def bench(
     memory_limit: Annotated[str, typer.Option(metavar="SIZE", help="For each process.")] = "8GiB",
     seeds: Annotated[str, typer.Option(metavar="1,2", help="Each solver runs once with each of these seeds.")] = "1",
     at_once: Annotated[int, typer.Option("--jobs", min=1, help="How many runs at the same time.")] = 1,
+    on: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A cluster: dask://HOST:PORT, ray://HOST:PORT.")
+    ] = None,
     cold: Annotated[bool, typer.Option(help="Count what a process loads for its first problem.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="RESULTS", help="A file of rows to go on with.")
@@ -47,7 +50,7 @@ def bench(
     if not suites and output is None:
         raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
     wanted = jobs(suites or [], _names(solvers), _seeds(seeds), time_limit, _bytes(memory_limit), is_warm=not cold)
-    results = benchmarking.run_all(wanted, at_once, output)
+    results = benchmarking.run_all(wanted, at_once, output, on)
     if not benchmarking.report(results):
         raise typer.Exit(FOUND_WRONG)
 

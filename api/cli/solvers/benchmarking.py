@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from memplan.api.bench.comparison import compare
+from memplan.api.bench.measuring import measure
 from memplan.api.bench.results import Result, appending, read_results, write_result
 from memplan.api.bench.running import run, still_to_do
 from memplan.api.bench.summary import Summary, text_report
@@ -17,8 +20,8 @@ from memplan.api.bench.worker import BenchTask
 from memplan.api.cli.streams import say, write
 
 
-def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None) -> list[Result]:
-    """Run what has no row in `output` yet, so many at once, and return all that is in it.
+def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: str | None = None) -> list[Result]:
+    """Run what has no row in `output` yet, so many at once, or on a cluster, and return all that is in it.
 
     Without a file rows go to standard output.
     """
@@ -27,12 +30,32 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None) -> l
         waiting = still_to_do(wanted, results)
         if len(waiting) < len(wanted):
             say(f"{len(wanted) - len(waiting)} of {len(wanted)} runs are in {output}")
-        runs = run(waiting, stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event())
+        runs, began = _here(stack, waiting, at_once) if on is None else _away(stack, waiting, on), time.monotonic()
         for number, result in enumerate(runs, start=1):
             write_result(file, result)
             results.append(result)
-            say(f"[{number}/{len(waiting)}] {_told(result)}")
+            left = (len(waiting) - number) * (time.monotonic() - began) / number
+            say(f"[{number}/{len(waiting)}] {_told(result)}{f'; {left:.0f} s left' if left >= 1 else ''}")
         return results
+
+
+def _here(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
+    executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
+    stack.callback(cancelled.set)  # first, as the executor waits for what runs
+    runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
+    return (future.result() for _, future in runs)
+
+
+def _away(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> Iterator[Result]:
+    # Imported here: most runs are of this machine.
+    from memplan.api.bench import away
+    from memplan.api.clusters import executor_on
+
+    executor = stack.enter_context(executor_on(on))
+    executor.check(partial(away.lacking, away.needed([*{task.solver: None for task in waiting}])))
+    # As many again are on their way, lest a machine waits for the next.
+    runs = run(waiting, lambda task: away.begin(executor, task), lambda: 2 * max(1, executor.places))
+    return (away.row_of(executor, task, future) for task, future in runs)
 
 
 def _told(result: Result) -> str:

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, insert, select, update
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.job import ENDED, MEANINGS, State, WorkAnswer
+from memplan.api.store.writing import wake_workers
 
 Kind = Literal["queued", "started", "better", "progress", "retried", "finished"]
 
@@ -55,6 +56,8 @@ def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapp
         for k, (kind, data) in enumerate(told)
     ]
     connection.execute(insert(schema.job_events), rows)
+    if any(kind in ("queued", "retried") for kind, _ in told):
+        wake_workers(connection)
 
 
 def moved(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import time
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
-from sqlalchemy import ColumnElement, Connection, Text, delete, func, insert, select, type_coerce, update
+from sqlalchemy import ColumnElement, Connection, Select, Text, delete, func, insert, select, type_coerce, update
 
 from memplan.api.refusals import FullError
 from memplan.api.store import schema
@@ -17,7 +19,7 @@ from memplan.api.store.database import Database
 from memplan.api.store.errors import RepeatedKeyError
 from memplan.api.store.job import ENDED, OPEN, Job, State
 from memplan.api.store.tables.events import moved, tell
-from memplan.api.store.writing import insert_new
+from memplan.api.store.writing import insert_new, wake_workers
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import shown
 
@@ -27,6 +29,8 @@ COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_
 MOST_LISTED, NAME_CHARACTERS = 1000, 200
 """The most jobs of a page, and the characters of a problem's name that are kept as the job's."""
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_COUNT_S, _NEAR = 1.0, 1000
+"""The seconds for which a count of jobs holds, and the fewest further jobs that the limit must leave room for."""
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KINDS = tuple(CAPABILITIES)
 if TYPE_CHECKING:
@@ -65,6 +69,7 @@ class Jobs:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._counted: dict[str | None, tuple[float, int]] = {}
 
     def add(self, new: Job, most: int, most_of_key: int | None = None) -> Job:
         """Keep a new job, and return it, or the one that the same request made before.
@@ -75,7 +80,7 @@ class Jobs:
         with self._database.writing() as connection:
             if (job := _made_before(connection, new)) is not None:
                 return job
-            _check_room(connection, new, most, most_of_key)
+            self._check_room(connection, new, most, most_of_key)
             row = {column.name: getattr(new, column.name) for column in COLUMNS}
             if not insert_new(connection, schema.jobs, [row], schema.jobs.c.id):
                 # Another server was a moment quicker with the same request.
@@ -84,6 +89,29 @@ class Jobs:
             connection.execute(insert(schema.submissions).values(sent))
             tell(connection, new.id, 1, ("queued", {"state": "queued", "priority": new.priority}))
             return new
+
+    def _check_room(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
+        """Raise FullError where as many jobs wait or run as may."""
+        is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
+        is_full = self._is_full(connection, None, is_open, most)
+        if not is_full and most_of_key is not None:
+            is_full = self._is_full(
+                connection, new.key_id or "", is_open.where(schema.jobs.c.key_id == new.key_id), most_of_key
+            )
+        if is_full:
+            of_key = "" if most_of_key is None else f"{most_of_key} of one key, and "
+            raise FullError(f"jobs: at most {of_key}{most}{' of all,' if of_key else ''} may wait or run at a time")
+
+    def _is_full(self, connection: Connection, whose: str | None, is_open: Select[int], most: int) -> bool:
+        """Return True if as many are open as may be: counted anew where the limit is near, or the count is old.
+
+        All jobs are far too many to be counted each time. What others accept meanwhile stays below what is near.
+        """
+        now, (at, count) = time.monotonic(), self._counted.get(whose, (-inf, 0))
+        if now - at > _COUNT_S or count + max(_NEAR, most // 10) > most:
+            at, count = now, int(connection.execute(is_open).scalar_one())
+        self._counted[whose] = at, count + 1
+        return count >= most
 
     def find(self, job_id: str) -> Job | None:
         """Return a job."""
@@ -141,7 +169,8 @@ class Jobs:
         with self._database.writing() as connection:
             if not moved(connection, "cancelled", (rows.id == job_id) & (rows.state == "queued"), is_cancel_asked=True):
                 ask = update(schema.jobs).where(rows.id == job_id, rows.state == "running")
-                connection.execute(ask.values(is_cancel_asked=True))
+                if connection.execute(ask.values(is_cancel_asked=True)).rowcount:
+                    wake_workers(connection)
             return _found(connection, rows.id == job_id)
 
     def rename(self, job_id: str, name: str) -> None:
@@ -176,14 +205,3 @@ def _made_before(connection: Connection, new: Job) -> Job | None:
     if job is not None and job.request_digest != new.request_digest:
         raise RepeatedKeyError(f"Idempotency-Key: must be new for a new request, this one made job {job.id}")
     return job
-
-
-def _check_room(connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
-    """Raise FullError where as many jobs wait or run as may."""
-    is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
-    is_full = connection.execute(is_open).scalar_one() >= most
-    if not is_full and most_of_key is not None:
-        is_full = connection.execute(is_open.where(schema.jobs.c.key_id == new.key_id)).scalar_one() >= most_of_key
-    if is_full:
-        of_key = "" if most_of_key is None else f"{most_of_key} of one key, and "
-        raise FullError(f"jobs: at most {of_key}{most}{' of all,' if of_key else ''} may wait or run at a time")

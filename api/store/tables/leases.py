@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -52,9 +53,15 @@ class Leases:
         Of one key, an holder runs at most `of_key` at a time: the others are left to other keys.
         """
         claims: list[Job] = []
+        held = select(_JOBS.key_id, func.count()).where(_JOBS.lease_holder == holder, _JOBS.state == "running")
         with self._database.writing() as connection:
-            while len(claims) < most and (claim := _claimed(connection, holder, of_key, lease_s)) is not None:
+            runs = Counter[str | None](dict(connection.execute(held.group_by(_JOBS.key_id)).all()))
+            while len(claims) < most:
+                full = [key for key, count in runs.items() if count >= of_key]
+                if (claim := _claimed(connection, holder, full, lease_s)) is None:
+                    break
                 claims.append(claim)
+                runs[claim.key_id] += 1
         return claims
 
     def is_any_waiting(self) -> bool:
@@ -157,15 +164,17 @@ def _now(connection: Connection) -> ColumnElement[float]:
     """Return the time of day in seconds, as the database has it; SQLite's file is of this machine."""
     if connection.dialect.name == "sqlite":
         return literal(time.time())
-    return cast(extract("epoch", func.clock_timestamp()), Double)
+    # Not clock_timestamp, which is another at each row, so that no index finds what is over.
+    return cast(extract("epoch", func.statement_timestamp()), Double)
 
 
-def _claimed(connection: Connection, holder: str, of_key: int, lease_s: float) -> Job | None:
-    """Take the next job in one statement; None where none waits that may be taken."""
-    key = func.coalesce(_JOBS.key_id, "")
-    held = select(key).where(_JOBS.lease_holder == holder, _JOBS.state == "running")
-    full = held.group_by(key).having(func.count() >= of_key)
-    may_run = and_(_JOBS.state == "queued", key.not_in(full))
+def _claimed(connection: Connection, holder: str, full: Sequence[str | None], lease_s: float) -> Job | None:
+    """Take the next job of no key that is full; None where none waits that may be taken."""
+    may_run = _JOBS.state == "queued"
+    if full:
+        if (its_key := _first_beside(connection, full)) is None:
+            return None
+        may_run = and_(may_run, its_key)
     # In two steps, since one index has the highest priority last and the oldest of them first.
     highest = select(_JOBS.priority).where(may_run).order_by(_JOBS.priority.desc()).limit(1)
     first = select(_JOBS.id).where(may_run, _JOBS.priority == highest.scalar_subquery()).order_by(_JOBS.id).limit(1)
@@ -188,6 +197,39 @@ def _claimed(connection: Connection, holder: str, of_key: int, lease_s: float) -
     request = select(sent.head, sent.body, best.content.label("answer")).where(sent.job_id == row.id)
     request = request.outerjoin(schema.answers, best.job_id == sent.job_id)
     return Job(**row._mapping, **connection.execute(request).one()._mapping)
+
+
+def _first_beside(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
+    """Return what finds the jobs of the key that comes first, of those that wait and are not full; None for no key.
+
+    That of the very next job, mostly. Else one index gives each key that waits in one step from the one before, and its
+    first job in two more, however many jobs a full key has.
+    """
+    waits = _JOBS.state == "queued"
+    highest = select(func.max(_JOBS.priority)).where(waits)
+    next_ = select(_JOBS.key_id).where(waits, _JOBS.priority == highest.scalar_subquery()).order_by(_JOBS.id).limit(1)
+    if (found := connection.execute(next_).first()) is None:
+        return None
+    if found.key_id not in full:
+        return and_(_JOBS.key_id == found.key_id)
+    keys = select(func.min(_JOBS.key_id).label("key")).where(waits).cte("waiting", recursive=True)
+    after = select(func.min(_JOBS.key_id)).where(waits, _JOBS.key_id > keys.c.key).scalar_subquery()
+    keys = keys.union_all(select(after).where(keys.c.key.is_not(None)))
+    mine = and_(waits, _JOBS.key_id == keys.c.key)
+    its_highest = select(func.max(_JOBS.priority)).where(mine).scalar_subquery().label("priority")
+    named = (
+        select(keys.c.key, its_highest).where(keys.c.key.is_not(None), keys.c.key.not_in([k for k in full if k])).cte()
+    )
+    mine = and_(waits, _JOBS.key_id == named.c.key, _JOBS.priority == named.c.priority)
+    first = select(func.min(_JOBS.id)).where(mine).scalar_subquery().label("first")
+    firsts = list(connection.execute(select(named.c.key, named.c.priority, first)))
+    if None not in full:
+        mine = and_(waits, _JOBS.key_id.is_(None))
+        of_none = select(_JOBS.key_id, _JOBS.priority, _JOBS.id).where(mine)
+        firsts += connection.execute(of_none.order_by(_JOBS.priority.desc(), _JOBS.id).limit(1))
+    # A job that another worker has just taken may leave nothing of its key.
+    best = min((each for each in firsts if each[2] is not None), key=lambda each: (-each[1], each[2]), default=None)
+    return None if best is None else _JOBS.key_id == best[0]
 
 
 def _written(

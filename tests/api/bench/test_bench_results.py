@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
+from memplan.api.bench.measuring import measure
 from memplan.api.bench.results import Moment, Result, appending, latest, read_results, write_result
 from memplan.api.bench.running import jobs, run, still_to_do
 from memplan.api.bench.suites import instances, pose
@@ -118,8 +118,10 @@ class Lazy(Executor):
 
 def test_runs_go_to_the_executor_that_is_given_and_stop_with_their_reader() -> None:
     executor = Lazy()
-    rows = run([job(), job(seed=2), job(seed=3)], executor, threading.Event())
-    assert next(rows).key == job().key
+    wanted = [job(seed=seed) for seed in (1, 2, 3, 4)]
+    rows = run(wanted, lambda task: executor.submit(measure, task), lambda: 3)
+    task, future = next(rows)
+    assert (task, future.result().key) == (wanted[0], wanted[0].key)
     rows.close()
     assert [future.cancelled() for future in executor.futures] == [False, True, True]
 

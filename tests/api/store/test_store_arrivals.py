@@ -9,11 +9,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from memplan.api.refusals import FullError
 from memplan.api.store.errors import RepeatedKeyError
 from memplan.api.store.job import STATES, new_id
 from memplan.api.store.store import Store
+from memplan.api.store.tables import jobs as jobs_table
 from tests.support.made_jobs import add, claim, listed, new, told
 
 HASH = "sha256:" + 64 * "1"
@@ -101,3 +103,24 @@ def test_jobs_are_listed_by_what_is_known_of_them(store: Store) -> None:
     assert found(key_id="other", name="a") == []
     assert len(found(key_id=None)) == 1
     assert all(isinstance(found(state=one), list) for one in STATES)
+
+
+def test_jobs_are_counted_anew_only_where_the_limit_is_near(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_table, "_COUNT_S", 3600.0)
+    counts: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        if "count(" in statement:
+            counts.append(statement)
+
+    event.listen(store._database.engine, "before_cursor_execute", note)
+    for _ in range(20):
+        add(store, 5000, 4000, key_id="key")
+    assert len(counts) == 2  # of all, and of the key
+    for _ in range(10):
+        add(store, 1000)
+    assert len(counts) == 12
+    with pytest.raises(FullError, match="at most 30 may wait or run"):
+        add(store, 30)
+    with pytest.raises(FullError, match="at most 20 of one key, and 5000 of all, may wait"):
+        add(store, 5000, 20, key_id="key")

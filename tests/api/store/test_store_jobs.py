@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import pytest
 
 from memplan.api.store.job import WorkAnswer
 from memplan.api.store.store import Store
@@ -24,6 +28,26 @@ def test_of_one_key_a_holder_runs_so_many_and_leaves_the_others_to_other_keys(st
     claimed = [one.id for one in store.leases.claim("here", 9, 2, 60.0)]
     assert claimed == [*flood[:2], *nobodys[:2], late]
     assert [one.id for one in store.leases.claim("there", 2, 1, 60.0)] == [flood[2], nobodys[2]]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_claimed_beside_full_keys_is_what_looking_through_all_finds(seed: int, store: Store) -> None:
+    drawn, waiting = Random(seed), dict[str, tuple[str | None, int]]()
+    for _ in range(25):
+        key, priority = drawn.choice([None, "a", "b", "c", "d"]), drawn.randint(-1, 1)
+        waiting[add(store, key_id=key, priority=priority)] = key, priority
+    runs = Counter[str | None]()
+    while waiting:
+        of_key = drawn.randint(1, 3)
+        wanted = [name for name, (key, _) in waiting.items() if runs[key] < of_key]
+        first = min(wanted, key=lambda name: (-waiting[name][1], name), default=None)
+        found = store.leases.claim("here", 1, of_key, 60.0)
+        assert [one.id for one in found] == ([] if first is None else [first])
+        if first is None:
+            if of_key == 3 and drawn.random() < 0.5:
+                break
+            continue
+        runs[waiting.pop(first)[0]] += 1
 
 
 def test_a_claim_brings_all_that_is_needed(store: Store) -> None:

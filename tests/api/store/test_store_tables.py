@@ -28,19 +28,6 @@ def test_servers_that_start_at_once_make_the_tables_once(url: str, tmp_path: Pat
         store.close()
 
 
-@pytest.mark.parametrize(
-    ("change", "got"), [("UPDATE versions SET version = 999", "got 999"), ("DROP TABLE versions", "got others")]
-)
-def test_a_database_of_another_version_is_left_alone(url: str, tmp_path: Path, change: str, got: str) -> None:
-    Store.open(url, tmp_path).close()
-    database = Database.open(url, tmp_path)
-    with database.writing() as connection:
-        connection.execute(text(change))
-    database.close()
-    with pytest.raises(StoreError, match=f"database: must have tables of version 2, {got}: start with another"):
-        Store.open(url, tmp_path)
-
-
 def test_what_fails_in_a_transaction_leaves_nothing(url: str, tmp_path: Path) -> None:
     Store.open(url, tmp_path).close()
     database = Database.open(url, tmp_path)

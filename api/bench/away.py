@@ -1,0 +1,65 @@
+"""Runs on the machines of a cluster: they bring their instance along, and find what they need there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from memplan.api.bench import peers
+from memplan.api.bench.measuring import measure
+from memplan.api.bench.results import Result
+from memplan.api.bench.suites import files_of
+from memplan.api.bench.worker import BenchTask
+from memplan.api.clusters import ClusterExecutor, MachineLostError, is_unwanted
+from memplan.solvers.portfolio import registry
+
+
+def needed(solvers: Sequence[str]) -> list[str]:
+    """Return what a machine must have installed for these: where `auto` is among them, all solvers that are here."""
+    here = [name for name, row in registry.BY_NAME.items() if row.is_installed] if "auto" in solvers else []
+    return list(dict.fromkeys([*solvers, *here]))
+
+
+def lacking(solvers: Sequence[str]) -> str:
+    """Say which of these this machine lacks; empty for none."""
+    for name in solvers:
+        row, peer = registry.BY_NAME.get(name), peers.find(name)
+        if (row is not None and not row.is_installed) or (row is None and peer is not None and not peer.is_installed):
+            packages = row.needs if row is not None else (peer.package,) if peer is not None else ()
+            return f"lacks solver {name}, which needs {', '.join(packages)}"
+    return ""
+
+
+def begin(executor: ClusterExecutor, task: BenchTask) -> Future[Result]:
+    """Begin a run somewhere; raises FormatError where its instance cannot be read."""
+    return executor.submit(_measured, task, files_of(task.instance))
+
+
+def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -> Result:
+    """Return the row of a run that has ended."""
+    begun = executor.begun(future)
+    try:
+        return future.result().model_copy(update={"begun": begun})
+    except MachineLostError as error:
+        return Result(
+            instance=task.instance,
+            solver=task.solver,
+            seed=task.seed,
+            time_limit_s=task.time_limit_s,
+            outcome="failed",
+            message=str(error),
+            begun=begun,
+        )
+
+
+def _measured(task: BenchTask, files: dict[str, bytes]) -> Result:
+    with TemporaryDirectory(prefix="memplan-") as folder:
+        for name, data in files.items():
+            Path(folder, name).write_bytes(data)
+        here = replace(task, instance=str(Path(folder, Path(task.instance).name)))
+        row = measure(here, is_unwanted())
+    message = row.message and row.message.replace(here.instance, task.instance)
+    return row.model_copy(update={"instance": task.instance, "message": message})

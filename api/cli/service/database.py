@@ -1,0 +1,48 @@
+"""`memplan database`: bring the tables of a database to this version, or show the statements that would."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from memplan.api.cli.streams import say, write
+from memplan.planner.errors import OptionError
+
+database = typer.Typer(help="Bring the database of the service to this version.", no_args_is_help=True)
+
+
+@database.callback()
+def _group() -> None:
+    """Keep `upgrade` a command of its own, as it is the only one."""
+
+
+@database.command()
+def upgrade(
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="URL", help="postgresql://USER@HOST/NAME. [MEMPLAN_DATABASE_URL]")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write the statements, and change nothing.")] = False,
+) -> None:
+    """Make the tables, or change those of an older memplan, as servers and workers do when they start."""
+    # Imported here, because `memplan --help` should not wait for a database's library.
+    from memplan.api.settings import read_settings
+    from memplan.api.store.database import Database
+    from memplan.api.store.errors import StoreError
+    from memplan.api.store.migrations import statements
+    from memplan.api.store.schema import REVISION
+    from memplan.api.store.store import bring_up
+
+    settings = read_settings(**({} if store is None else {"database_url": store}))
+    try:
+        with closing(Database.open(settings.database_url, settings.data_folder)) as opened:
+            if dry_run:
+                with opened.reading() as connection:
+                    return write(None, statements(connection).encode())
+            before = bring_up(opened)
+    except StoreError as error:
+        raise OptionError(f"store: {error}") from error
+    what = "made" if before is None else "as they were" if before == REVISION else f"changed from revision {before}"
+    say(f"memplan: the tables are of revision {REVISION}: {what}")
+    return None

@@ -1,0 +1,255 @@
+"""The processors of a cluster that runs already, of Dask or Ray, as an executor: work and its answers are pickled.
+
+Its machines need memplan of this version, and nothing of this machine's files.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, InvalidStateError
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import count
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from memplan.planner import __version__
+from memplan.planner.errors import MemplanError, OptionError, shown
+from memplan.planner.errors.extras import require
+
+T = TypeVar("T")
+ATTEMPTS = 4
+"""The number of times that work is begun whose machine ends in the middle, which is that of Dask by default."""
+_PATIENCE_S = 4.0
+"""The seconds in which a cluster must answer."""
+
+
+class MachineLostError(MemplanError):
+    """A machine ended in the middle of some work, and so did all others on which it was begun again."""
+
+
+class ClusterExecutor(Executor):
+    """Runs work on the machines of a cluster, and begins it again on another where one ends in the middle of it."""
+
+    def __init__(self) -> None:
+        self._begun: Counter[str] = Counter()
+        self._names, self._numbers = dict[Future[Any], str](), count()
+        self._topic = f"memplan-{token_hex(8)}"
+
+    @property
+    def places(self) -> int:
+        """The processors that the cluster has now."""
+        raise NotImplementedError
+
+    def begun(self, future: Future[Any]) -> int:
+        """Return how often the work of a future was begun, and forget it."""
+        return self._begun.pop(self._names.pop(future), 1)
+
+    def submit(self, work: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
+        """Begin work on a machine; its future has MachineLostError where it was begun too often."""
+        future: Future[T] = Future()
+        self._names[future] = name = f"{self._topic}-{next(self._numbers)}"
+        self._begin(future, name, partial(work, *given, **named))
+        return future
+
+    def _begin(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+        raise NotImplementedError
+
+    def _settle(self, future: Future[T], there: Future[T]) -> None:
+        """Give a future what came of its work."""
+        with suppress(InvalidStateError):  # it was cancelled meanwhile
+            if there.cancelled():
+                future.cancel()
+            elif (error := there.exception()) is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(there.result())
+
+    def everywhere(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
+        """Do some work on each machine once; return what came of it, by the machine's address."""
+        raise NotImplementedError
+
+    def check(self, lacking: Callable[[], str]) -> None:
+        """Raise OptionError where there is no machine, or one lacks something, which `lacking` says there."""
+        there = self.everywhere(partial(_lacking, __version__, lacking))
+        if not there:
+            raise OptionError("on: no machine has joined the cluster")
+        for machine, said in there.items():
+            if isinstance(said, ModuleNotFoundError):
+                raise OptionError(
+                    f"on: machine {machine} has no {said.name or 'memplan'}: it needs memplan {__version__}"
+                )
+            if isinstance(said, BaseException):
+                raise OptionError(f"on: machine {machine} cannot work: {said}")
+            if said:
+                raise OptionError(f"on: machine {machine} {said}")
+
+
+def _lacking(version: str, further: Callable[[], str]) -> str:
+    """Say what a machine lacks; empty for nothing."""
+    return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
+
+
+@contextmanager
+def executor_on(address: str) -> Iterator[ClusterExecutor]:
+    """Yield the executor of a cluster, `dask://HOST:PORT` or `ray://HOST:PORT`; what runs there ends with the block.
+
+    Raises OptionError where there is none.
+    """
+    scheme, _, where = address.partition("://")
+    host, _, port = where.rpartition(":")
+    if scheme not in ("dask", "ray") or not host or not (port.isdecimal() and int(port) < 2**16):
+        raise OptionError(f"on: must be dask://HOST:PORT or ray://HOST:PORT, got {shown(address)}")
+    require("on:", ["distributed" if scheme == "dask" else "ray"])
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S).close()
+    except OSError as error:
+        raise OptionError(f"on: nothing answers at {shown(address)}: {error.strerror or error}") from None
+    with (_dask if scheme == "dask" else _ray)(address, where) as executor:
+        yield executor
+
+
+def is_unwanted() -> Callable[[], bool]:
+    """Return what says, on a machine of a cluster, whether the work that runs there has been cancelled since.
+
+    Ray ends the process of what was cancelled; with Dask the work has to look.
+    """
+    with suppress(ImportError, ValueError):  # the latter where no worker of Dask runs this
+        from distributed import get_worker
+
+        worker = get_worker()
+        key = worker.get_current_task()
+        return lambda: (task := worker.state.tasks.get(key)) is None or task.state != "executing"
+    return lambda: False
+
+
+@contextmanager
+def _dask(address: str, where: str) -> Iterator[ClusterExecutor]:
+    from distributed import Client
+
+    opened: Future[Any] = Future()
+    # In a thread that is left where it must be: Dask waits for ever for what accepts it and says nothing.
+    work = partial(_into, opened, lambda: Client(f"tcp://{where}", timeout=_PATIENCE_S, set_as_default=False))
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        client = opened.result(_PATIENCE_S)
+    except (OSError, ValueError) as error:
+        why = str(error) or "it says nothing"
+        raise OptionError(f"on: no scheduler of Dask answers at {shown(address)}: {why}") from None
+    with client:
+        yield _OfDask(client)
+
+
+def _into(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - whoever waits raises it
+        future.set_exception(error)
+
+
+class _OfDask(ClusterExecutor):
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        self._client, self._executor = client, client.get_executor(pure=False)
+        client.subscribe_topic(self._topic, lambda event: self._begun.update([event[1]]))
+
+    @property
+    def places(self) -> int:
+        return sum(self._client.nthreads().values())
+
+    def everywhere(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
+        there: dict[str, T | BaseException] = self._client.run(work, on_error="return")
+        return there
+
+    def _begin(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+        from distributed import KilledWorker
+
+        def settle(there: Future[T]) -> None:
+            if not there.cancelled() and isinstance(error := there.exception(), KilledWorker):
+                self._begun[name] = error.allowed_failures + 1
+                there = _lost(self._begun[name])
+            self._settle(future, there)
+
+        there = self._executor.submit(_told, self._topic, name, work, key=name)
+        there.add_done_callback(settle)
+        future.add_done_callback(lambda _: future.cancelled() and there.cancel())
+
+
+def _told(topic: str, name: str, work: Callable[[], T]) -> T:
+    """Do work on a machine of Dask, and say before that it begins."""
+    from distributed import get_worker
+
+    get_worker().log_event(topic, name)
+    return work()
+
+
+@contextmanager
+def _ray(address: str, where: str) -> Iterator[ClusterExecutor]:
+    import ray
+    from ray.util import connect, disconnect
+
+    try:
+        with warnings.catch_warnings(action="ignore"):  # the error says it
+            connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
+    except (ConnectionError, RuntimeError) as error:
+        raise OptionError(f"on: no Ray answers at {shown(address)}: {str(error).strip().splitlines()[-1]}") from None
+    try:
+        yield _OfRay(ray)
+    finally:
+        disconnect()
+
+
+class _OfRay(ClusterExecutor):
+    def __init__(self, ray: Any) -> None:
+        super().__init__()
+        self._ray = ray
+
+    @property
+    def places(self) -> int:
+        return int(self._ray.cluster_resources().get("CPU", 0))
+
+    def everywhere(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        there: dict[str, T | BaseException] = {}
+        for node in self._ray.nodes():
+            if node["Alive"] and node["Resources"].get("CPU"):
+                where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                asked = self._ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=where)(_done).remote(work)
+                try:
+                    there[node["NodeManagerAddress"]] = self._ray.get(asked)
+                except Exception as error:  # noqa: BLE001 - whatever a machine lacks
+                    there[node["NodeManagerAddress"]] = error
+        return there
+
+    def _begin(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+        from ray.exceptions import RayTaskError
+
+        self._begun[name] += 1
+        asked = self._ray.remote(num_cpus=1, max_retries=0)(_done).remote(work)
+
+        def settle(there: Future[T]) -> None:
+            is_lost = not there.cancelled() and isinstance(there.exception(), self._ray.exceptions.RayError)
+            if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
+                self._settle(future, there)
+            elif self._begun[name] < ATTEMPTS:  # in a thread of its own: this one is Ray's, and hears its answers
+                threading.Thread(target=self._begin, args=(future, name, work), daemon=True).start()
+            else:
+                self._settle(future, _lost(ATTEMPTS))
+
+        future.add_done_callback(lambda _: future.cancelled() and self._ray.cancel(asked, force=True))
+        asked.future().add_done_callback(settle)
+
+
+def _done(work: Callable[[], T]) -> T:
+    return work()
+
+
+def _lost(times: int) -> Future[Any]:
+    lost: Future[Any] = Future()
+    lost.set_exception(MachineLostError(f"its machine ended in the middle, {times} times"))
+    return lost

@@ -1,0 +1,67 @@
+"""A connection to PostgreSQL on which workers hear that jobs wait, or that one is to be cancelled."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from memplan.api.store.database import Database
+from memplan.api.store.errors import StoreError
+from memplan.api.store.writing import CHANNEL
+
+_AGAIN_S = 1.0
+"""The time until a connection that was lost is made again."""
+_LOOK_S = 0.2
+"""The time within which a listener ends that is told to."""
+
+
+class Listening:
+    """A thread that calls `wake` for each notification.
+
+    It is believed only once it has heard this process: behind a pooler that gives each transaction another connection,
+    nothing is ever heard.
+    """
+
+    def __init__(self, database: Database, wake: Callable[[], object]) -> None:
+        self.hears = False
+        self._database, self._wake = database, wake
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._listen_always, name="memplan-listening", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._closing.set()
+        self._thread.join(2 * _AGAIN_S)
+
+    def _listen_always(self) -> None:
+        # Imported here, where PostgreSQL is used.
+        from psycopg import Error
+
+        while not self._closing.is_set():
+            try:
+                self._listen()
+            except (Error, SQLAlchemyError, StoreError):  # whoever uses the store says what is wrong
+                self.hears = False
+                self._wake()  # it looks by itself again
+                self._closing.wait(_AGAIN_S)
+
+    def _listen(self) -> None:
+        pooled = self._database.engine.raw_connection()
+        connection, own = pooled.driver_connection, secrets.token_hex(8)
+        assert connection is not None
+        pooled.detach()  # it is one more than those of the pool
+        try:
+            connection.autocommit = True
+            connection.execute(f"LISTEN {CHANNEL}")
+            with self._database.writing() as another:  # by this one, a pooler would pass it on once
+                another.exec_driver_sql(f"NOTIFY {CHANNEL}, '{own}'")
+            while not self._closing.is_set():
+                for heard in connection.notifies(timeout=_LOOK_S):
+                    self.hears = self.hears or heard.payload == own
+                    self._wake()
+        finally:
+            connection.close()

@@ -1,0 +1,88 @@
+"""The tables of a database, brought to those of this version: made where there are none, changed where they are older.
+
+Each change is a module of `revisions`, with the next number. It adds only: a server of the version before goes on
+beside those of this one until all are replaced. What is to be removed is left unused by one version, and goes in the
+next.
+"""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import IO, Any
+
+from sqlalchemy import Connection, create_mock_engine, insert, inspect, select
+from sqlalchemy.schema import CreateTable
+
+from memplan.api.store.errors import StoreError
+from memplan.api.store.schema import METADATA, REVISION, alembic_version, jobs, versions
+
+_NUMBERS = (
+    insert(versions).values(version=REVISION),
+    insert(alembic_version).values(version_num=str(REVISION)),
+)
+
+
+def revision_of(connection: Connection) -> int | None:
+    """Return the revision of the tables; None where there are none.
+
+    Raises StoreError for those of a later memplan, and for tables of others.
+    """
+    there = set(inspect(connection).get_table_names())
+    if not there:
+        return None
+    column = alembic_version.c.version_num if alembic_version.name in there else versions.c.version
+    found = str(connection.scalar(select(column))) if {versions.name, jobs.name} <= there else ""
+    if not found.isdecimal():
+        raise StoreError("database: has tables of others: name one that is empty, or that memplan made")
+    if (revision := int(found)) > REVISION:
+        raise StoreError(
+            f"database: has the tables of a later memplan, revision {revision}, and this one knows {REVISION}: "
+            "start that one, or restore the backup from before its upgrade"
+        )
+    return revision
+
+
+def bring_up(connection: Connection) -> int | None:
+    """Bring the tables to this version in the transaction of a connection, and return the revision they had before."""
+    before = revision_of(connection)
+    if before is None:
+        METADATA.create_all(connection)
+        for row in _NUMBERS:
+            connection.execute(row)
+    elif before < REVISION:
+        _upgrade(connection, before)
+    return before
+
+
+def statements(connection: Connection) -> str:
+    """Return the statements that would bring the tables to this version, and change nothing."""
+    before, written = revision_of(connection), StringIO()
+    if before is None:
+        made: list[Any] = []
+        engine = create_mock_engine(connection.engine.url, lambda one, *_: made.append(one))
+        METADATA.create_all(engine, checkfirst=False)
+        for one in (*made, *_NUMBERS):
+            sql = one.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
+            written.write(f"{str(sql).strip()};\n\n")
+    elif before < REVISION:
+        _upgrade(connection, before, written)
+    return written.getvalue()
+
+
+def _upgrade(connection: Connection, before: int, written: IO[str] | None = None) -> None:
+    """Run the revisions after one, or write their statements instead."""
+    # Imported here: most databases are of this version, and a start should not wait for what changes others.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(output_buffer=written)
+    folder = str(Path(__file__).parent).replace("%", "%%")
+    config.set_main_option("script_location", folder)
+    config.set_main_option("version_locations", f"{folder}/revisions")
+    config.set_main_option("path_separator", "newline")
+    first: list[Any] = []
+    if not inspect(connection).has_table(alembic_version.name):  # made before there were revisions
+        first = [CreateTable(alembic_version), insert(alembic_version).values(version_num=str(before))]
+    config.attributes.update(connection=connection, first=first)
+    command.upgrade(config, f"{before}:head" if written else "head", sql=written is not None)

@@ -1,0 +1,14 @@
+"""The program that alembic runs: the revisions, in the transaction of whoever opens the database, or as text."""
+
+from alembic import context
+from sqlalchemy import update
+
+from memplan.api.store.schema import REVISION, versions
+
+given = context.config.attributes
+context.configure(given["connection"], literal_binds=context.is_offline_mode())
+for statement in given["first"]:
+    context.execute(statement)
+context.run_migrations()
+# By this, servers from before there were revisions refuse to start on what is later.
+context.execute(update(versions).values(version=REVISION))

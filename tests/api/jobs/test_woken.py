@@ -1,0 +1,126 @@
+"""Workers on PostgreSQL, which are told of jobs and look by themselves only now and then."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from memplan.api.jobs import workers
+from memplan.api.store.database import Database
+from memplan.api.store.store import Store
+from tests.support.job_workers import Pool, ended, job_workers, soon, submit
+from tests.support.ports import free_port
+
+
+@pytest.fixture
+def kind() -> str:
+    return "postgresql"
+
+
+@pytest.fixture
+def far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers look by themselves so seldom that only what they are told can begin or end a job."""
+    for name in ("_LOOK_S", "_LAST_PLACE_S"):
+        monkeypatch.setattr(workers, name, 3600.0)
+
+
+def hears(found: workers.JobWorkers) -> bool:
+    return found._listening is not None and found._listening.hears
+
+
+@pytest.mark.usefixtures("far_apart")
+def test_a_worker_that_waits_is_woken_by_a_job(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool()
+    pool.may_run.set()
+    with job_workers(store, pool) as found:
+        soon(lambda: hears(found))
+        monkeypatch.setattr(workers, "_POLL_S", 3600.0)
+        for _ in range(3):
+            assert ended(store, submit(store)).state == "succeeded"
+
+
+@pytest.mark.usefixtures("far_apart")
+def test_a_worker_that_works_is_told_to_cancel(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool()
+    with job_workers(store, pool) as found:
+        soon(lambda: hears(found))
+        monkeypatch.setattr(found, "_renew_s", 3600.0)
+        job_id = submit(store)
+        soon(lambda: pool.in_work == 1)
+        store.jobs.ask_to_cancel(job_id)
+        assert ended(store, job_id).state == "cancelled"
+
+
+@pytest.mark.usefixtures("far_apart")
+def test_a_worker_whose_line_was_cut_listens_again_and_looks_meanwhile(store: Store) -> None:
+    pool = Pool()
+    pool.may_run.set()
+    with job_workers(store, pool) as found:
+        soon(lambda: hears(found))
+        with store._database.writing() as connection:
+            cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN memplan_jobs'"
+            assert connection.execute(text(cut)).scalars().all() == [True]
+        soon(lambda: not hears(found))
+        assert ended(store, submit(store)).state == "succeeded"
+        soon(lambda: hears(found))
+        assert ended(store, submit(store)).state == "succeeded"
+
+
+def test_a_worker_has_two_connections(url: str, tmp_path: Path) -> None:
+    pool = Pool()
+    pool.may_run.set()
+    with (
+        closing(Store.open(url, tmp_path, connections=workers.CONNECTIONS)) as store,
+        job_workers(store, pool, workers=4) as found,
+    ):
+        soon(lambda: hears(found))
+        jobs = [submit(store) for _ in range(12)]
+        assert {ended(store, job).state for job in jobs} == {"succeeded"}
+        with store._database.reading() as connection:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            assert connection.execute(text(query)).scalar_one() == 2
+
+
+@contextmanager
+def pooler(url: str, folder: Path) -> Iterator[str]:
+    """Run PgBouncer in transaction mode before a database, with two connections of its own; yield where it is."""
+    server, _, name = url.removeprefix("postgresql://postgres@").partition("/")
+    host, port = server.split(":")
+    own = free_port()
+    (folder / "users").write_text('"postgres" ""\n')
+    (folder / "pgbouncer.ini").write_text(
+        f"[databases]\n{name} = host={host} port={port} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+        f"listen_port = {own}\nauth_type = any\nauth_file = {folder / 'users'}\npool_mode = transaction\n"
+        "default_pool_size = 2\nignore_startup_parameters = options,extra_float_digits\nunix_socket_dir =\n"
+    )
+    folder.chmod(0o755)
+    command = [str(shutil.which("pgbouncer")), "-u", "postgres", str(folder / "pgbouncer.ini")]
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            yield f"postgresql://postgres@127.0.0.1:{own}/{name}"
+        finally:
+            process.terminate()
+
+
+@pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="PgBouncer is not installed")
+def test_behind_a_pooler_that_shares_two_connections_all_jobs_are_done(url: str, tmp_path: Path) -> None:
+    pool = Pool()
+    pool.may_run.set()
+    (tmp_path / "pooler").mkdir()
+    with (
+        pooler(url, tmp_path / "pooler") as shared,
+        closing(Store.open(shared, tmp_path, 20.0)) as store,
+        job_workers(store, pool, workers=4) as found,
+        job_workers(store, pool, workers=4),
+    ):
+        jobs = [submit(store) for _ in range(40)]
+        assert [ended(store, job).attempts for job in jobs] == [1] * 40
+        assert not hears(found)
+    with closing(Database.open(url, tmp_path)) as database, database.reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM jobs WHERE state = 'succeeded'")).scalar_one() == 40

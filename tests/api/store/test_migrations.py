@@ -1,0 +1,266 @@
+"""Databases of older and later versions, and copies of them: brought up, refused and restored, on both databases."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, MetaData, create_engine, select, text
+
+from memplan.api.cli.main import main
+from memplan.api.store import schema
+from memplan.api.store.api_key import Key, digest
+from memplan.api.store.database import Database
+from memplan.api.store.errors import StoreError
+from memplan.api.store.job import Job, WorkAnswer
+from memplan.api.store.migrations import revisions, statements
+from memplan.api.store.store import Store
+from memplan.api.store.stored_plan import StoredPlan
+
+pytest.importorskip("alembic", reason="alembic, which `memplan[server]` installs, is not there")
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+
+OLD = Path(__file__).parents[2] / "data" / "store" / "tables-2.sql"
+"""The tables of version 2, as the last memplan without revisions made them."""
+JOBS = 200
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def old_tables(version: int, is_sqlite: bool) -> list[str]:
+    sql = OLD.read_text()
+    sql = sql if is_sqlite else sql.replace(" BLOB", " BYTEA").replace(" DOUBLE", " DOUBLE PRECISION")
+    sql = sql if version == 2 else re.sub(r"\n\t(lapses|failures) [^,]*,", "", sql)
+    return [*filter(str.strip, sql.split(";")), f"INSERT INTO versions VALUES ({version})"]
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Connection]:
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def rows_of(connection: Connection) -> Rows:
+    """Return the rows of all tables as the database has them; what is added later is left out by the caller."""
+    tables = MetaData()
+    tables.reflect(connection)
+    return {
+        table.name: [
+            dict(row._mapping) for row in connection.execute(select(table).order_by(*table.primary_key.columns))
+        ]
+        for table in tables.sorted_tables
+    }
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """The rows of a store that has worked: jobs that wait, run and have ended, with events, keys and plans."""
+    folder, jobs = tmp_path_factory.mktemp("filled"), JOBS
+    with closing(Store.open(None, folder)) as store:
+        for name in ("farm", "board", "gone"):
+            store.keys.add(Key(name, name, digest(name), frozenset({"plan", "read"}), created_at=1.0, max_jobs=10))
+        store.keys.revoke("gone", 2.0)
+        for k in range(9):
+            plan = StoredPlan(f"sha256:{k}", b"p", "feasible", 1.5, 1)
+            store.plans.change({plan.hash: partial(lambda mine, _: mine, plan)})
+        for k in range(jobs):
+            key = ("farm", "board", None)[k % 3]
+            job = Job(
+                problem_hash=f"sha256:{k}", n_buffers=k, options={"seed": k}, time_limit_s=1.5, key_id=key, body=b"{}"
+            )
+            store.jobs.add(job, jobs)
+        for job in store.leases.claim("holder", jobs // 2, jobs, 3600.0)[: jobs // 4]:
+            store.leases.report(job, [({"gap": 0.5}, 0.25)], WorkAnswer(b"best", "feasible", is_plan=True))
+            store.leases.finish(job, "succeeded", WorkAnswer(b"answer", "optimal", is_plan=True))
+    with connected(f"sqlite:///{folder}/memplan.db") as connection:
+        return rows_of(connection)
+
+
+def make_old(url: str, version: int, rows: Rows) -> Rows:
+    """Make the tables of a version with these rows, and return the rows that it has room for."""
+    with connected(url) as connection:
+        for statement in old_tables(version, url.startswith("sqlite")):
+            connection.execute(text(statement))
+        tables = MetaData()
+        tables.reflect(connection)
+        for table in tables.sorted_tables:
+            if table.name != "versions" and (its := rows[table.name]):
+                names = table.columns.keys()
+                connection.execute(table.insert(), [{name: row[name] for name in names} for row in its])
+        return rows_of(connection)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_database_keeps_all_its_rows_and_its_jobs_go_on(
+    version: int, url: str, filled: Rows, tmp_path: Path
+) -> None:
+    before = make_old(url, version, filled)
+    with closing(Store.open(url, tmp_path)) as store:
+        with connected(url) as connection:
+            after = rows_of(connection)
+            assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
+        assert after.pop("versions") == [{"version": schema.REVISION}]
+        del before["versions"]
+        for table, rows in before.items():
+            assert [{name: row[name] for name in rows[0]} for row in after[table]] == rows
+        assert sum(row["state"] == "running" for row in after["jobs"]) == JOBS // 4
+        waiting = {row["id"] for row in after["jobs"] if row["state"] == "queued"}
+        claimed = store.leases.claim("another", JOBS, JOBS, 3600.0)
+        assert sorted(job.id for job in claimed) == sorted(waiting)
+        assert len(waiting) == JOBS // 2
+        assert all(store.leases.finish(job, "succeeded") for job in claimed)
+        assert store.keys.find("farm") is not None
+    Store.open(url, tmp_path).close()  # and again
+
+
+def test_of_servers_that_start_at_once_one_brings_the_tables_up(url: str, tmp_path: Path) -> None:
+    make_old(url, 1, {name: [] for name in schema.METADATA.tables})
+    with ThreadPoolExecutor(5) as servers:
+        stores = list(servers.map(lambda _: Store.open(url, tmp_path), range(5)))
+    for store in stores:
+        store.check()
+        store.close()
+    with connected(url) as connection:
+        assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
+
+
+def test_a_new_database_has_the_latest_revision(url: str, tmp_path: Path) -> None:
+    Store.open(url, tmp_path).close()
+    with connected(url) as connection:
+        assert MigrationContext.configure(connection).get_current_revision() == str(schema.REVISION)
+        assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
+
+
+@pytest.mark.parametrize("version", [None, 1, schema.REVISION])
+def test_statements_that_are_shown_first_change_nothing_and_do_the_same(
+    version: int | None, url: str, tmp_path: Path
+) -> None:
+    if version == schema.REVISION:
+        Store.open(url, tmp_path).close()
+    elif version is not None:
+        make_old(url, version, {name: [] for name in schema.METADATA.tables})
+    database = Database.open(url, tmp_path)
+    with connected(url) as connection:
+        tables = rows_of(connection)
+    with database.reading() as connection:
+        shown = statements(connection)
+    database.close()
+    with connected(url) as connection:
+        assert rows_of(connection) == tables
+        for statement in filter(str.strip, shown.split(";")):
+            connection.execute(text(statement))
+        assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
+        found = rows_of(connection)
+    assert (shown == "") == (version == schema.REVISION)
+    assert found["alembic_version"] == [{"version_num": str(schema.REVISION)}]
+    assert found["versions"] == [{"version": schema.REVISION}]
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE alembic_version SET version_num = '99'", "UPDATE versions SET version = 99"]
+)
+def test_a_later_database_is_refused_by_its_number(change: str, url: str, tmp_path: Path) -> None:
+    make_old(url, 1, {name: [] for name in schema.METADATA.tables})
+    if "alembic" in change:
+        Store.open(url, tmp_path).close()
+    with connected(url) as connection:
+        connection.execute(text(change))
+        before = rows_of(connection)
+    with pytest.raises(
+        StoreError, match=f"^database: has the tables of a later memplan, revision 99, and this .* {schema.REVISION}: "
+    ):
+        Store.open(url, tmp_path)
+    with connected(url) as connection:
+        assert rows_of(connection) == before
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        "CREATE TABLE other (id INTEGER)",
+        "CREATE TABLE alembic_version (version_num TEXT)",
+        "CREATE TABLE versions (version TEXT)",
+    ],
+)
+def test_tables_of_others_are_refused(tables: str, url: str, tmp_path: Path) -> None:
+    with connected(url) as connection:
+        connection.execute(text(tables))
+    with pytest.raises(
+        StoreError, match=r"^database: has tables of others: name one that is empty, or that memplan made$"
+    ):
+        Store.open(url, tmp_path)
+
+
+def test_revisions_only_add_so_that_servers_of_the_version_before_go_on() -> None:
+    folder = Path(revisions.__path__[0])
+    files = sorted(folder.glob("v*.py"), key=lambda path: int(path.stem[1:]))
+    assert [path.stem for path in files] == [f"v{k}" for k in range(1, schema.REVISION + 1)]
+    called = set()
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                called.add(ast.unparse(node.func))
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Column":
+                named = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+                # What a server of the version before inserts says nothing of the column.
+                assert named.get("nullable") != "False" or "server_default" in named
+    assert called <= {"op.add_column", "op.create_index", "op.create_table"}
+
+
+def test_a_backup_that_is_made_while_servers_write_is_restored(
+    kind: str, url: str, filled: Rows, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    before = make_old(url, 2, filled)
+    before["jobs"].sort(key=itemgetter("id"))
+    with closing(Store.open(url, tmp_path)) as store:
+        store.jobs.add(Job(problem_hash="late", n_buffers=1, options={}, time_limit_s=1.0, body=b"{}"), 10 * JOBS)
+        if kind == "sqlite":
+            copy = f"sqlite:///{tmp_path}/copy.db"
+            with closing(sqlite3.connect(tmp_path / "memplan.db")) as one, closing(sqlite3.connect(copy[10:])) as other:
+                one.backup(other)  # what `.backup` of the command does
+        else:
+            if (program := shutil.which("pg_dump")) is None or shutil.which("psql") is None:
+                pytest.skip("pg_dump and psql are not installed")
+            copy = request.getfixturevalue("another_url")
+            dumped = subprocess.run([program, url], check=True, capture_output=True).stdout
+            subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", copy], input=dumped, check=True, capture_output=True)
+        store.jobs.add(Job(problem_hash="later", n_buffers=1, options={}, time_limit_s=1.0, body=b"{}"), 10 * JOBS)
+    with closing(Store.open(copy, tmp_path / "elsewhere")) as restored, connected(copy) as connection:
+        rows = rows_of(connection)
+        for table in ("keys", "plans"):
+            assert rows[table] == before[table]
+        assert {row["id"] for row in before["jobs"]} < {row["id"] for row in rows["jobs"]}
+        assert [row["problem_hash"] for row in rows["jobs"] if row["problem_hash"].startswith("late")] == ["late"]
+        assert len(restored.leases.claim("holder", 2 * JOBS, JOBS, 60.0)) == JOBS // 2 + 1
+
+
+def test_the_command_says_what_it_did_or_would_do(url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    make_old(url, 1, {name: [] for name in schema.METADATA.tables})
+    command = ["database", "upgrade", "--store", url]
+    assert main([*command, "--dry-run"]) == 0
+    assert "ALTER TABLE jobs ADD COLUMN lapses INTEGER DEFAULT '0' NOT NULL;" in capfd.readouterr().out
+    assert main(command) == 0
+    assert main(command) == 0
+    said = f"memplan: the tables are of revision {schema.REVISION}: "
+    assert capfd.readouterr() == ("", f"{said}changed from revision 1\n{said}as they were\n")
+    with connected(url) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '99'"))
+    assert main(command) == 2
+    assert capfd.readouterr().err.startswith(
+        "memplan: error: store: database: has the tables of a later memplan, revision 99"
+    )
