@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = "docs/glossary.md"
-PRODUCT = ("planner/", "solvers/", "systems/", "capabilities/", "api/", "memplan/")
+PRODUCT = ("planner/", "solvers/", "systems/", "capabilities/", "api/", "memplan/", "packages/")
 PROSE = ("docs/", "CONTRIBUTING.md", "README.md")
 FREE = (GLOSSARY, "docs/decisions/")  # the list itself; decisions may name what a thing was called before
 PUBLIC = re.compile(r"lease_owner|jobs_by_owner|OWNER/|[`\"{,]r[u]ng[`\"},]|[Ss]ingle[_ ]fl[i]ght")

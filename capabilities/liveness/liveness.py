@@ -60,11 +60,11 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 
-    def solved(posed: Callable[[], Problem]) -> Plan:
+    def solved(problem: Callable[[], Problem]) -> Plan:
         share = control.child(1 / next(solves))
         if control.is_over:
             return Plan(status="unknown", stop_reason="time_limit")
-        return solve(posed(), time_limit_s=share.left_s, control=share.searching())
+        return solve(problem(), time_limit_s=share.left_s, control=share.searching())
 
     def of_variant(variant: Reading) -> PlannedPeak:
         return _peak(variant, "global", solved(lambda: pose(operations, timeline, variant)))
@@ -110,13 +110,13 @@ def _plan_locally(
     own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
     problems: dict[str, Problem] = {}
 
-    def posed(name: str) -> Problem:
+    def problem_of_call(name: str) -> Problem:
         """Pose a function's own problem, once those that it calls are planned."""
         problems[name] = _from_zero(pose(operations, expand(operations, name, workspaces=workspaces), own))
         return problems[name]
 
     def plan_of(name: str) -> Plan:
-        return solved(lambda: posed(name))
+        return solved(lambda: problem_of_call(name))
 
     for name in called:
         plan = plan_of(name)

@@ -130,7 +130,7 @@ def every_statement(body: tuple[Statement, ...], location: Location) -> Iterator
 
 def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
     """Yield (field, index, name) of every buffer that the statement itself names."""
-    known = type(statement).model_fields  # what asks for another attribute is told which one it may have meant
+    known = type(statement).model_fields  # of a missing attribute, the nearest name is looked for
     for field in ("inputs", "outputs", "temporaries", "alloc", "free"):
         for k, name in enumerate(getattr(statement, field) if field in known else ()):
             yield field, k, name

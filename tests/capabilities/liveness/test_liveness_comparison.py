@@ -70,10 +70,10 @@ def test_what_is_cancelled_is_unknown_or_quick() -> None:
     }
 
 
-def test_once_time_is_over_no_reading_is_posed_to_be_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    over, posed = threading.Event(), list[object]()
+def test_once_time_is_over_no_problem_is_made_of_a_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    over, made = threading.Event(), list[object]()
     over.set()
-    monkeypatch.setattr(comparing, "pose", lambda *arguments, **_: posed.append(arguments))
+    monkeypatch.setattr(comparing, "pose", lambda *arguments, **_: made.append(arguments))
     found = compare_readings(program(MAIN, f=F), Reading(), Control(cancelled=over))
-    assert posed == []
+    assert made == []
     assert [(row.status, row.peak) for row in found] == [("unknown", None)] * 5
