@@ -185,10 +185,12 @@ def _sizes(trees: dict[str, ast.Module]) -> Iterator[str]:
 
 
 def _classes(trees: dict[str, ast.Module]) -> Iterator[str]:
-    """Yield the names of public classes that are defined more than once; a private one is its module's own affair."""
+    """Yield the names of public classes that are defined more than once; a private one is its module's own affair, and
+    those of another distribution are its own.
+    """
     places = defaultdict(list)
     for name, tree in trees.items():
-        for node in ast.walk(tree):
+        for node in ast.walk(tree) if not name.startswith("packages/") else ():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(f"{name}:{node.lineno}")
     for name, defined in sorted(places.items()):

@@ -86,7 +86,7 @@ class Branches:
     """Branches of several steps each, whose results are read behind them."""
 
     @tvm.script.relax.function
-    def main(  # noqa: N805  the script has no self
+    def main(
         x: tvm.script.relax.Tensor((64,), "float32"),  # noqa: N805
         flag: tvm.script.relax.Tensor((), "bool"),
     ) -> tvm.script.relax.Tensor((64,), "float32"):
