@@ -48,6 +48,10 @@ class LinearRow:
     at_most: int | None
 
 
+def _go_on() -> None:
+    """Let a program be written to its end; a function with a name goes to another process."""
+
+
 @dataclass(eq=False)
 class Draft:
     """A program being written: `keys` name the columns, and `at` finds a column by its key.
@@ -63,7 +67,7 @@ class Draft:
     units: list[Unit] = field(default_factory=list)
     rows: list[LinearRow] = field(default_factory=list)
     objective: int | None = None
-    look: Callable[[], None] = lambda: None
+    look: Callable[[], None] = _go_on
 
     def column(self, key: Key, lower: int, upper: int, *, is_whole: bool = False, unit: Unit = "") -> int:
         """Add a column between two limits."""
