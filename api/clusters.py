@@ -104,7 +104,7 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
     host, _, port = where.rpartition(":")
     if scheme not in ("dask", "ray") or not host or not (port.isdecimal() and int(port) < 2**16):
         raise OptionError(f"on: must be dask://HOST:PORT or ray://HOST:PORT, got {shown(address)}")
-    require("on:", ["distributed" if scheme == "dask" else "ray"])
+    require("on:", ["distributed"] if scheme == "dask" else ["ray", "grpc"])
     try:
         socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S).close()
     except OSError as error:

@@ -44,15 +44,8 @@ def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -
     try:
         return future.result().model_copy(update={"begun": begun})
     except MachineLostError as error:
-        return Result(
-            instance=task.instance,
-            solver=task.solver,
-            seed=task.seed,
-            time_limit_s=task.time_limit_s,
-            outcome="failed",
-            message=str(error),
-            begun=begun,
-        )
+        named = dict(zip(("instance", "solver", "seed", "time_limit_s"), task.key, strict=True))
+        return Result.model_validate({**named, "outcome": "failed", "message": str(error), "begun": begun})
 
 
 def _measured(task: BenchTask, files: dict[str, bytes]) -> Result:

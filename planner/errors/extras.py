@@ -18,7 +18,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
     "mcp": ("mcp",),
-    "cluster": ("distributed", "ray"),
+    "cluster": ("distributed", "ray", "grpc"),
     "executorch": ("executorch",),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
     "peers": ("omnimalloc",),
