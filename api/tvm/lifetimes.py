@@ -30,7 +30,7 @@ _NOTHING: frozenset[int] = frozenset()
 
 
 @dataclass
-class Tensor:
+class RelaxTensor:
     """A tensor that a function allocates, and the steps from its first use to its last.
 
     `place` is the device, by its index, and the scope; `size` is the most bytes that it has,
@@ -119,7 +119,7 @@ class Lifetimes:
     ) -> None:
         self.function = function
         self.bounds = Bounds(function)
-        self.tensors: list[Tensor] = []
+        self.tensors: list[RelaxTensor] = []
         self.calls: list[frozenset[int]] = []
         self.has_branches = self.leaves_some = False
         """Whether there are allocations beside `tensors`."""
@@ -206,7 +206,7 @@ class Lifetimes:
             return _NOTHING
         dtype = dtype.value
         size = self.bounds.most_bytes(shape, dtype)
-        self.tensors.append(Tensor(variable, shape, dtype, (device.value, scope.value), size, bool(symbols)))
+        self.tensors.append(RelaxTensor(variable, shape, dtype, (device.value, scope.value), size, bool(symbols)))
         return frozenset({len(self.tensors) - 1})
 
     def _use_in_nests(self, kernel: Any, arguments: tuple[Value, ...]) -> None:
