@@ -1,4 +1,4 @@
-"""Where tensors go: storages and offsets, by memplan's planner, checked by code that did not make them."""
+"""Storages and offsets of tensors, by memplan's planner, checked by code that did not make them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tvm_ffi import register_error
 
-from memplan.api.tvm.lifetimes import RelaxTensor
+from memplan.api.tvm.lifetimes import AllocatedTensor
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
@@ -56,7 +56,7 @@ class StoragePlaces:
 
 
 def place_in_pools(
-    tensors: Sequence[RelaxTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
+    tensors: Sequence[AllocatedTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
 ) -> StoragePlaces:
     """Return places at offsets of one storage for each pool. Raises PlanMemoryError where pools are too small."""
     if not pools and not in_place:
@@ -82,7 +82,7 @@ def place_in_pools(
     return places
 
 
-def place_whole(tensors: Sequence[RelaxTensor]) -> StoragePlaces:
+def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
     """Return places at the starts of storages, for devices on which tensors cannot lie at offsets."""
     rows: Any = _rows(tensors)
     answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
@@ -94,17 +94,17 @@ def place_whole(tensors: Sequence[RelaxTensor]) -> StoragePlaces:
     return places
 
 
-def columns_of(tensors: Sequence[RelaxTensor]) -> list[Any]:
+def columns_of(tensors: Sequence[AllocatedTensor]) -> list[Any]:
     """Return sizes, starts and ends."""
     rows = [(each.size, each.start, each.end) for each in tensors]
     return [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]
 
 
-def _rows(tensors: Sequence[RelaxTensor]) -> list[Any]:
+def _rows(tensors: Sequence[AllocatedTensor]) -> list[Any]:
     return [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
 
 
-def _refusal(tensors: Sequence[RelaxTensor], answer: Any) -> str:
+def _refusal(tensors: Sequence[AllocatedTensor], answer: Any) -> str:
     why = answer.explanation
     if why is None:
         return "no places were found in the pools; increase size_hint_bytes"
@@ -113,7 +113,7 @@ def _refusal(tensors: Sequence[RelaxTensor], answer: Any) -> str:
     return f"pool {why.pool!r} lacks {why.missing_bytes:,} bytes for {names}{needed}; increase its size_hint_bytes"
 
 
-def check(tensors: Sequence[RelaxTensor], places: StoragePlaces, in_place: Sequence[tuple[int, int]] = ()) -> None:
+def check(tensors: Sequence[AllocatedTensor], places: StoragePlaces, in_place: Sequence[tuple[int, int]] = ()) -> None:
     """Raise RuntimeError where two tensors that are alive together share bytes, or one is out of place.
 
     Those of a pair of `in_place` may start at the same byte.

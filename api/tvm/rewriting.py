@@ -8,7 +8,7 @@ from typing import Any
 from tvm import relax, tirx
 from tvm.relax.op.memory import alloc_storage, alloc_tensor, ensure_zero_offset
 
-from memplan.api.tvm.lifetimes import RelaxTensor, items
+from memplan.api.tvm.lifetimes import AllocatedTensor, items
 from memplan.api.tvm.places import StoragePlaces
 
 
@@ -23,7 +23,7 @@ class Rewriter:
         self._head: list[Any] = []
         self._instead: dict[int, Any] = {}
 
-    def place(self, tensors: Sequence[RelaxTensor], places: StoragePlaces) -> None:
+    def place(self, tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> None:
         """Allocate storages on the device of these tensors, which are of one place, and put them there."""
         device, scope = tensors[0].place
         storages = [

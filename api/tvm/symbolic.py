@@ -10,7 +10,7 @@ from typing import Any
 from tvm import sym, tirx
 from tvm.ir import Range, Var
 
-from memplan.api.tvm.lifetimes import Bounds, RelaxTensor
+from memplan.api.tvm.lifetimes import Bounds, AllocatedTensor
 from memplan.api.tvm.places import ALIGNMENT, StoragePlaces, check
 from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.search.search import planned
@@ -80,7 +80,7 @@ class Symbols:
         raise UnreadableError(f"a size is {size}, which is no polynomial of its symbols")
 
 
-def place_for_all(tensors: Sequence[RelaxTensor], bounds: Bounds) -> StoragePlaces:
+def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
     """Return places in one storage that hold for all values. Raises UnreadableError."""
     symbols = Symbols(bounds)
     sizes = [symbols.analyzer.simplify(each.bytes) for each in tensors]
@@ -120,7 +120,7 @@ def _padded(size: Any) -> Any:
 
 
 def _check_at(
-    tensors: Sequence[RelaxTensor],
+    tensors: Sequence[AllocatedTensor],
     sizes: Sequence[Any],
     places: StoragePlaces,
     symbols: Symbols,

@@ -16,7 +16,7 @@ from tvm import relax, tirx
 import memplan.tvm
 from memplan import Buffer, Placement, Plan, Pool, Problem, verify
 from memplan.api.tvm import passes
-from memplan.api.tvm.lifetimes import Lifetimes, RelaxTensor
+from memplan.api.tvm.lifetimes import Lifetimes, AllocatedTensor
 from memplan.api.tvm.places import ALIGNMENT, StoragePlaces, check, place_in_pools
 from memplan.planner.model.placement_table import PlacementTable
 from tests.systems.tvm.inside.modules import chain, draw, module_of, outputs, ready
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
 MUTANTS = 500
 
 
-def facts() -> tuple[list[RelaxTensor], StoragePlaces]:
+def facts() -> tuple[list[AllocatedTensor], StoragePlaces]:
     module = ready(module_of(chain, (24, 16)))
     kernels = [name for name, each in module.functions_items() if isinstance(each, tirx.PrimFunc)]
     lifetimes = Lifetimes(module, module["main"], kernels)
@@ -33,7 +33,7 @@ def facts() -> tuple[list[RelaxTensor], StoragePlaces]:
     return tensors, place_in_pools(tensors)
 
 
-def overlapping(tensors: Sequence[RelaxTensor], places: StoragePlaces) -> bool:
+def overlapping(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bool:
     """Say so by going through all pairs, byte ranges and steps as sets of numbers."""
     for j, (_, at) in enumerate(places.of):
         if at % ALIGNMENT or at < 0 or at + (tensors[j].size or 0) > places.storages[0]:
@@ -46,7 +46,7 @@ def overlapping(tensors: Sequence[RelaxTensor], places: StoragePlaces) -> bool:
     return False
 
 
-def mutants(tensors: Sequence[RelaxTensor], places: StoragePlaces) -> Iterator[StoragePlaces]:
+def mutants(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> Iterator[StoragePlaces]:
     """Yield places of which a tensor was moved, or two changed places."""
     chance = random.Random(0)
     while True:
@@ -59,7 +59,7 @@ def mutants(tensors: Sequence[RelaxTensor], places: StoragePlaces) -> Iterator[S
         yield replace(places, of=tuple(of))
 
 
-def plan_of(tensors: Sequence[RelaxTensor], places: StoragePlaces) -> tuple[Problem, Plan]:
+def plan_of(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> tuple[Problem, Plan]:
     rows = [Buffer(id=k, size=each.size or 0, start=each.start, end=each.end) for k, each in enumerate(tensors)]
     problem = Problem(buffers=rows, pools=[Pool(name="pool", size=places.storages[0], alignment=ALIGNMENT)])
     placed = [Placement.model_construct(id=k, pool="pool", offset=at) for k, (_, at) in enumerate(places.of)]
@@ -87,7 +87,7 @@ def test_a_wrong_plan_computes_something_else(monkeypatch: pytest.MonkeyPatch) -
     module, x = module_of(chain, (24, 16)), draw(24, 16)
     own = outputs(module, x)
 
-    def all_at_the_start(tensors: Sequence[RelaxTensor], *_: Any) -> StoragePlaces:
+    def all_at_the_start(tensors: Sequence[AllocatedTensor], *_: Any) -> StoragePlaces:
         most = max(each.size or 0 for each in tensors)
         return StoragePlaces(("storage",), (most,), tuple((0, 0) for _ in tensors), most)
 
