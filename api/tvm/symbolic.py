@@ -10,7 +10,7 @@ from typing import Any
 from tvm import sym, tirx
 from tvm.ir import Range, Var
 
-from memplan.api.tvm.lifetimes import Bounds, AllocatedTensor
+from memplan.api.tvm.lifetimes import AllocatedTensor, Bounds
 from memplan.api.tvm.places import ALIGNMENT, StoragePlaces, check
 from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.search.search import planned

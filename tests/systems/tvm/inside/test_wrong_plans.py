@@ -16,7 +16,7 @@ from tvm import relax, tirx
 import memplan.tvm
 from memplan import Buffer, Placement, Plan, Pool, Problem, verify
 from memplan.api.tvm import passes
-from memplan.api.tvm.lifetimes import Lifetimes, AllocatedTensor
+from memplan.api.tvm.lifetimes import AllocatedTensor, Lifetimes
 from memplan.api.tvm.places import ALIGNMENT, StoragePlaces, check, place_in_pools
 from memplan.planner.model.placement_table import PlacementTable
 from tests.systems.tvm.inside.modules import chain, draw, module_of, outputs, ready
