@@ -133,6 +133,7 @@ class _Planner:
         for k in made.planned:
             groups.setdefault(lifetimes.tensors[k].place, []).append(k)
         rewriter = Rewriter()
+        rewriter.require(lifetimes.bounds.limits)
         where: dict[int, tuple[Any, int, int]] = {}
         try:
             for place, group in groups.items():

@@ -19,7 +19,7 @@ from memplan.api.tvm import passes
 from memplan.api.tvm.lifetimes import AllocatedTensor, Lifetimes
 from memplan.api.tvm.places import ALIGNMENT, StoragePlaces, check, place_in_pools
 from memplan.planner.model.placement_table import PlacementTable
-from tests.systems.tvm.inside.modules import chain, draw, module_of, outputs, ready
+from tests.api.tvm.modules import chain, draw, module_of, outputs, ready
 
 pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
 MUTANTS = 500
