@@ -1,4 +1,4 @@
-"""What a Relax function allocates, and when it is used: the facts that a plan stands on.
+"""The tensors that a Relax function allocates, and when they are used: the facts that a plan stands on.
 
 Functions are read behind `CallTIRRewrite`, where each tensor is a `relax.builtin.alloc_tensor` that kernels write. The
 rules are those of TVM's StaticPlanBlockMemory: kernels, and functions of the runtime, keep nothing of their arguments;
@@ -25,12 +25,12 @@ _READERS = {Op.get(f"relax.{name}") for name in ("shape_of", "tensor_to_shape", 
 _RUNTIME_VIEWS = {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset", "vm.builtin.copy"}
 
 Value = frozenset[int] | tuple["Value", ...]
-"""What an expression stands for: the tensors that it may be, by their numbers, or the entries of a tuple."""
+"""The tensors that an expression may be, by their numbers, or the entries of a tuple."""
 _NOTHING: frozenset[int] = frozenset()
 
 
 @dataclass
-class Tensor:
+class AllocatedTensor:
     """A tensor that a function allocates, and the steps from its first use to its last.
 
     `place` is the device, by its index, and the scope; `size` is the most bytes that it has,
@@ -112,6 +112,7 @@ class Lifetimes:
 
     Branches come one behind the other, as neither runs with the other, and no step runs twice. With `nests`, each loop
     nest of a kernel is a step, and `calls` has the tensors of each call of one.
+    `leaves_some` is set where there are allocations beside `tensors`.
     """
 
     def __init__(
@@ -119,10 +120,9 @@ class Lifetimes:
     ) -> None:
         self.function = function
         self.bounds = Bounds(function)
-        self.tensors: list[Tensor] = []
+        self.tensors: list[AllocatedTensor] = []
         self.calls: list[frozenset[int]] = []
         self.has_branches = self.leaves_some = False
-        """Whether there are allocations beside `tensors`."""
         self._module, self._nests = module, nests
         self._kernels = {each.__chandle__() for each in kernels}
         self._nests_of: dict[GlobalVar, tuple[Nest, ...]] = {}
@@ -206,7 +206,7 @@ class Lifetimes:
             return _NOTHING
         dtype = dtype.value
         size = self.bounds.most_bytes(shape, dtype)
-        self.tensors.append(Tensor(variable, shape, dtype, (device.value, scope.value), size, bool(symbols)))
+        self.tensors.append(AllocatedTensor(variable, shape, dtype, (device.value, scope.value), size, bool(symbols)))
         return frozenset({len(self.tensors) - 1})
 
     def _use_in_nests(self, kernel: Any, arguments: tuple[Value, ...]) -> None:

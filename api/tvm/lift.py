@@ -23,11 +23,10 @@ _CALL_TIR = Op.get("relax.call_tir")
 def LiftWorkspaces() -> Any:  # noqa: N802  as TVM names passes
     """Return the pass that makes temporaries of kernels tensors of the function that calls them."""
 
-    @module_pass(opt_level=0, name="MemplanLiftWorkspaces")
     def run(module: IRModule, _: PassContext) -> IRModule:
         return _Lifter(module).module()
 
-    return run
+    return module_pass(run, opt_level=0, name="MemplanLiftWorkspaces")
 
 
 def temporaries(kernel: tirx.PrimFunc) -> list[Any]:
@@ -44,7 +43,7 @@ def _is_workspace(buffer: Any) -> bool:
         if not isinstance(length, tirx.IntImm):
             return True  # no constant: never on the stack
         size *= int(length)
-    return size >= LEAST_BYTES
+    return bool(size >= LEAST_BYTES)
 
 
 def _lifted(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.PrimFunc:

@@ -65,4 +65,4 @@ def _in_place(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[int, int]]
 
 def _is_like(one: Any, other: Any) -> bool:
     sizes = [DataType(str(each.dtype)).itemsize for each in (one, other)]
-    return sizes[0] == sizes[1] and tvm_ffi.structural_equal(one.shape, other.shape)
+    return bool(sizes[0] == sizes[1] and tvm_ffi.structural_equal(one.shape, other.shape))

@@ -24,7 +24,6 @@ _IN_PLACE = Op.get("relax.call_tir_inplace")
 def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  as TVM names passes
     """Return the pass that orders each dataflow block; one that is not proved to need more stays as it is."""
 
-    @module_pass(opt_level=0, name="MemplanOrderBindings")
     def run(module: IRModule, _: PassContext) -> IRModule:
         module = relax.transform.RewriteDataflowReshape()(module)
         for name, function in module.functions_items():
@@ -32,7 +31,7 @@ def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  as TVM names 
                 module.update_func(name, _ordered(function, time_limit_s))
         return module
 
-    return run
+    return module_pass(run, opt_level=0, name="MemplanOrderBindings")
 
 
 def _ordered(function: relax.Function, time_limit_s: float) -> relax.Function:

@@ -14,7 +14,7 @@ from tvm.ir.transform import PassContext, module_pass
 from tvm.target import Target
 
 from memplan.api.tvm.lifetimes import ALLOCATES, Lifetimes, bindings_of, bytes_of, items
-from memplan.api.tvm.places import Places, PoolInfo, place_in_pools, place_whole
+from memplan.api.tvm.places import PoolInfo, StoragePlaces, place_in_pools, place_whole
 from memplan.api.tvm.rewriting import Rewriter
 from memplan.api.tvm.symbolic import Symbols, UnreadableError, place_for_all
 from memplan.planner.errors import MemplanError
@@ -74,7 +74,6 @@ def PlanMemory(  # noqa: N802  as TVM names passes
     """
     planner = _Planner(offsets, nests, tuple(pools))
 
-    @module_pass(opt_level=0, name="MemplanPlanMemory")
     def run(module: IRModule, _: PassContext) -> IRModule:
         own, ours = _OwnPass()(module), module.clone()
         functions = module.functions_items()
@@ -95,7 +94,7 @@ def PlanMemory(  # noqa: N802  as TVM names passes
             on_plan(planned)
         return _with_aliases(ours) if may_alias else ours
 
-    return run
+    return module_pass(run, opt_level=0, name="MemplanPlanMemory")
 
 
 @dataclass
@@ -134,6 +133,7 @@ class _Planner:
         for k in made.planned:
             groups.setdefault(lifetimes.tensors[k].place, []).append(k)
         rewriter = Rewriter()
+        rewriter.require(lifetimes.bounds.limits)
         where: dict[int, tuple[Any, int, int]] = {}
         try:
             for place, group in groups.items():
@@ -152,7 +152,7 @@ class _Planner:
             made.function = rewriter.function(lifetimes.function)
         return made
 
-    def _places(self, module: IRModule, lifetimes: Lifetimes, group: Sequence[int]) -> Places:
+    def _places(self, module: IRModule, lifetimes: Lifetimes, group: Sequence[int]) -> StoragePlaces:
         tensors = [lifetimes.tensors[k] for k in group]
         device, scope = tensors[0].place
         pools = [each for each in self.pools if (each.device, each.scope) == (device, scope)]

@@ -1,4 +1,4 @@
-"""Where tensors go: storages and offsets, by memplan's planner, checked by code that did not make them."""
+"""Storages and offsets of tensors, by memplan's planner, checked by code that did not make them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tvm_ffi import register_error
 
-from memplan.api.tvm.lifetimes import Tensor
+from memplan.api.tvm.lifetimes import AllocatedTensor
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
@@ -43,7 +43,7 @@ class PoolInfo:
 
 
 @dataclass(frozen=True)
-class Places:
+class StoragePlaces:
     """Storages and their bytes, of each tensor its storage and offset there, and what no plan needs less than.
 
     Bytes and offsets may be expressions.
@@ -56,15 +56,15 @@ class Places:
 
 
 def place_in_pools(
-    tensors: Sequence[Tensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
-) -> Places:
+    tensors: Sequence[AllocatedTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
+) -> StoragePlaces:
     """Return places at offsets of one storage for each pool. Raises PlanMemoryError where pools are too small."""
     if not pools and not in_place:
         sizes, starts, ends = columns_of(tensors)
         offsets = offsets_at_bound(sizes, starts, ends, ALIGNMENT, _NODES)
         if offsets is not None:
             least = int((offsets + sizes).max())
-            places = Places(("storage",), (least,), tuple((0, at) for at in offsets.tolist()), least)
+            places = StoragePlaces(("storage",), (least,), tuple((0, at) for at in offsets.tolist()), least)
             check(tensors, places)
             return places
     own = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
@@ -77,33 +77,34 @@ def place_in_pools(
     placed = sorted(answer.placements.rows(), key=lambda row: int(row["id"]))
     of = tuple((storage[str(row["pool"])], row["offset"]) for row in placed)
     names = tuple(each.name if pools else "storage" for each in used)
-    places = Places(names, tuple(int(each.used or 0) for each in used), of, answer.lower_bound or 0)
+    places = StoragePlaces(names, tuple(int(each.used or 0) for each in used), of, answer.lower_bound or 0)
     check(tensors, places, in_place)
     return places
 
 
-def place_whole(tensors: Sequence[Tensor]) -> Places:
+def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
     """Return places at the starts of storages, for devices on which tensors cannot lie at offsets."""
-    answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=_rows(tensors)))
+    rows: Any = _rows(tensors)
+    answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
     storage = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
     of = tuple((storage[k], 0) for k in range(len(tensors)))
     sizes = tuple(each.size for each in answer.objects)
-    places = Places(("storage",) * len(sizes), sizes, of, answer.lower_bound)
+    places = StoragePlaces(("storage",) * len(sizes), sizes, of, answer.lower_bound)
     check(tensors, places)
     return places
 
 
-def columns_of(tensors: Sequence[Tensor]) -> list[Any]:
+def columns_of(tensors: Sequence[AllocatedTensor]) -> list[Any]:
     """Return sizes, starts and ends."""
     rows = [(each.size, each.start, each.end) for each in tensors]
     return [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]
 
 
-def _rows(tensors: Sequence[Tensor]) -> list[Any]:
+def _rows(tensors: Sequence[AllocatedTensor]) -> list[Any]:
     return [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
 
 
-def _refusal(tensors: Sequence[Tensor], answer: Any) -> str:
+def _refusal(tensors: Sequence[AllocatedTensor], answer: Any) -> str:
     why = answer.explanation
     if why is None:
         return "no places were found in the pools; increase size_hint_bytes"
@@ -112,7 +113,7 @@ def _refusal(tensors: Sequence[Tensor], answer: Any) -> str:
     return f"pool {why.pool!r} lacks {why.missing_bytes:,} bytes for {names}{needed}; increase its size_hint_bytes"
 
 
-def check(tensors: Sequence[Tensor], places: Places, in_place: Sequence[tuple[int, int]] = ()) -> None:
+def check(tensors: Sequence[AllocatedTensor], places: StoragePlaces, in_place: Sequence[tuple[int, int]] = ()) -> None:
     """Raise RuntimeError where two tensors that are alive together share bytes, or one is out of place.
 
     Those of a pair of `in_place` may start at the same byte.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm import relax, tirx
 from tvm.relax.op.memory import alloc_storage, alloc_tensor, ensure_zero_offset
 
-from memplan.api.tvm.lifetimes import Tensor, items
-from memplan.api.tvm.places import Places
+from memplan.api.tvm.lifetimes import AllocatedTensor, items
+from memplan.api.tvm.places import StoragePlaces
 
 
 class Rewriter:
@@ -23,7 +23,7 @@ class Rewriter:
         self._head: list[Any] = []
         self._instead: dict[int, Any] = {}
 
-    def place(self, tensors: Sequence[Tensor], places: Places) -> None:
+    def place(self, tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> None:
         """Allocate storages on the device of these tensors, which are of one place, and put them there."""
         device, scope = tensors[0].place
         storages = [
@@ -31,15 +31,9 @@ class Rewriter:
             for name, size in zip(places.names, places.storages, strict=True)
         ]
         made: dict[Any, Any] = {}
-        guarded: set[Any] = set()
         for tensor, (storage, offset) in zip(tensors, places.of, strict=True):
             shape, dtype = tensor.shape, tensor.dtype
             form = str(shape) if tensor.has_symbols else (*(length.value for length in items(shape.values)),)
-            if tensor.size is not None and tensor.has_symbols and form not in guarded:
-                # Symbols above their bounds are refused by the runtime, as a tensor does not fit behind this offset.
-                guarded.add(form)
-                end = places.storages[storage] - tensor.size
-                self._bind("within_bounds", alloc_tensor(storages[storage], end, shape, dtype, device))
             key = (storage, offset, form, dtype)
             if key not in made:
                 made[key] = self._bind("tensor", alloc_tensor(storages[storage], offset, shape, dtype, device))
@@ -47,10 +41,21 @@ class Rewriter:
                     made[key] = self._bind("tensor", ensure_zero_offset(made[key]))  # kernels refuse other ones
             self._instead[tensor.variable.__chandle__()] = made[key]
 
-    def _bind(self, name: str, call: Any) -> Any:
-        call = self._builder.normalize(call)
-        variable = relax.Var(name, call.ty)
-        self._head.append(relax.VarBinding(variable, call))
+    def require(self, limits: Mapping[Any, tuple[int, int | None]]) -> None:
+        """Have the machine refuse symbols above their limits, which would write beyond what was planned for a tensor.
+
+        A storage of its own for each tensor is its own limit; offsets are none.
+        """
+        above = [tirx.max(symbol - most, 0) for symbol, (_, most) in limits.items() if most is not None]
+        if above:
+            none = relax.ShapeType([0] * len(above))  # no symbols: CanonicalizeBindings would replace them
+            shape = self._bind("above_bounds", relax.ShapeExpr(above))
+            self._head.append(relax.MatchCast(relax.Var("within_bounds", none), shape, none))
+
+    def _bind(self, name: str, value: Any) -> Any:
+        value = self._builder.normalize(value)
+        variable = relax.Var(name, value.ty)
+        self._head.append(relax.VarBinding(variable, value))
         return variable
 
     def function(self, function: relax.Function) -> relax.Function:

@@ -10,8 +10,8 @@ from typing import Any
 from tvm import sym, tirx
 from tvm.ir import Range, Var
 
-from memplan.api.tvm.lifetimes import Bounds, Tensor
-from memplan.api.tvm.places import ALIGNMENT, Places, check
+from memplan.api.tvm.lifetimes import AllocatedTensor, Bounds
+from memplan.api.tvm.places import ALIGNMENT, StoragePlaces, check
 from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.search.search import planned
 from memplan.capabilities.shapes.shapes import ShapesOptions
@@ -80,7 +80,7 @@ class Symbols:
         raise UnreadableError(f"a size is {size}, which is no polynomial of its symbols")
 
 
-def place_for_all(tensors: Sequence[Tensor], bounds: Bounds) -> Places:
+def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
     """Return places in one storage that hold for all values. Raises UnreadableError."""
     symbols = Symbols(bounds)
     sizes = [symbols.analyzer.simplify(each.bytes) for each in tensors]
@@ -109,7 +109,7 @@ def place_for_all(tensors: Sequence[Tensor], bounds: Bounds) -> Places:
     for terms in program.values:
         values.append(largest(terms))
     offsets = [values[value] for value in program.which]
-    places = Places(("storage",), (largest(program.last),), tuple((0, each) for each in offsets), 0)
+    places = StoragePlaces(("storage",), (largest(program.last),), tuple((0, each) for each in offsets), 0)
     for point in samples(found.sized.space, SAMPLES):
         _check_at(tensors, sizes, places, symbols, point)
     return replace(places, bound=max(found.sized.space.values(found.loads, symbols.reported())))
@@ -120,7 +120,11 @@ def _padded(size: Any) -> Any:
 
 
 def _check_at(
-    tensors: Sequence[Tensor], sizes: Sequence[Any], places: Places, symbols: Symbols, point: Mapping[str, int]
+    tensors: Sequence[AllocatedTensor],
+    sizes: Sequence[Any],
+    places: StoragePlaces,
+    symbols: Symbols,
+    point: Mapping[str, int],
 ) -> None:
     """Check places at values of the symbols, as TVM computes them there."""
     at = symbols.at(point)

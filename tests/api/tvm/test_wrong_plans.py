@@ -16,16 +16,16 @@ from tvm import relax, tirx
 import memplan.tvm
 from memplan import Buffer, Placement, Plan, Pool, Problem, verify
 from memplan.api.tvm import passes
-from memplan.api.tvm.lifetimes import Lifetimes, Tensor
-from memplan.api.tvm.places import ALIGNMENT, Places, check, place_in_pools
+from memplan.api.tvm.lifetimes import AllocatedTensor, Lifetimes
+from memplan.api.tvm.places import ALIGNMENT, StoragePlaces, check, place_in_pools
 from memplan.planner.model.placement_table import PlacementTable
-from tests.systems.tvm.inside.modules import chain, draw, module_of, outputs, ready
+from tests.api.tvm.modules import chain, draw, module_of, outputs, ready
 
 pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
 MUTANTS = 500
 
 
-def facts() -> tuple[list[Tensor], Places]:
+def facts() -> tuple[list[AllocatedTensor], StoragePlaces]:
     module = ready(module_of(chain, (24, 16)))
     kernels = [name for name, each in module.functions_items() if isinstance(each, tirx.PrimFunc)]
     lifetimes = Lifetimes(module, module["main"], kernels)
@@ -33,7 +33,7 @@ def facts() -> tuple[list[Tensor], Places]:
     return tensors, place_in_pools(tensors)
 
 
-def overlapping(tensors: Sequence[Tensor], places: Places) -> bool:
+def overlapping(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bool:
     """Say so by going through all pairs, byte ranges and steps as sets of numbers."""
     for j, (_, at) in enumerate(places.of):
         if at % ALIGNMENT or at < 0 or at + (tensors[j].size or 0) > places.storages[0]:
@@ -46,7 +46,7 @@ def overlapping(tensors: Sequence[Tensor], places: Places) -> bool:
     return False
 
 
-def mutants(tensors: Sequence[Tensor], places: Places) -> Iterator[Places]:
+def mutants(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> Iterator[StoragePlaces]:
     """Yield places of which a tensor was moved, or two changed places."""
     chance = random.Random(0)
     while True:
@@ -59,8 +59,8 @@ def mutants(tensors: Sequence[Tensor], places: Places) -> Iterator[Places]:
         yield replace(places, of=tuple(of))
 
 
-def plan_of(tensors: Sequence[Tensor], places: Places) -> tuple[Problem, Plan]:
-    rows = [Buffer(id=k, size=each.size, start=each.start, end=each.end) for k, each in enumerate(tensors)]
+def plan_of(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> tuple[Problem, Plan]:
+    rows = [Buffer(id=k, size=each.size or 0, start=each.start, end=each.end) for k, each in enumerate(tensors)]
     problem = Problem(buffers=rows, pools=[Pool(name="pool", size=places.storages[0], alignment=ALIGNMENT)])
     placed = [Placement.model_construct(id=k, pool="pool", offset=at) for k, (_, at) in enumerate(places.of)]
     return problem, Plan(status="feasible", placements=PlacementTable.from_rows(placed))
@@ -87,9 +87,9 @@ def test_a_wrong_plan_computes_something_else(monkeypatch: pytest.MonkeyPatch) -
     module, x = module_of(chain, (24, 16)), draw(24, 16)
     own = outputs(module, x)
 
-    def all_at_the_start(tensors: Sequence[Tensor], *_: Any) -> Places:
+    def all_at_the_start(tensors: Sequence[AllocatedTensor], *_: Any) -> StoragePlaces:
         most = max(each.size or 0 for each in tensors)
-        return Places(("storage",), (most,), tuple((0, 0) for _ in tensors), most)
+        return StoragePlaces(("storage",), (most,), tuple((0, 0) for _ in tensors), most)
 
     monkeypatch.setattr(passes, "place_in_pools", all_at_the_start)
     memplan.tvm.install()
