@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from typing import Any
 
-from memplan.planner.errors.extras import imported
 from memplan.planner.extensions import extensions
 
 
@@ -61,7 +61,8 @@ class Form:
 
     def load(self) -> Any:
         """Import the class of the problems."""
-        return imported(self.where)
+        module, name = self.where.split(":")
+        return getattr(import_module(module), name)
 
 
 QUESTIONS: Mapping[str, Row] = {

@@ -21,11 +21,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from warnings import warn
-
-from memplan.planner.errors.extras import imported
 
 _PREFIX = "memplan."
 
@@ -50,7 +49,8 @@ def extensions(table: str) -> Mapping[str, Any]:
     rows: dict[str, Any] = {}
     for name, where, whose in _declared().get(f"{_PREFIX}{table}", ()):
         try:
-            rows[name] = imported(where)
+            module, _, attribute = where.partition(":")
+            rows[name] = getattr(import_module(module), attribute)
         except Exception as error:  # noqa: BLE001 - code of others
             reason = f"{type(error).__name__}: {error}"
             warn(f"{table} {name} of {whose}: is left out, as it cannot be imported: {reason}", stacklevel=2)
