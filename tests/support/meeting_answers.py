@@ -131,8 +131,8 @@ def _of_keeping(rng: random.Random, problem: Problem, plan: Plan, tally: Counter
 def _of_fewest(problem: Problem, found: Plan, old: list[Placement], tally: Counter[str]) -> Iterator[str]:
     """Yield what is false of the fewest buffers that must move in the only pool at the least peak."""
     plain = problem.objective == "peak" and len(problem.pools) == 1 and not problem.same_offset
-    if not plain or found.kept is None or any(row.hint is not None for row in problem.buffers):
-        return
+    if not plain or found.kept is None or any(row.hint is not None or not row.size for row in problem.buffers):
+        return  # a hint is an old place, too; and a buffer of no bytes may lie above what is used
     best = oracle.best_score(problem)
     assert best is not None
     tally["fewest moves"] += 1
