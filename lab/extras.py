@@ -118,6 +118,11 @@ run("convert tests/models/recorded/kws_dscnn_int8.tflite --to tflite -q -o /dev/
 import ethosu.vela
 run("bench examples/mobilenet_v2.csv --solvers supermalloc,omnimalloc --time-limit 1")
 """,
+    "tvm": """
+import memplan.tvm
+memplan.tvm.install()
+memplan.tvm.uninstall()
+""",
     "tile": """
 run("schedule examples/schedules/attention.json -q --time-limit 2")
 """,

@@ -33,7 +33,7 @@ struct Reruns {
   Array<i64> is_kept;
 };
 
-struct Query {
+struct LeastRuns {
   i64 budget;
   i64 most;
   i64 node_limit;
@@ -106,7 +106,7 @@ struct Needs {
 
 class Search {
  public:
-  Search(Arena &arena, const Reruns &graph, const Query &query)
+  Search(Arena &arena, const Reruns &graph, const LeastRuns &query)
       : graph_(graph), query_(query), n_(graph.work.size), m_(graph.size.size),
         operations_(arena.array<Operation>(n_)), excess_(arena.array<i64>(n_)),
         freed_{arena.array<Freed>(n_ * n_ + 1)}, freed_first_(arena.array<i64>(n_ + 1)),
@@ -442,7 +442,7 @@ class Search {
   }
 
   const Reruns &graph_;
-  const Query &query_;
+  const LeastRuns &query_;
   i64 n_, m_;
   Bits given_, kept_, sized_;
   Array<Operation> operations_;
@@ -462,7 +462,7 @@ class Search {
 }  // namespace
 }  // namespace memplan::order
 
-MEMPLAN_KERNEL memplan_least_work(const memplan::order::Reruns *graph, const memplan::order::Query *query) {
+MEMPLAN_KERNEL memplan_least_work(const memplan::order::Reruns *graph, const memplan::order::LeastRuns *query) {
   if (graph->work.size > memplan::order::kMostBits || graph->size.size > memplan::order::kMostBits)
     return memplan::order::kStopped;
   memplan::Allocator allocator;

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("tvm", reason="needs the extra tvm")
+pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
 import tvm
 from tvm import relax

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("tvm", reason="needs the extra tvm")
+pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
 from tvm import relax, tirx
 
