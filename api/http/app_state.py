@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
@@ -25,8 +25,7 @@ from memplan.api.refusals import NotInTimeError
 from memplan.api.service.admission import MOST, Admission
 from memplan.api.service.answering import WorkService
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.cache.shared_plans import WRITTEN, SharedPlans
-from memplan.api.service.cache.written_plans import WRITTEN_BYTES, WrittenPlans
+from memplan.api.service.cache.written_plans import WRITTEN, WRITTEN_BYTES, WrittenPlans
 from memplan.api.service.plan_service import PlanService
 from memplan.api.service.shared_admission import ADMISSION, SharedAdmission, queue_of
 from memplan.api.settings import Settings
@@ -35,6 +34,9 @@ from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.workers import Workers
 from memplan.solvers.search.control import Deadline
+
+if TYPE_CHECKING:
+    from memplan.api.service.cache.shared_plans import SharedPlans
 
 T = TypeVar("T")
 MOST_STREAMS = 1000
@@ -104,6 +106,9 @@ class Service:
         if (path := os.environ.get(ADMISSION)) is not None:  # one of several processes
             self.queue = await stack.enter_async_context(SharedAdmission.opened(path, self.queue.places))
         if (shared := os.environ.get(WRITTEN)) is not None:
+            # Imported here: its locks are those of POSIX, where alone there are several processes.
+            from memplan.api.service.cache.shared_plans import SharedPlans
+
             self.written = stack.enter_context(closing(SharedPlans(Path(shared))))
         pool = ChildPool(settings, self.metrics.lost_worker, self.faults)
         self.workers = Workers(pool, MOST * self.queue.places)

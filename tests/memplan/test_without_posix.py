@@ -23,6 +23,14 @@ rows = [(1, 1, 3), (2, 1, 5), (5, 0, 1), (3, 4, 7), (2, 1, 4), (4, 3, 7), (2, 2,
 problem = Problem(buffers=[{"id": i, "size": s, "start": a, "end": b} for i, (s, a, b) in enumerate(rows)])
 print(solve(problem, solver="exact").model_dump_json())
 """
+SERVES = """
+from tempfile import mkdtemp
+from fastapi.testclient import TestClient
+from memplan.api.http.app import create_app
+from memplan.api.settings import Settings
+client = TestClient(create_app(Settings(data_folder=mkdtemp(), workers=0)))
+print(client.get("/openapi.json").text)
+"""
 COMMANDS = 'from memplan.api.cli.main import main; main(["plan", "examples/mobilenet_v2.csv"])'
 
 
@@ -55,3 +63,7 @@ for name in names:
 print(json.dumps({"names": len(names)}))
 """
     assert told(program)["names"]
+
+
+def test_the_service_describes_itself() -> None:
+    assert "/v1/plan" in str(told(SERVES)["paths"])

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from memplan.api.service.cache.shared_plans import WRITTEN, make_shared
-from memplan.api.service.cache.written_plans import WRITTEN_BYTES
+from memplan.api.service.cache.shared_plans import make_shared
+from memplan.api.service.cache.written_plans import WRITTEN, WRITTEN_BYTES
 from memplan.api.service.shared_admission import ADMISSION, admitting, queue_of
 from memplan.api.settings import PREFIX, Settings, read_settings
 from memplan.planner.errors import OptionError

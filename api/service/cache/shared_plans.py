@@ -16,8 +16,6 @@ from pathlib import Path
 
 from memplan.api.service.cache.written_plans import WrittenPlan, parted
 
-WRITTEN = "WRITTEN_PLANS"
-"""The variable that tells a server process where the plans of all of them are."""
 _HEAD, _PLACE = struct.Struct("=Q"), struct.Struct("=Q")
 _RECORD = struct.Struct("=32s16sIII")
 """A digest, the check of the rest, and the bytes of the status, before and after the time that a plan took."""

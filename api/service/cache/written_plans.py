@@ -9,6 +9,8 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
+WRITTEN = "WRITTEN_PLANS"
+"""The variable that tells a server process where the plans of all of them are."""
 WRITTEN_BYTES = 32 * 2**20
 """The bytes of memory for them, of one process or of all that a server has."""
 _TIME = b',"wall_time_s":'
