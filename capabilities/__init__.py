@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from typing import Any
 
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import extensions, imported
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,7 @@ class Form:
 
     def load(self) -> Any:
         """Import the class of the problems."""
-        module, name = self.where.split(":")
-        return getattr(import_module(module), name)
+        return imported(self.where)
 
 
 QUESTIONS: Mapping[str, Row] = {

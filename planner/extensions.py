@@ -41,6 +41,12 @@ class OffsetKind:
     offsets: Callable[..., Any]
 
 
+def imported(where: str) -> Any:
+    """Import what `module:name` says, and return it."""
+    module, name = where.split(":")
+    return getattr(import_module(module), name)
+
+
 @cache
 def extensions(table: str) -> Mapping[str, Any]:
     """Return the rows that others add to a table, by name; one that cannot be imported is named in a warning, and
@@ -49,8 +55,7 @@ def extensions(table: str) -> Mapping[str, Any]:
     rows: dict[str, Any] = {}
     for name, where, whose in _declared().get(f"{_PREFIX}{table}", ()):
         try:
-            module, _, attribute = where.partition(":")
-            rows[name] = getattr(import_module(module), attribute)
+            rows[name] = imported(where)
         except Exception as error:  # noqa: BLE001 - code of others
             reason = f"{type(error).__name__}: {error}"
             warn(f"{table} {name} of {whose}: is left out, as it cannot be imported: {reason}", stacklevel=2)

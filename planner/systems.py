@@ -12,8 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from memplan.planner.errors.extras import imported
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import extensions, imported
 
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.systems.c.system",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.errors.extras import imported
+from memplan.planner.extensions import imported
 from memplan.planner.formats.memplan_json import parse, refuse_unless_graph
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.operations.operations import operations_from

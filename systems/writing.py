@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from memplan.planner.errors.extras import imported
+from memplan.planner.extensions import imported
 from memplan.planner.systems import systems
 
 if TYPE_CHECKING:

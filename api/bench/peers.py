@@ -16,7 +16,8 @@ from typing import Any, cast
 import numpy as np
 
 from memplan.planner.errors import OptionError
-from memplan.planner.errors.extras import imported, is_installed
+from memplan.planner.errors.extras import is_installed
+from memplan.planner.extensions import imported
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.entries import entries_of
 from memplan.planner.model.problem import Problem

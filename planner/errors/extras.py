@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
 from memplan.planner.errors import OptionError
 
@@ -49,12 +47,6 @@ def require(subject: str, packages: Iterable[str]) -> None:
     for package in packages:
         if not is_installed(package):
             raise MissingPackageError(f"{subject} {missing(package)}")
-
-
-def imported(where: str) -> Any:
-    """Import what `module:name` says, and return it."""
-    module, name = where.split(":")
-    return getattr(import_module(module), name)
 
 
 def is_installed(package: str) -> bool:

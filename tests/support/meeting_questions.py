@@ -236,17 +236,16 @@ QUESTIONS: Mapping[str, Callable[[random.Random, Problem, Plan, Counter[str]], F
     "repairs": of_repairs,
     "sizes": of_sizes,
     "proof": of_proof,
-    "header": of_header,
 }
-"""What is asked beside a plan, by turns; none of these but proof, sizes and header is asked of pools of equal use."""
+"""The questions beside a plan, of which each problem gets one in turn; of pools of equal use proof alone."""
 
 
 def faults(number: int, problem: Problem, plan: Plan, tally: Counter[str], post: Post | None = None) -> Faults:
     """Yield what is false of one more question about a problem, and of the header where it can be asked."""
     rng = random.Random(f"question {number}")
     yield from of_header(rng, problem, plan, tally)
-    name = [each for each in QUESTIONS if each != "header"][number % 4]
-    if not (problem.equal_use and name in ("worth", "repairs", "sizes")):
+    name = [*QUESTIONS][number % len(QUESTIONS)]
+    if not problem.equal_use or name == "proof":
         yield from QUESTIONS[name](rng, problem, plan, tally)
     if post is not None and number % 3 == 0:
         yield from of_service(rng, problem, plan, tally, post)

@@ -13,7 +13,7 @@ from memplan.capabilities.cascade.regions.counts import runs_of
 from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Span, Stripes, hull
 from memplan.capabilities.cascade.regions.unrolled import Unrolled, unrolled
 from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.errors.extras import imported
+from memplan.planner.extensions import imported
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.systems import system_of, systems
 from memplan.systems.model_options import ModelOptions
