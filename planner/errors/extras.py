@@ -42,6 +42,14 @@ def missing(package: str, extra: str | None = None) -> str:
     return f"needs {package}, which is not installed: {line}"
 
 
+def more_with(extra: str) -> str:
+    """Return the end of a refusal of what the package of an extra may know; empty where it is installed."""
+    (package,) = PACKAGES[extra]
+    if is_installed(package):
+        return ""
+    return f"; {package}, which is not installed, knows more: {install_line(package)}"
+
+
 def require(subject: str, packages: Iterable[str]) -> None:
     """Raise MissingPackageError, which begins with the subject, where one of the packages is not installed."""
     for package in packages:

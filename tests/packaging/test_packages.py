@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = {folder.name: folder for folder in (ROOT / "packages").iterdir() if (folder / "pyproject.toml").exists()}
 OFFERED = ROOT / "docs" / "adding.md"
+HIDDEN = {f"memplan_{name}": None for name in PACKAGES}
+"""The modules that are not there for who has memplan alone."""
 MOST_LINES = 9_000
 
 
@@ -50,10 +53,25 @@ def test_a_package_has_a_readme_of_one_screen_and_an_extra(name: str) -> None:
     assert sum(lines) <= MOST_LINES
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["plan", "tests/dumps/attention.stablehlo.mlir"],
+        ["plan", "examples/mobilenet_v2.csv", "--solver", "reference:ggml-allocator"],
+        ["schedule", "examples/schedules/attention.json"],
+    ],
+)
+def test_what_a_package_knows_is_refused_with_the_line_that_installs_it(command: list[str]) -> None:
+    script = f"import sys; sys.modules.update({HIDDEN!r}); from memplan.api.cli.main import main; main({command!r})"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert re.search(r"memplan_\w+, which is not installed.*: pip install 'memplan\[\w+\]'", done.stderr), done.stderr
+
+
 @pytest.mark.slow
 def test_the_rows_of_the_sources_pass_with_memplan_alone(tmp_path: Path) -> None:
-    hidden = {f"memplan_{name}": None for name in PACKAGES}
-    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules.update({hidden!r})\n", encoding="utf-8")
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules.update({HIDDEN!r})\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     done = subprocess.run(
