@@ -57,6 +57,7 @@ class JobWorkers:
     ) -> None:
         self.holder = secrets.token_hex(8)
         self._store, self._metrics, self._lease_s, self._renew_s = store, metrics, lease_s, renew_s
+        self._poll_s, self._look_s, self._last_place_s = _POLL_S, _LOOK_S, _LAST_PLACE_S
         self._of_key, self._places = settings.workers, settings.workers + 1
         self._pool = pool
         self._runs: set[JobRun] = set()
@@ -115,10 +116,10 @@ class JobWorkers:
     def _pause_s(self) -> float:
         """The time until the next look, where nothing wakes before."""
         if self._listening is None or not self._listening.hears:
-            return _POLL_S
+            return self._poll_s
         if not self._runs and not self._is_unsure:
-            return _LOOK_S
-        return _LAST_PLACE_S if self._places - len(self._runs) == 1 else min(self._renew_s, _LOOK_S)
+            return self._look_s
+        return self._last_place_s if self._places - len(self._runs) == 1 else min(self._renew_s, self._look_s)
 
     def _tried(self, turn: Callable[[], bool]) -> bool:
         """Return what a turn says; False where it failed, which the next one may mend."""
@@ -140,7 +141,7 @@ class JobWorkers:
         if not self._store.leases.is_any_waiting():
             self._note(came_late=True)
             return False
-        if free == 1 and time.monotonic() - self._looked_at < _LAST_PLACE_S:
+        if free == 1 and time.monotonic() - self._looked_at < self._last_place_s:
             return False
         self._looked_at, self._is_unsure = time.monotonic(), True
         jobs = self._store.leases.claim(self.holder, free, self._of_key, self._lease_s)

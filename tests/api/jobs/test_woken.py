@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from memplan.api.jobs import workers
+from memplan.api.jobs.workers import CONNECTIONS, JobWorkers
 from memplan.api.store.database import Database
 from memplan.api.store.store import Store
 from tests.support.job_workers import Pool, ended, job_workers, soon, submit
@@ -23,46 +23,45 @@ def kind() -> str:
     return "postgresql"
 
 
-@pytest.fixture
-def far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let workers look by themselves so seldom that only what they are told can begin or end a job."""
-    for name in ("_LOOK_S", "_LAST_PLACE_S"):
-        monkeypatch.setattr(workers, name, 3600.0)
+@contextmanager
+def far_apart(store: Store, pool: Pool) -> Iterator[JobWorkers]:
+    """Run workers that look by themselves so seldom that only what they are told can begin or end a job.
+
+    These alone: others of this process, of a service that many tests share, go on as they do.
+    """
+    with job_workers(store, pool) as found:
+        found._look_s = found._last_place_s = 3600.0
+        soon(lambda: hears(found))
+        yield found
 
 
-def hears(found: workers.JobWorkers) -> bool:
+def hears(found: JobWorkers) -> bool:
     return found._listening is not None and found._listening.hears
 
 
-@pytest.mark.usefixtures("far_apart")
-def test_a_worker_that_waits_is_woken_by_a_job(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_waits_is_woken_by_a_job(store: Store) -> None:
     pool = Pool()
     pool.may_run.set()
-    with job_workers(store, pool) as found:
-        soon(lambda: hears(found))
-        monkeypatch.setattr(workers, "_POLL_S", 3600.0)
+    with far_apart(store, pool) as found:
+        found._poll_s = 3600.0
         for _ in range(3):
             assert ended(store, submit(store)).state == "succeeded"
 
 
-@pytest.mark.usefixtures("far_apart")
-def test_a_worker_that_works_is_told_to_cancel(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_works_is_told_to_cancel(store: Store) -> None:
     pool = Pool()
-    with job_workers(store, pool) as found:
-        soon(lambda: hears(found))
-        monkeypatch.setattr(found, "_renew_s", 3600.0)
+    with far_apart(store, pool) as found:
+        found._renew_s = 3600.0
         job_id = submit(store)
         soon(lambda: pool.in_work == 1)
         store.jobs.ask_to_cancel(job_id)
         assert ended(store, job_id).state == "cancelled"
 
 
-@pytest.mark.usefixtures("far_apart")
 def test_a_worker_whose_line_was_cut_listens_again_and_looks_meanwhile(store: Store) -> None:
     pool = Pool()
     pool.may_run.set()
-    with job_workers(store, pool) as found:
-        soon(lambda: hears(found))
+    with far_apart(store, pool) as found:
         with store._database.writing() as connection:
             cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN memplan_jobs'"
             assert connection.execute(text(cut)).scalars().all() == [True]
@@ -76,7 +75,7 @@ def test_a_worker_has_two_connections(url: str, tmp_path: Path) -> None:
     pool = Pool()
     pool.may_run.set()
     with (
-        closing(Store.open(url, tmp_path, connections=workers.CONNECTIONS)) as store,
+        closing(Store.open(url, tmp_path, connections=CONNECTIONS)) as store,
         job_workers(store, pool, workers=4) as found,
     ):
         soon(lambda: hears(found))
