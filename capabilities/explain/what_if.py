@@ -6,6 +6,7 @@ Most answers follow from the live sets and from the plan at hand; for the others
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import ceil
 
 import numpy as np
@@ -114,7 +115,7 @@ class _Study:
         Growth is asked of a pool that ends at the peak: how far the live sets allow, then by bisection.
         """
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
-        rest = lambda: self._without(body != i)  # noqa: E731 - it takes a problem's time, which may be over
+        rest = partial(self._without, body != i)  # it takes a problem's time, which may be over
         if near is None:
             gain, by = self._gain(rest)
             return BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=gain[0] == gain[1], by=by)
