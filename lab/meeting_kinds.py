@@ -30,6 +30,8 @@ def main() -> int:
             for fault in faults(number, problem, tally, posted_to(service)):
                 n_faults += 1
                 print(f"{name} ({', '.join(kinds)}): {fault}", flush=True)
+            if number % 1000 == 999:  # an hour's run says how far it is
+                print(f"{number + 1:,} of {given.count:,}, {n_faults} faults", file=sys.stderr, flush=True)
     least = min(PAIRS, key=lambda pair: met[pair])
     print(f"{met[least]:>8,}  times at the least two kinds met ({' and '.join(least)}), of {len(PAIRS)} pairs")
     print(f"{given.count:>8,}  problems, seed {given.seed}, {time.monotonic() - began:.0f} s")
