@@ -63,6 +63,24 @@ class Form:
         return imported(self.where)
 
 
+@dataclass(frozen=True)
+class Command:
+    """A command that is no question's, which a distribution brings by an entry point of the group `memplan.commands`.
+
+    where: `module:name` of its function, or of the `typer.Typer` with commands of its own; imported where it runs.
+    help: its sentence in the list of commands.
+    panel: where the list of commands has it.
+    """
+
+    where: str
+    help: str
+    panel: str
+
+    def load(self) -> Any:
+        """Import the command."""
+        return imported(self.where)
+
+
 QUESTIONS: Mapping[str, Row] = {
     "plan": Row(
         "plan.plan",

@@ -131,6 +131,9 @@ from memplan.planner.systems import reference_planners
 assert "reference:ggml-allocator" in reference_planners()
 run("plan examples/mobilenet_v2.csv -q --solver reference:ttlang-multi-order-decreasing")
 """,
+    "library": """
+run("library check minimalloc-a schedule --fast")
+""",
     "all": """
 run("doctor")
 import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn

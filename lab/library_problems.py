@@ -17,14 +17,15 @@ from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
 
+from memplan_library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary, write_file
+from memplan_library.fingerprints import features, fingerprint
+from memplan_library.judging import KINDS
+from memplan_library.submitting import Finder, submit
+
 from lab.ledger.rows import read_rows
 from lab.support.library_answers import WAYS, answer
 from memplan.api.bench.results import read_results
 from memplan.api.bench.summary import Summary
-from memplan.api.library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary, write_file
-from memplan.api.library.fingerprints import features, fingerprint
-from memplan.api.library.judging import KINDS
-from memplan.api.library.submitting import Finder, submit
 from memplan.planner import __version__
 
 

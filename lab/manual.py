@@ -16,7 +16,7 @@ from typer.core import TyperGroup as Group
 from typer.core import TyperOption as Option
 from typer.main import get_command
 
-from memplan.api.cli.commands import COMMANDS, app
+from memplan.api.cli.commands import app, names
 from memplan.capabilities import QUESTIONS
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.flag_names import spelled
@@ -39,9 +39,7 @@ _SYSTEMS = """## Other systems
 def manual() -> str:
     """Return the page: what was written by hand, and behind it what the definitions say."""
     head = PAGE.read_text().partition(_MADE)[0]
-    commands = {
-        name: _command(name) for name in (*sorted(CAPABILITIES), *sorted(COMMANDS.keys() - CAPABILITIES.keys()))
-    }
+    commands = {name: _command(name) for name in (*sorted(CAPABILITIES), *sorted({*names()} - CAPABILITIES.keys()))}
     counts = Counter(_words(option) for command in commands.values() for option in _options(command))
     shared = {words for words, count in counts.items() if count >= _SHARED_BY}
     reading = {flag for name in ReadOptions.model_fields for each in spelled(name) for flag in each.split("/")}

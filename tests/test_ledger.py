@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from memplan_library.entries import ProblemLibrary
 
 from lab.ledger.__main__ import MORE, compare
 from lab.ledger.answers import ROOT, is_here
 from lab.ledger.figures import documents
 from lab.ledger.questions import questions
 from lab.ledger.rows import Row, read_rows
-from memplan.api.library.entries import ProblemLibrary
 from memplan.solvers.portfolio.registry import SOLVERS
 
 ROWS = read_rows()

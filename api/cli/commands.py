@@ -11,8 +11,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from memplan.capabilities import QUESTIONS, questions
+from memplan.capabilities import QUESTIONS, Command, Row, questions
 from memplan.planner import __version__
+from memplan.planner.extensions import extensions
 
 COMMANDS = {
     "fits": "local.fits",
@@ -20,7 +21,6 @@ COMMANDS = {
     "solvers": "solvers.doctor",
     "schema": "solvers.schema",
     "bench": "solvers.bench",
-    "library": "solvers.library",
     "serve": "service.serving",
     "worker": "service.serving",
     "keys": "service.keys",
@@ -33,7 +33,7 @@ COMMANDS = {
 PANELS = {
     "Networks": ("fits",),
     "Files": ("examples", "schema"),
-    "Solvers": ("solvers", "core", "bench", "library", "doctor"),
+    "Solvers": ("solvers", "core", "bench", "doctor"),
     "Service": ("serve", "worker", "keys", "database", "mcp"),
 }
 """The panels of the list of commands for those that are no capability's, whose rows say theirs."""
@@ -48,9 +48,15 @@ _DOCSTRING, _GROUP = r'(?ms)^def {}\(.*?"""(.*?)"""', r'(?m)^{} = typer.Typer\(\
 """The help of a command, and of a group of commands, in the source of its module."""
 
 
+def added() -> dict[str, Command]:
+    """Return the commands of other distributions by name; names of memplan's own win."""
+    rows = extensions("commands")
+    return {name: row for name, row in rows.items() if name not in COMMANDS and name not in questions()}
+
+
 def names() -> list[str]:
     """Return the names of all commands."""
-    return [*(name for name in questions() if name not in COMMANDS), *COMMANDS]
+    return [*(name for name in questions() if name not in COMMANDS), *COMMANDS, *added()]
 
 
 class Runnable(NamedTuple):
@@ -68,6 +74,12 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     """
     name = arguments[0] if arguments else ""
     if name not in names():
+        if name and not name.startswith("-"):
+            # Imported here: most commands are there.
+            from memplan.planner.errors.extras import COMMANDS as BROUGHT
+            from memplan.planner.errors.extras import require
+
+            require(f"{name}:", {BROUGHT[name]} if name in BROUGHT else ())
         return Runnable(app(names(), listed), "memplan", arguments)
     command = made(name)
     if isinstance(command, typer.Typer):
@@ -83,7 +95,7 @@ def app(names: Sequence[str], make: Callable[[str], Any] | None = None) -> typer
     application = typer.Typer(help=about, no_args_is_help=True, context_settings=_HELP, **_APPLICATION)
     application.callback()(memplan)
     for name in names:
-        command, panel = (make or made)(name), _PANEL_OF.get(name) or questions()[name].panel
+        command, panel = (make or made)(name), _PANEL_OF.get(name) or _row(name).panel
         if isinstance(command, typer.Typer):
             application.add_typer(command, name=name, rich_help_panel=panel)
         else:
@@ -91,10 +103,17 @@ def app(names: Sequence[str], make: Callable[[str], Any] | None = None) -> typer
     return application
 
 
+def _row(name: str) -> Row | Command:
+    """Return the row of a command that is a question's, or that a distribution brings."""
+    return questions().get(name) or added()[name]
+
+
 def made(name: str) -> Any:
     """Return the function of a command, or the application of one with commands of its own."""
     if name in COMMANDS:
         return getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name)
+    if name not in questions():
+        return added()[name].load()
     # Imported here: commands that are no capability's start without it.
     from memplan.api.cli.from_capability import command_of
     from memplan.capabilities.registry import CAPABILITIES
@@ -111,7 +130,7 @@ def listed(name: str) -> Callable[[], None]:
     def command() -> None: ...
 
     if name not in COMMANDS and name not in QUESTIONS:  # whose source may be anywhere
-        command.__doc__ = questions()[name].help
+        command.__doc__ = _row(name).help
         return command
     package, where = Path(__file__).parent, COMMANDS.get(name)
     folder = package if where else package.parents[1] / "capabilities"

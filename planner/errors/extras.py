@@ -22,8 +22,11 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "peers": ("omnimalloc",),
     "tile": ("memplan_tile",),
     "systems": ("memplan_systems",),
+    "library": ("memplan_library",),
 }
 """The packages that each extra brings and that are imported by name."""
+COMMANDS: Mapping[str, str] = {"library": "memplan_library"}
+"""The packages that bring a command."""
 
 
 class MissingPackageError(OptionError):

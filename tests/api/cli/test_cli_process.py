@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from memplan.api.cli.commands import COMMANDS, listed, made
+from memplan.api.cli.commands import listed, made, names
 from memplan.api.cli.streams import ProgressLine
-from memplan.capabilities import QUESTIONS
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
 from tests.support import public_problems
@@ -162,7 +161,7 @@ def test_the_version_and_the_list_of_commands_wait_for_nothing_that_answers(opti
     assert done.stderr == b"0 []\n"
 
 
-@pytest.mark.parametrize("name", [*QUESTIONS, *COMMANDS])
+@pytest.mark.parametrize("name", names())
 def test_the_list_of_commands_has_the_help_of_each_command(name: str) -> None:
     command = made(name)
     text = command.info.help if isinstance(command, typer.Typer) else inspect.getdoc(command)

@@ -21,9 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memplan.api.bench.measuring import machine
-from memplan.api.library.entries import Entry, ProblemLibrary
-from memplan.api.library.judging import KINDS, BrokenRuleError, judged
 from memplan.planner.errors import FormatError, OptionError, shown
+from memplan_library.entries import Entry, ProblemLibrary
+from memplan_library.judging import KINDS, BrokenRuleError, judged
 
 GRACE_S = 5.0
 """Seconds after its time limit at which a planner is killed."""

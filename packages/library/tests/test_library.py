@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 import typer
+from memplan_library.checking import check, version_fault
+from memplan_library.entries import Entry, ProblemLibrary, write_file
+from memplan_library.fingerprints import features, fingerprint
+from memplan_library.page import page, run_by_all, summarised
+from memplan_library.running import Planner, read_rows, run, write_rows
+from memplan_library.submitting import Finder, submit
 
 from memplan.api.cli.commands import app
-from memplan.api.library.checking import check, version_fault
-from memplan.api.library.entries import Entry, ProblemLibrary, write_file
-from memplan.api.library.fingerprints import features, fingerprint
-from memplan.api.library.page import page, run_by_all, summarised
-from memplan.api.library.running import Planner, read_rows, run, write_rows
-from memplan.api.library.submitting import Finder, submit
 from memplan.planner.errors import OptionError
 
 ROOT = Path(__file__).parents[3]

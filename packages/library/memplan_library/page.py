@@ -9,8 +9,8 @@ from itertools import groupby
 from math import log10
 from statistics import mean
 
-from memplan.api.library.running import SOLVED, Row
 from memplan.planner.errors import counted
+from memplan_library.running import SOLVED, Row
 
 SHORTEST_S = 1e-3
 """Times below this count as this: starting a process takes longer."""

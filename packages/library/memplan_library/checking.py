@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from memplan.api.library.entries import VERSION, Entry, ProblemLibrary
-from memplan.api.library.fingerprints import fingerprint
-from memplan.api.library.judging import KINDS, BrokenRuleError, judged, proved
 from memplan.planner.errors import FormatError
+from memplan_library.entries import VERSION, Entry, ProblemLibrary
+from memplan_library.fingerprints import fingerprint
+from memplan_library.judging import KINDS, BrokenRuleError, judged, proved
 
 _LARGE = 200_000
 """The bytes of a certificate above which the fast check leaves it out."""

@@ -11,13 +11,12 @@ from pydantic_core import to_json
 from memplan.api.cli.flags import ListFormat, seconds_limit
 from memplan.api.cli.streams import read_bytes, say, wants_table, write
 from memplan.planner.errors import OptionError
+from memplan_library import COMMAND
 
 FAULTY = NOT_BETTER = 1
 WRONG_FORMAT, REFUSED = 2, 3
 
-library = typer.Typer(
-    help="Keep the library of problems: list, check and get them, submit plans, run planners.", no_args_is_help=True
-)
+library = typer.Typer(help=COMMAND.help, no_args_is_help=True)
 Folder = Annotated[Path, typer.Option("--library", metavar="FOLDER", help="Where the library is.")]
 Problems = Annotated[
     list[str] | None,
@@ -34,7 +33,7 @@ def list_(
     folder: Folder = HERE,
 ) -> None:
     """List problems with the best value, the bound, who found it and how."""
-    from memplan.api.library.entries import facts
+    from memplan_library.entries import facts
 
     entries = [entry for entry in _opened(folder).select(problems or []) if status in (None, entry.status)]
     if not wants_table(display):
@@ -72,8 +71,8 @@ def check(
 
     Exit status: 0 all is as the table says, 1 something is not, 2 wrong input.
     """
-    from memplan.api.library.checking import check as check_entries
-    from memplan.api.library.checking import version_fault
+    from memplan_library.checking import check as check_entries
+    from memplan_library.checking import version_fault
 
     opened, count, faulty = _opened(folder), 0, 0
     for entry, faults in check_entries(opened, opened.select(problems or []), is_fast=fast):
@@ -100,8 +99,8 @@ def submit(
 
     Exit status: 0 better, added; 1 not better; 2 wrong format; 3 refused, with the reason.
     """
-    from memplan.api.library.submitting import Finder
-    from memplan.api.library.submitting import submit as submit_to
+    from memplan_library.submitting import Finder
+    from memplan_library.submitting import submit as submit_to
 
     opened = _opened(folder)
     verdict = submit_to(opened, _one(opened, problem), read_bytes(file), Finder(by, command))
@@ -133,9 +132,9 @@ def run(
     else the best known value: problems that have neither are left out. Exit status: 0; 2 wrong input; 3 a plan was
     invalid or a claim was wrong.
     """
-    from memplan.api.library import page as pages
-    from memplan.api.library.running import Planner, read_rows, write_rows
-    from memplan.api.library.running import run as run_planner
+    from memplan_library import page as pages
+    from memplan_library.running import Planner, read_rows, write_rows
+    from memplan_library.running import run as run_planner
 
     opened = _opened(folder)
     if command:
@@ -158,7 +157,7 @@ def run(
 
 
 def _opened(folder: Path) -> Any:
-    from memplan.api.library.entries import ProblemLibrary
+    from memplan_library.entries import ProblemLibrary
 
     library = ProblemLibrary(folder)
     if not library.kinds():

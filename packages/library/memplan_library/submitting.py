@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from memplan.api.library.entries import Entry, ProblemLibrary, write_file
-from memplan.api.library.judging import KINDS, BrokenRuleError, judged, proved
 from memplan.planner.errors import FormatError, InputError
+from memplan_library.entries import Entry, ProblemLibrary, write_file
+from memplan_library.judging import KINDS, BrokenRuleError, judged, proved
 
 Word = Literal["better, added", "not better", "refused", "wrong format"]
 _CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
