@@ -103,7 +103,7 @@ from executorch.exir import ExecutorchBackendConfig, to_edge
 from executorch.exir.passes import MemoryPlanningPass
 from memplan.api.executorch.algorithm import MemplanAlgorithm
 from memplan.api.executorch.cadence import MemplanCadencePlanning
-from memplan.api.executorch.order import reordered
+from memplan_torch.inside.executorch import reordered
 exported = torch.export.export(torch.nn.Linear(4, 4), (torch.zeros(1, 4),))
 algorithm = MemplanAlgorithm()
 planning = MemoryPlanningPass(memory_planning_algo=algorithm)

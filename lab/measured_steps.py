@@ -54,9 +54,8 @@ def reserved_mb(name: str, side: int, batch: int) -> float:
     """Return what torch's allocator reserves for a training step of a network of timm, in MB."""
     import timm
     import torch
+    from memplan_torch.inside.fits import fits
     from torch.nn.functional import cross_entropy
-
-    from memplan.api.torch.fits import fits
 
     with torch.device("meta"):
         model = timm.create_model(name)

@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any
 
 import torch
+from memplan_torch.inside.backend import memplan
+from memplan_torch.inside.fits import fits
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from memplan.api.torch.backend import memplan
-from memplan.api.torch.fits import fits
 from memplan.planner.errors import InputError
 from tests.support.torch_counts import count_of_steps, peak_of, summed
 from tests.support.torch_zoo import MODELS, Made, Network, convolution, image, tokens

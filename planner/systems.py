@@ -21,7 +21,6 @@ SYSTEMS: Mapping[str, str] = {
     "executorch": "memplan.systems.executorch.system",
     "cadence": "memplan.systems.cadence.system",
     "tvm": "memplan.systems.tvm.system",
-    "torch": "memplan.systems.torch.system",
 }
 """From a system to the module with its row. Files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})

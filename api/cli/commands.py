@@ -16,7 +16,6 @@ from memplan.planner import __version__
 from memplan.planner.extensions import extensions
 
 COMMANDS = {
-    "fits": "local.fits",
     "examples": "local.examples",
     "solvers": "solvers.doctor",
     "schema": "solvers.schema",
@@ -31,7 +30,6 @@ COMMANDS = {
 }
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
 PANELS = {
-    "Networks": ("fits",),
     "Files": ("examples", "schema"),
     "Solvers": ("solvers", "core", "bench", "doctor"),
     "Service": ("serve", "worker", "keys", "database", "mcp"),

@@ -16,6 +16,7 @@ from memplan.capabilities.flag_names import dashed, spelled
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant
+from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import systems
 
 _VALUES: OtherWords = {
@@ -49,6 +50,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         values = {**_VALUES, **{target: words for each in systems() for target, words in each.other_targets.items()}}
         here = {choice: values.get(choice, "") for choice in choices}
         value, default = meant(match[1], choices, here), getattr(getattr(error, "param", None), "default", None)
+        if "--to" in getattr(getattr(error, "param", None), "opts", ()) and (more := more_of_systems()):
+            yield more.removeprefix("; ")
         if value is not None:
             yield f"did you mean {value}?"
         elif default is not None:

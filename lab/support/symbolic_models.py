@@ -6,12 +6,12 @@ import io
 from typing import Any
 
 import torch
+from memplan_torch.files import archive
 from torch.export.experimental import _export_forward_backward
 
 from memplan.planner.symbols.problem import SymbolicProblem
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.symbolic import read_symbolic
-from memplan.systems.torch import archive
 from tests.support.torch_zoo import MODELS, Network
 
 STEPS = "untied encoder translator vit resnet18 mobilenet_v2 unet densenet graph autoencoder"

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from memplan_torch.inside.recording import Recording
+from memplan_torch.inside.step import TorchStep
+from memplan_torch.inside.ways import graph_of
 
 from lab.zoo.models import Model, loss_of
 from lab.zoo.planners import PLANNERS
-from memplan.api.torch.recording import Recording
-from memplan.api.torch.step import TorchStep
-from memplan.api.torch.ways import graph_of
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.planner.errors import MemplanError

@@ -23,10 +23,13 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "tile": ("memplan_tile",),
     "systems": ("memplan_systems",),
     "library": ("memplan_library",),
+    "torch": ("memplan_torch",),
 }
 """The packages that each extra brings and that are imported by name."""
-COMMANDS: Mapping[str, str] = {"library": "memplan_library"}
+COMMANDS: Mapping[str, str] = {"library": "memplan_library", "fits": "memplan_torch"}
 """The packages that bring a command."""
+OF_SYSTEMS = ("systems", "torch")
+"""The extras whose packages have systems: files, planners, targets of `convert`."""
 
 
 class MissingPackageError(OptionError):
@@ -45,12 +48,14 @@ def missing(package: str, extra: str | None = None) -> str:
     return f"needs {package}, which is not installed: {line}"
 
 
-def more_with(extra: str) -> str:
-    """Return the end of a refusal of what the package of an extra may know; empty where it is installed."""
-    (package,) = PACKAGES[extra]
-    if is_installed(package):
+def more_of_systems() -> str:
+    """Return the end of a refusal of what a package with systems may know; empty where all of them are installed."""
+    lacking = [extra for extra in OF_SYSTEMS if not is_installed(PACKAGES[extra][0])]
+    if not lacking:
         return ""
-    return f"; {package}, which is not installed, knows more: {install_line(package)}"
+    names = " and ".join(PACKAGES[extra][0] for extra in lacking)
+    words = "which is not installed, knows" if len(lacking) == 1 else "which are not installed, know"
+    return f"; {names}, {words} more: pip install 'memplan[{','.join(lacking)}]'"
 
 
 def require(subject: str, packages: Iterable[str]) -> None:

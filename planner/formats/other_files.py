@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.errors.extras import more_with
+from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import systems
 
 _NEAR = 1 << 12
@@ -163,18 +163,14 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
         raise FormatError("must not be empty")
     kind = other_kind(data, name)
     if kind is not None:
-        raise FormatError(f"must be a file that is read here, got {kind[0]}; {kind[1]}{more_with('systems')}")
-
-
-def _more() -> str:
-    return more_with("systems")
+        raise FormatError(f"must be a file that is read here, got {kind[0]}; {kind[1]}{more_of_systems()}")
 
 
 def refuse_unknown(data: bytes) -> NoReturn:
     """Raise FormatError, which lists what is read, for a file that nothing knows."""
     kinds = ", ".join(f"{each.title} ({each.files})" for each in systems() if each.files)
     read = f"problems and plans of memplan (.json, .csv), and models and dumps of {kinds}"
-    raise FormatError(f"must be of a known format, got {shown(data[:20])}; known are {read}{more_with('systems')}")
+    raise FormatError(f"must be of a known format, got {shown(data[:20])}; known are {read}{more_of_systems()}")
 
 
 def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:

@@ -16,11 +16,12 @@ from itertools import accumulate
 
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.operations.graph_facts import OperationFacts
+from memplan.systems.aten import kind_of_aten
 from memplan.systems.draft import Kind, OperationsDraft
 from memplan.systems.executorch.file import FIRST, Instruction, Method, read_methods
 from memplan.systems.imported import Imported, sized
 from memplan.systems.model_options import ModelOptions
-from memplan.systems.torch.facts import instruction_facts
 
 ALIGNMENT = 16
 _VIEW = "executorch_prim::et_view"
@@ -104,7 +105,7 @@ class _Program:
             elif row.kind == "jump":
                 at = self._choice(at, end)
             else:
-                facts = instruction_facts(row.name, (self.k, at))
+                facts = OperationFacts(row.name, kind_of_aten(row.name), {}, (self.k, at))
                 # Delegates may keep state of their own.
                 with self.draft.drawing(facts, has_effects=row.kind == "delegate"):
                     self._instruction(row)

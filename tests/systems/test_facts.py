@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,7 @@ from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.order.search.regions import with_regions_ordered
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.order_check import peak_of
-from memplan.systems.model_graph import graph_of_imported, read_model_graph
-from memplan.systems.torch import fx as torch_fx
-from memplan.systems.torch.facts import node_facts
+from memplan.systems.model_graph import read_model_graph
 from memplan.systems.vocabulary import plain, same_pads
 from tests.support.onnx_models import graph, model, node, of_graph, value
 from tests.support.tflite_files import INT32, operator, subgraph, tensor
@@ -133,29 +130,6 @@ def test_a_pad_of_onnx_may_name_its_axes() -> None:
     pad = graph([node("Pad", "x p - axes", "y")], [value("x", (1, 8, 6, 6))], [value("y", None)], **constants)
     row = read_model_graph(of_graph(pad, opset=18), "model.onnx").graph.ops[0]
     assert said(row) == {"kind": "pad", "pads": (0, 0, 1, 2, 0, 0, 3, 4)}
-
-
-def test_a_pad_of_torch_begins_with_its_last_axis() -> None:
-    image = SimpleNamespace(meta={"val": SimpleNamespace(shape=(1, 3, 8, 8))})
-    names = ("self", "pad")
-    arguments = [SimpleNamespace(name=name, kwarg_only=False) for name in names]
-    schema = SimpleNamespace(name="aten::constant_pad_nd", arguments=arguments)
-    node = SimpleNamespace(name="pad", target=SimpleNamespace(_schema=schema), args=(image, (1, 2, 3, 4)), kwargs={})
-    facts = node_facts(node, 0)
-    assert (facts.kind, facts.attributes) == ("pad", {"pads": (0, 0, 3, 1, 0, 0, 4, 2)})
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.slow
-def test_exported_programs_say_what_their_schemas_do() -> None:
-    torch = pytest.importorskip("torch")
-    layers = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 3, 2, 1, groups=3), torch.nn.ReLU(), torch.nn.MaxPool2d(2))
-    program = torch.export.export(layers.eval(), (torch.zeros(1, 3, 8, 8),)).run_decompositions()
-    found = graph_of_imported(torch_fx.read_exported(program)).graph
-    assert [row.kind for row in found.ops] == ["depthwise_conv2d", "relu", "max_pool2d"]
-    assert found.ops[0].attributes["pads"] == (1, 1, 1, 1)
-    assert found.ops[2].attributes["strides"] == (2, 2)
-    assert [found.tensors[k].role for k in found.resident] == ["weight", "weight"]
 
 
 def test_pads_are_those_with_which_each_stride_has_an_output() -> None:

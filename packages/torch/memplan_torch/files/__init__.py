@@ -1,0 +1,1 @@
+"""Files of torch: exported programs, snapshots of its allocator's memory, and wrapper code of inductor."""

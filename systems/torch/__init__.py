@@ -1,1 +1,0 @@
-"""Graphs and memory snapshots of PyTorch."""
