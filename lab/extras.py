@@ -131,6 +131,9 @@ from memplan.planner.systems import reference_planners
 assert "reference:ggml-allocator" in reference_planners()
 run("plan examples/mobilenet_v2.csv -q --solver reference:ttlang-multi-order-decreasing")
 """,
+    "torch": """
+run("plan tests/models/exported.pt2 -q")
+""",
     "library": """
 run("library check minimalloc-a schedule --fast")
 """,
