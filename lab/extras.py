@@ -132,7 +132,7 @@ assert "reference:ggml-allocator" in reference_planners()
 run("plan examples/mobilenet_v2.csv -q --solver reference:ttlang-multi-order-decreasing")
 """,
     "torch": """
-run("plan tests/models/exported.pt2 -q")
+run("plan tests/models/exported.pt2 --dim s77=16 -q")
 """,
     "library": """
 run("library check minimalloc-a schedule --fast")
