@@ -33,6 +33,11 @@ class CommandLine:
     plain: Mapping[str, Any] | None = None
     plan_hash: str | None = None
 
+    @property
+    def file(self) -> str:
+        """The file of the first input."""
+        return str(self.given[self.capability.inputs[0].name])
+
     def completed(self, text: str) -> str:
         """Return a text whose commands have the files that were given, and the flags that say how these are read."""
         return _ADVISED.sub(self._completed, text)

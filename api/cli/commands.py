@@ -7,13 +7,17 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from memplan.capabilities import QUESTIONS, Command, Row, questions
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
+
+if TYPE_CHECKING:
+    from memplan.api.cli.from_capability import CommandExtras
+    from memplan.capabilities.capability import Capability
 
 COMMANDS = {
     "examples": "local.examples",
@@ -114,12 +118,18 @@ def made(name: str) -> Any:
         return added()[name].load()
     # Imported here: commands that are no capability's start without it.
     from memplan.api.cli.from_capability import command_of
+
+    return command_of(*capability_of(name))
+
+
+def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
+    """Return the capability of a command that is one's, and what its command has alone."""
+    from memplan.api.cli.from_capability import CommandExtras
     from memplan.capabilities.registry import CAPABILITIES
 
-    row = questions()[name]
-    if row.command is None:
-        return command_of(CAPABILITIES[name])
-    return command_of(CAPABILITIES[name], import_module(f"{__package__}.local.{row.command}").LOCAL)
+    module = questions()[name].command
+    extras = CommandExtras() if module is None else import_module(f"{__package__}.local.{module}").LOCAL
+    return CAPABILITIES[name], extras
 
 
 def listed(name: str) -> Callable[[], None]:

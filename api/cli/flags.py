@@ -55,7 +55,7 @@ PANELS = {
     ),
     "Output": (*("output", "outputs", "display", "save_plan", "save_baseline", "quiet"),),
     "Models": ("dims", "views", "scratch"),
-    "Several files": ("together", "parts_folder"),
+    "Several files": ("together", "on", "parts_folder"),
 }
 """The panels of the options of a command, by the names of their fields; all others stand by themselves."""
 
@@ -195,6 +195,11 @@ THREADS = flag(
     min=1,
     metavar="N",
     help="At most so many threads, engines among them. [MEMPLAN_THREADS]",
+)
+ON = flag(
+    *("on", str | None, None, "--on"),
+    metavar="ADDRESS",
+    help="Let the machines of a cluster take the files: dask://HOST:PORT, ray://HOST:PORT.",
 )
 SAVE_PLAN = flag("save_plan", str | None, None, metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")
 SAVE_BASELINE = flag(

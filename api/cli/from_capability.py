@@ -7,9 +7,9 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import typer
 
@@ -125,6 +125,16 @@ class Invocation:
         return any(suffix_of(path) in suffixes for path in self.outputs)
 
 
+class Ended(NamedTuple):
+    """One of several command lines that has run: its exit status, and what is wrong with its file."""
+
+    line: CommandLine
+    status: int
+    wrong: Sequence[str]
+
+
+Keep = Callable[[CommandLine, Any], None]
+"""Takes the answer to a command line."""
 Writer = Callable[[Invocation, Any, str], bytes | None]
 """Returns the bytes of a file; None where there are none, and then it says why."""
 
@@ -171,21 +181,7 @@ class CommandExtras:
 
 def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtras()) -> Callable[..., None]:
     """Return the function that typer makes a command of."""
-    files = [each for each in capability.inputs if each.from_file is not None]
-    models = [capability.options, *(each.reading for each in files if each.reading is not None)]
-    suffixes = sorted(suffix for suffix in {".json", *extras.forms, *extras.beside} if suffix)
-    text = _OUTPUT.format(suffixes=", ".join("a folder" if suffix == FOLDER else suffix for suffix in suffixes))
-    spelled = ("-o",) if "output" in capability.options.model_fields else ("--output", "-o")
-    output = flag("outputs", list[str] | None, None, *spelled, metavar="FILE", help=text)
-    parameters = [
-        *parameters_of_inputs(capability),
-        *([] if extras.owns_output else [output]),
-        *(flag_of(*row) for model in models for row in model.model_fields.items()),
-        flag(*("display", str | None, None, "--format"), metavar=f"{'|'.join(extras.formats)}|FIELDS", help=_FORMAT),
-        *(*extras.flags, SERVER, THREADS, QUIET),
-    ]
-    # A flag of a command's own comes after one of the same name, and wins.
-    unique = tuple({parameter.name: parameter for parameter in parameters}.values())
+    unique = parameters_of(capability, extras)
 
     def command(**given: Any) -> None:
         line = CommandLine(capability, unique, given)
@@ -205,6 +201,25 @@ def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtra
     command.__signature__ = inspect.Signature(sorted(unique, key=lambda each: each.kind))  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in unique}
     return command
+
+
+def parameters_of(capability: Capability[Any], extras: CommandExtras) -> tuple[inspect.Parameter, ...]:
+    """Return the parameters of the command of a capability."""
+    files = [each for each in capability.inputs if each.from_file is not None]
+    models = [capability.options, *(each.reading for each in files if each.reading is not None)]
+    suffixes = sorted(suffix for suffix in {".json", *extras.forms, *extras.beside} if suffix)
+    text = _OUTPUT.format(suffixes=", ".join("a folder" if suffix == FOLDER else suffix for suffix in suffixes))
+    spelled = ("-o",) if "output" in capability.options.model_fields else ("--output", "-o")
+    output = flag("outputs", list[str] | None, None, *spelled, metavar="FILE", help=text)
+    parameters = [
+        *parameters_of_inputs(capability),
+        *([] if extras.owns_output else [output]),
+        *(flag_of(*row) for model in models for row in model.model_fields.items()),
+        flag(*("display", str | None, None, "--format"), metavar=f"{'|'.join(extras.formats)}|FIELDS", help=_FORMAT),
+        *(*extras.flags, SERVER, THREADS, QUIET),
+    ]
+    # A flag of a command's own comes after one of the same name, and wins.
+    return tuple({parameter.name: parameter for parameter in parameters}.values())
 
 
 def run(line: CommandLine, extras: CommandExtras) -> int:
@@ -251,24 +266,38 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
     return INTERRUPTED if cancelled.is_set() else line.capability.exit_status(answer) or call.exit_status
 
 
-def run_apart(lines: Iterable[CommandLine], extras: CommandExtras) -> Iterator[tuple[CommandLine, int, Sequence[str]]]:
+def run_apart(lines: Sequence[CommandLine], extras: CommandExtras, keep: Keep | None = None) -> Iterator[Ended]:
     """Run the command lines of several files, none of which keeps the others from being run; Ctrl-C ends them all.
 
-    Yields each with its exit status, and with what is wrong with the file, which was printed.
+    What is wrong with a file is printed, before its line is yielded. Answers go to `keep` where that is given, and else
+    where their line says; lines with `on` run on the cluster that it names.
     """
+    if lines and lines[0].given.get("on") is not None:
+        # Imported here: most command lines run on this machine.
+        from memplan.api.cli.shares import run_away
+
+        yield from run_away(lines, lines[0].given["on"], keep)
+        return
+    if keep is not None:
+        extras = replace(extras, shows=lambda call, answer: keep(call.line, answer) or True)
     for one in lines:
-        path, wrong = one.given["problem"], tuple[str, ...]()
+        wrong = tuple[str, ...]()
         try:
             status = run(one, extras)
         except InputError as error:
             status, wrong = WRONG_INPUT, one.completed_error(error).sentences
         except ReaderFaultError as fault:
             status, wrong = FAULT, (str(fault),)
-        for sentence in wrong:
-            say(f"memplan: error: {'' if sentence.startswith(path) else f'{path}: '}{sentence}")
-        yield one, status, wrong
+        say_wrong(one, wrong)
+        yield Ended(one, status, wrong)
         if status == INTERRUPTED:
             return
+
+
+def say_wrong(line: CommandLine, wrong: Iterable[str]) -> None:
+    """Print what is wrong with the file of a command line."""
+    for sentence in wrong:
+        say(f"memplan: error: {'' if sentence.startswith(line.file) else f'{line.file}: '}{sentence}")
 
 
 def _read(line: CommandLine, extras: CommandExtras) -> Invocation:

@@ -11,11 +11,13 @@ from typing import Any, get_args
 from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import flag_of, options_given
-from memplan.api.cli.from_capability import CommandExtras, Invocation, run, run_apart
+from memplan.api.cli.from_capability import CommandExtras, run, run_apart
+from memplan.api.cli.local.several_files import refuse_on
 from memplan.api.cli.streams import (
     STANDARD,
     read_as,
     refuse_unwritable,
+    say,
     say_written,
     suffix_of,
     wants_table,
@@ -45,6 +47,8 @@ def check_many(line: CommandLine, extras: CommandExtras) -> int | None:
     arguments, path = line.given, line.given["problem"]
     is_folder = path != STANDARD and Path(path).is_dir()
     budgets = arguments["budgets_file"]
+    if not is_folder:
+        refuse_on(line, "a folder")
     if not is_folder and budgets is None:
         return None
     tables = {} if budgets is None else read_as(budgets, lambda data: _tables(data, Path(budgets).parent, is_folder))
@@ -124,21 +128,20 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
     reports = arguments["outputs"] or ()
     is_table = not reports and wants_table(arguments["display"])
 
-    def keep(one: Invocation, answer: Check) -> bool:
+    def keep(one: CommandLine, answer: Check) -> None:
         checks.append(answer)
         has_budget = any(pool.budget is not None for pool in answer.pools) or not answer.pools
         text = f"{answer.subject}: {'; '.join(lines(answer))}{'' if has_budget else '; without budget'}"
         if is_table:
             write(None, f"{text}\n".encode())
         elif not arguments["quiet"]:
-            one.say(text)
-        return True
+            say(f"memplan: {one.completed(text)}")
 
     models = (_line_of(line, model, tables).given for model in _models(arguments["problem"], tables))
     each = [replace(line, given={**one, "outputs": None, "budgets": _budgets(line, one)}) for one in models]
-    for one, ended, wrong in run_apart(each, replace(extras, shows=keep)):
-        checks += [unread(one.given["problem"], wrong)] if wrong else []
-        status = max(status, ended)
+    for one in run_apart(each, extras, keep):
+        checks += [unread(one.line.file, one.wrong)] if one.wrong else []
+        status = max(status, one.status)
     for report in reports:
         write(report, report_of_many(checks, suffix_of(report)))
     if not reports and not is_table:

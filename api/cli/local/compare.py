@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from memplan.api.cli.flags import ON
 from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.local.several_files import more, run_each
 from memplan.api.cli.streams import STANDARD
 
 
@@ -12,4 +14,8 @@ def _take_name(call: Invocation) -> None:
         call.change(name=path)
 
 
-LOCAL = CommandExtras(prepare=_take_name)
+LOCAL: CommandExtras = CommandExtras(
+    (more("Further models, compared each by itself into -o FOLDER/."), ON),
+    runs=lambda line: run_each(line, LOCAL),
+    prepare=_take_name,
+)

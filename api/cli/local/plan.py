@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memplan.api.cli.flags import BROWSER, TABLE, argument, flag
+from memplan.api.cli.flags import BROWSER, ON, TABLE, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
-from memplan.api.cli.local.several_files import read_several, run_each
+from memplan.api.cli.local.several_files import more, read_several, run_each
 from memplan.api.cli.streams import (
     FOLDER,
     PAGE,
@@ -148,20 +148,15 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
 
 LOCAL: CommandExtras = CommandExtras(
     (
-        argument(
-            "more",
-            list[str] | None,
-            None,
-            metavar="[FILE]...",
-            help="Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself.",
-        ),
+        more("Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself."),
         flag("together", list[str] | None, None, "--together", metavar="NAMES", help=_TOGETHER),
         flag("order", list[str] | None, None, "--order", metavar="best|A,B", help=_ORDER),
+        ON,
     ),
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
     beside={PAGE: _page, PICTURE: plan_picture, FOLDER: _parts} | dict.fromkeys(_OF_OTHERS, lambda *_: None),
-    runs=lambda line: run_each(line, LOCAL) if line.given["more"] else None,
+    runs=lambda line: run_each(line, LOCAL),
     reads=_reads,
     begin=_begin,
     prepare=_prepare,

@@ -1,7 +1,8 @@
-"""Several files of one `memplan plan`: models that share a memory, or problems that are planned each by itself."""
+"""Several files of one command: models that share a memory, or files that are answered for each by itself."""
 
 from __future__ import annotations
 
+import inspect
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.flags import argument
 from memplan.api.cli.from_capability import CommandExtras, run_apart
 from memplan.api.cli.streams import FOLDER, read_as, refuse_unwritable, suffix_of
 from memplan.capabilities.reading import Reader, joined, names_of, refuse_files
-from memplan.planner.errors import FileError
+from memplan.planner.errors import FileError, OptionError, shown
 
 
 def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -31,17 +33,32 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return question
 
 
+def more(text: str) -> inspect.Parameter:
+    """Return the argument for further files of a command."""
+    return argument("more", list[str] | None, None, metavar="[FILE]...", help=text)
+
+
+def refuse_on(line: CommandLine, what: str) -> None:
+    """Raise OptionError for a command line that has a cluster and not the files for one."""
+    if line.given["on"] is not None:
+        raise OptionError(f"on: must be given with {what}, got {shown(line.file)} alone: leave it out")
+
+
 def run_each(line: CommandLine, extras: CommandExtras) -> int | None:
-    """Plan several files each by itself, into a folder; None where it is said how they run in one memory."""
+    """Answer for several files each by itself, into a folder; None for one, and where plans are of one memory."""
     arguments, outputs = line.given, list[str](line.given["outputs"] or ())
-    if arguments["together"] or [suffix_of(path) for path in outputs] != [FOLDER]:
+    is_each = [suffix_of(path) for path in outputs] == [FOLDER] and not arguments.get("together")
+    if not arguments["more"] or not is_each:
+        refuse_on(line, "several files and -o FOLDER/")
+        if arguments["more"] and "together" not in arguments:
+            raise OptionError("output: must be a folder for several files, as -o answers/")
         return None
-    (folder,), paths = outputs, [arguments["problem"], *arguments["more"]]
+    first, folder = line.capability.inputs[0].name, outputs[0]
+    paths = [line.file, *arguments["more"]]
     refuse_unwritable(folder)
-    files = [str(Path(folder, f"{name}.plan.json")) for name in names_of(paths)]
+    files = [str(Path(folder, f"{name}.{line.capability.name}.json")) for name in names_of(paths)]
     alone = {**arguments, "more": None}
     lines = [
-        replace(line, given={**alone, "problem": path, "outputs": [file]})
-        for path, file in zip(paths, files, strict=True)
+        replace(line, given={**alone, first: path, "outputs": [file]}) for path, file in zip(paths, files, strict=True)
     ]
-    return max([status for _, status, _ in run_apart(lines, extras)])
+    return max(one.status for one in run_apart(lines, extras))

@@ -6,7 +6,9 @@ import csv
 import io
 from typing import Any
 
+from memplan.api.cli.flags import ON
 from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.local.several_files import more, run_each
 from memplan.api.cli.streams import PAGE
 from memplan.planner.model.problem import Problem
 
@@ -49,4 +51,10 @@ def _csv(_call: Invocation, answer: Any, _path: str) -> bytes:
     return text.getvalue().encode()
 
 
-LOCAL = CommandExtras(forms={".csv": _csv}, beside={PAGE: _page}, needs_plans=(PAGE,))
+LOCAL: CommandExtras = CommandExtras(
+    (more("Further problems, swept each by itself into -o FOLDER/."), ON),
+    forms={".csv": _csv},
+    beside={PAGE: _page},
+    needs_plans=(PAGE,),
+    runs=lambda line: run_each(line, LOCAL),
+)
