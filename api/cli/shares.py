@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic_core import to_json
 
@@ -32,8 +33,10 @@ from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.processes.threads import SETTING
 
-_MOST, _EACH = 256, 4
-"""The files of a share at most, as its process starts in the time of 60 small plans; the shares of a processor."""
+_MOST, _EACH = 64, 4
+"""The files of a share at most, and the shares that a processor takes of few files."""
+_IDLE_S = 3.0
+"""The seconds for which a process of shares waits for the next."""
 
 
 Values = Mapping[str, Any]
@@ -159,14 +162,51 @@ def _errand(line: CommandLine) -> _Errand:
 
 def _done(share: _Share) -> Sequence[_Done]:
     """Do a share on this machine, in a process that ends where nobody wants it any more."""
-    environment = {} if share.threads is None else {SETTING: share.threads}
-    of_child = __name__, is_unwanted(), None, environment
-    with TemporaryDirectory(prefix="memplan-") as folder, ChildProcess(*of_child) as child:
+    with TemporaryDirectory(prefix="memplan-") as folder:
         moved = [errand.in_folder(Path(folder, f"{k:06}")) for k, errand in enumerate(share.errands)]
-        child.give(replace(share, errands=[errand for errand, _ in moved]))
+        with _Idle.child(share.threads) as child:
+            child.give(replace(share, errands=[errand for errand, _ in moved]))
+            answers = child.answer()
         outputs = [errand.given.get("outputs") or () for errand in share.errands]
-        rows = zip(child.answer(), (there for _, there in moved), outputs, strict=True)
+        rows = zip(answers, (there for _, there in moved), outputs, strict=True)
         return [_as_here(_Done(*answer), there, files) for answer, there, files in rows]
+
+
+class _Idle:
+    """Processes that wait for the next share, for a few seconds: one starts in the time of 300 small plans."""
+
+    _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
+    _lock = threading.Lock()
+
+    @classmethod
+    @contextmanager
+    def child(cls, threads: str | None) -> Iterator[ChildProcess]:
+        """Yield a process whose searches have so many threads; it waits after the block, and ends where that raises."""
+        with cls._lock:
+            k = next((k for k, (has, _) in enumerate(cls._waiting) if has == threads), None)
+            child = None if k is None else cls._waiting.pop(k)[1]
+        if child is None:
+            child = ChildProcess(__name__, environment={} if threads is None else {SETTING: threads})
+        child.limit(is_unwanted())
+        try:
+            yield child
+        except BaseException:
+            child.close()
+            raise
+        child.limit()
+        with cls._lock:
+            cls._waiting.append((threads, child))
+        timer = threading.Timer(_IDLE_S, cls._end, (child,))
+        timer.daemon = True
+        timer.start()
+
+    @classmethod
+    def _end(cls, child: ChildProcess) -> None:
+        with cls._lock:
+            left = [each for each in cls._waiting if each[1] is not child]
+            is_idle, cls._waiting[:] = len(left) < len(cls._waiting), left
+        if is_idle:
+            child.close()
 
 
 def _as_here(done: _Done, there: Mapping[str, str], outputs: Sequence[str]) -> _Done:
@@ -194,12 +234,17 @@ def _as_here(done: _Done, there: Mapping[str, str], outputs: Sequence[str]) -> _
 
 
 def main() -> None:
-    """Run the process of a share: its task is one, its answer what came of each errand."""
-    parent = Parent()
-    share = parent.task
+    """Run a process of shares: its tasks are shares, its answers what came of the errands of each."""
+    parent = Parent(is_kept=True)
+    with suppress(EOFError):  # there is no next one
+        while True:
+            parent.send([*_ran(parent.next_task())])
+
+
+def _ran(share: _Share) -> Iterator[Sequence[Any]]:
+    """Run the command lines of a share, and yield what `_Done` is made of."""
     capability, extras = capability_of(share.command)
     parameters = parameters_of(capability, extras)
-    ended = []
     for errand in share.errands:
         begin_command()
         line, answers = CommandLine(capability, parameters, errand.given, errand.plain, errand.plan_hash), list[str]()
@@ -210,8 +255,7 @@ def main() -> None:
         with redirect_stderr(io.StringIO()) as said:
             (done,) = run_apart([line], extras, keep if share.wants_answers else None)
         # What is wrong is printed where the errand came from.
-        ended.append((done.status, done.wrong, "" if done.wrong else said.getvalue(), *answers))
-    parent.send(ended)
+        yield done.status, done.wrong, "" if done.wrong else said.getvalue(), *answers
 
 
 if __name__ == "__main__":
