@@ -43,7 +43,7 @@ Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class _Errand:
+class _SentLine:
     """A command line for another machine, and the bytes of the files that it reads.
 
     Where some of its values are what its plan remembers, `plain` are those that were given.
@@ -54,7 +54,7 @@ class _Errand:
     plan_hash: str | None
     files: Mapping[str, bytes]
 
-    def in_folder(self, folder: Path) -> tuple[_Errand, dict[str, str]]:
+    def in_folder(self, folder: Path) -> tuple[_SentLine, dict[str, str]]:
         """Return the line for its files in a folder, which it makes, and the names that its paths have there.
 
         Each has a folder of its own, since names of files say what is in them.
@@ -84,14 +84,14 @@ class _Share:
     """Command lines of one command; where answers are wanted, they come back, and nothing is written."""
 
     command: str
-    errands: Sequence[_Errand]
+    sent_lines: Sequence[_SentLine]
     threads: str | None
     wants_answers: bool
 
 
 @dataclass(frozen=True)
 class _Done:
-    """What came of an errand: its exit status, what is wrong, what was said, its files, and its answer as JSON."""
+    """What came of a command line: its exit status, what is wrong, what was said, its files, and its answer as JSON."""
 
     status: int
     wrong: Sequence[str]
@@ -144,10 +144,10 @@ def _ended(line: CommandLine, done: _Done, keep: Keep | None) -> Ended:
 
 
 def _share(lines: Sequence[CommandLine], wants_answers: bool) -> _Share:
-    return _Share(lines[0].capability.name, [*map(_errand, lines)], os.environ.get(SETTING), wants_answers)
+    return _Share(lines[0].capability.name, [*map(_sent, lines)], os.environ.get(SETTING), wants_answers)
 
 
-def _errand(line: CommandLine) -> _Errand:
+def _sent(line: CommandLine) -> _SentLine:
     """Return a line with its files; one that cannot be read is missed there, too."""
     files = dict[str, bytes]()
     for path in (line.given.get(each.name) for each in line.capability.inputs if each.from_file is not None):
@@ -157,17 +157,17 @@ def _errand(line: CommandLine) -> _Errand:
             with suppress(FileError):
                 files[path] = read_bytes(path)
     given = {name: value.value if isinstance(value, Enum) else value for name, value in line.given.items()}
-    return _Errand({**given, "on": None, "more": None}, line.plain, line.plan_hash, files)
+    return _SentLine({**given, "on": None, "more": None}, line.plain, line.plan_hash, files)
 
 
 def _done(share: _Share) -> Sequence[_Done]:
     """Do a share on this machine, in a process that ends where nobody wants it any more."""
     with TemporaryDirectory(prefix="memplan-") as folder:
-        moved = [errand.in_folder(Path(folder, f"{k:06}")) for k, errand in enumerate(share.errands)]
+        moved = [sent.in_folder(Path(folder, f"{k:06}")) for k, sent in enumerate(share.sent_lines)]
         with _Idle.child(share.threads) as child:
-            child.give(replace(share, errands=[errand for errand, _ in moved]))
+            child.give(replace(share, sent_lines=[sent for sent, _ in moved]))
             answers = child.answer()
-        outputs = [errand.given.get("outputs") or () for errand in share.errands]
+        outputs = [sent.given.get("outputs") or () for sent in share.sent_lines]
         rows = zip(answers, (there for _, there in moved), outputs, strict=True)
         return [_as_here(_Done(*answer), there, files) for answer, there, files in rows]
 
@@ -210,7 +210,7 @@ class _Idle:
 
 
 def _as_here(done: _Done, there: Mapping[str, str], outputs: Sequence[str]) -> _Done:
-    """Return what came of an errand with its outputs, all with the names that files have where it came from."""
+    """Return what came of a command line with its outputs, all with the names that files have where it came from."""
     folders = [(name.removesuffix(Path(path).name), path.removesuffix(Path(path).name)) for path, name in there.items()]
 
     def told(text: str) -> str:
@@ -234,7 +234,7 @@ def _as_here(done: _Done, there: Mapping[str, str], outputs: Sequence[str]) -> _
 
 
 def main() -> None:
-    """Run a process of shares: its tasks are shares, its answers what came of the errands of each."""
+    """Run a process of shares: its tasks are shares, its answers what came of the command lines of each."""
     parent = Parent(is_kept=True)
     with suppress(EOFError):  # there is no next one
         while True:
@@ -245,16 +245,16 @@ def _ran(share: _Share) -> Iterator[Sequence[Any]]:
     """Run the command lines of a share, and yield what `_Done` is made of."""
     capability, extras = capability_of(share.command)
     parameters = parameters_of(capability, extras)
-    for errand in share.errands:
+    for sent in share.sent_lines:
         begin_command()
-        line, answers = CommandLine(capability, parameters, errand.given, errand.plain, errand.plan_hash), list[str]()
+        line, answers = CommandLine(capability, parameters, sent.given, sent.plain, sent.plan_hash), list[str]()
 
         def keep(_line: CommandLine, answer: Any, answers: list[str] = answers) -> None:
             answers.append(answer.model_dump_json())
 
         with redirect_stderr(io.StringIO()) as said:
             (done,) = run_apart([line], extras, keep if share.wants_answers else None)
-        # What is wrong is printed where the errand came from.
+        # What is wrong is printed where the line came from.
         yield done.status, done.wrong, "" if done.wrong else said.getvalue(), *answers
 
 

@@ -24,7 +24,7 @@ ADDRESS = "dask://127.0.0.1:8786"
 
 
 class StandIn(ClusterExecutor):
-    """Two processors of a machine that is this one; the machine ends in the middle of its first errands."""
+    """Two processors of a machine that is this one; the machine ends in the middle of its first work."""
 
     def __init__(self, n_lost: int = 0) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class StandIn(ClusterExecutor):
         return {"here": work()}
 
     def _begin(self, future: Future[Any], name: str, work: Any) -> None:
-        self.sizes.append(len(work.args[0].errands))
+        self.sizes.append(len(work.args[0].sent_lines))
         if len(self.sizes) <= self.n_lost:
             future.set_exception(MachineLostError("its machine ended in the middle, 4 times"))
         else:
