@@ -14,7 +14,7 @@ from memplan.capabilities.cascade.answer import Barrier, CascadeAnswer, CascadeP
 from memplan.capabilities.cascade.regions.regions import Cascade, whole_name
 from memplan.capabilities.cascade.search.options import CascadeOptions as CascadeOptions
 from memplan.capabilities.cascade.search.options import combinations
-from memplan.capabilities.cascade.search.solve import CascadeCall
+from memplan.capabilities.cascade.search.solve import cascaded
 from memplan.capabilities.cascade.timing.figures import Run
 from memplan.capabilities.cascade.timing.inputs import TARGET
 from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_step
@@ -78,10 +78,7 @@ def cascade(
     running, latency = control.begun(options), partial(latency_of_point, target=target)
     if isinstance(graph, OperationGraph):
         graph = with_room_inside(graph, alignment=options.alignment)
-    if options.sweep:
-        answer = _swept(graph, options, running, latency)
-    else:
-        answer = CascadeCall(graph, options, running, latency).run()
+    answer = (_swept if options.sweep else cascaded)(graph, options, running, latency)
     return answer if options.point is None or not answer.points else answer.with_plans(options.point)
 
 
@@ -98,7 +95,7 @@ def _swept(
             break
         part = running.within(running.left_s / (len(chosen) - k))
         note = running.note if best is None else None
-        answer = CascadeCall(graph, how, replace(part, note=note), latency).run()
+        answer = cascaded(graph, how, replace(part, note=note), latency)
         points = tuple(SweptPoint.of(point) for point in answer.points)
         rows.append(SweptRow(values=values, layers_peak=answer.layers_peak, points=points))
         if best is None or _least(answer) < _least(best):

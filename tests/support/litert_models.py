@@ -20,14 +20,14 @@ def random_model(seed: int, n: int, *, has_plan: bool = False) -> bytes:
 
     rng = random.Random(seed)
     shapes: list[tuple[int, ...]] = [(4, 4)]
+    of_shape: dict[tuple[int, ...], list[int]] = {(4, 4): [0]}
     operators: list[Any] = []
     codes: list[str] = []
     read: set[int] = set()
     for _ in range(n):
         name = rng.choice(["ADD", "MUL", "RELU", "NEG", "RESHAPE", "CONCATENATION"])
         first = rng.randrange(len(shapes))
-        alike = [k for k, shape in enumerate(shapes) if shape == shapes[first]]
-        inputs = [first, rng.choice(alike)] if name in ("ADD", "MUL", "CONCATENATION") else [first]
+        inputs = [first, rng.choice(of_shape[shapes[first]])] if name in ("ADD", "MUL", "CONCATENATION") else [first]
         shape = shapes[first]
         if name == "RESHAPE":
             shape = (shape[1], shape[0]) if rng.random() < 0.5 else (1, shape[0] * shape[1])
@@ -35,6 +35,7 @@ def random_model(seed: int, n: int, *, has_plan: bool = False) -> bytes:
             shape = (2 * shape[0], shape[1]) if shape[0] < 64 else shape
             name = "CONCATENATION" if shape != shapes[first] else "ADD"
         read.update(inputs)
+        of_shape.setdefault(shape, []).append(len(shapes))
         shapes.append(shape)
         operators.append(_operator(schema, name, inputs, len(shapes) - 1, shape, codes))
     graph = schema.SubGraphT()

@@ -72,10 +72,10 @@ def stopped(
 
     All that is answered or noted is verified; a fault of memplan is raised. `take` gets the answer.
     """
-    question, options = read_question(capability, body), read_body_options(capability, body, {})
     notes = list[Any]()
     running = Control(cancelled=threading.Event() if by_clock else CancelledAt(asks), note=notes.append)
     try:
+        question, options = read_question(capability, body), read_body_options(capability, body, {})
         if by_clock:
             with clock_of(asks):
                 found = capability.answered(question, options, running)

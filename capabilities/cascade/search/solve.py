@@ -27,7 +27,7 @@ from memplan.capabilities.cascade.search.planning import PLAN_S, Planning
 from memplan.capabilities.cascade.search.points import planned
 from memplan.capabilities.cascade.search.search import RegionSearch, strides_of
 from memplan.capabilities.cascade.search.tables import barriers_of, with_barriers
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, TimeOverError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
 
@@ -41,13 +41,37 @@ _LEAST_PLAN_S = 0.5
 """The seconds for the plan layer by layer, of which there must be one, where the time limit has no more."""
 MOST_CHECKED_BYTES, _CHECKED_A_BYTE = 2**30, 48
 """The bytes that a check by value may take in memory; those for each byte of the largest tensor are sums of 64 bits."""
+_LARGE = 300
+"""The operations from which on the maps of a graph and the plan of its layers take long."""
+_TOO_SHORT = "time_limit_s: must be enough to plan the graph layer by layer"
 MOST_BARRIERS = 10
 LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
 """All that is looked at for points, and that the end of the time may cut off."""
 
 
+def cascaded(
+    graph: OperationGraph | AccessGraph,
+    options: CascadeOptions,
+    running: Control,
+    latency: Callable[[CascadePoint], float | None] = lambda _point: None,
+) -> CascadeAnswer:
+    """Return the answer for a graph: where time ends before its layers are planned, the order as it was given.
+
+    Raises OptionError for a wrong option, TimeOverError for access maps alone, OperationsError for a graph without any.
+    """
+    given = _in_order_as_given(graph, options, running) if isinstance(graph, OperationGraph) else None
+    if given is not None and running.note is not None:
+        running.note(given)
+    try:
+        return CascadeCall(graph, options, running, latency).run()
+    except TimeOverError:
+        if given is None:
+            raise
+        return given
+
+
 class CascadeCall:
-    """A call; raises OptionError for a wrong option, and OperationsError for a graph that has no access maps."""
+    """A call; raises TimeOverError where there is no time to plan the graph layer by layer."""
 
     def __init__(
         self,
@@ -57,8 +81,6 @@ class CascadeCall:
         latency: Callable[[CascadePoint], float | None] = lambda _point: None,
     ) -> None:
         self.options, self.running, self.latency, self.began = options, running, latency, time.monotonic()
-        if isinstance(graph, OperationGraph) and running.note is not None:
-            running.note(self._in_order_as_given(graph))
         self.within = running.within(max(running.left_s / 2, running.left_s - _ANSWER_S))
         searching = self.within.within(_SEARCH_SHARE * self.within.left_s) if options.check else self.within
         after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
@@ -67,34 +89,15 @@ class CascadeCall:
         if isinstance(access, OperationGraph):
             access = access_graph(split_apart(access), brick=options.brick)
         self.given = with_barriers(access, options.barriers) if options.barriers else access
+        self._heed()
         self.graph = in_order(self.given, self.after, options.orders)
         if options.is_sliding and self.graph.layout != "NHWC":
             raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {self.graph.layout}")
         self.search = RegionSearch(self.graph, options)
+        self._heed()
         self.layers = self._planned_layers()
         self.planning = Planning(self.graph, options, lambda: searching.is_over, self._hear)
         self.noted_until = 0.0
-
-    def _in_order_as_given(self, graph: OperationGraph) -> CascadeAnswer:
-        """Return the answer that nothing was looked at, with the peak of the operations as they come."""
-        options = self.options
-        return CascadeAnswer(
-            name=graph.name or None,
-            conventions=_conventions(options),
-            layers_peak=peak_of(graph, range(len(graph.ops))),
-            layers_macs=None,
-            layers_traffic=None,
-            tensors=(),
-            operations=(),
-            points=(),
-            without_rolling=None,
-            barriers=(),
-            exhausted=Exhausted(
-                False, options.longest, strides=(), skipped_strides=0, evaluated=0, cut_short=LOOKED_AT
-            ),
-            wall_time_s=round(time.monotonic() - self.began, 6),
-            layers=None,
-        )
 
     def run(self) -> CascadeAnswer:
         """Return the answer; raises InvalidPlanError for a point that the check by value rejects."""
@@ -113,8 +116,13 @@ class CascadeCall:
         limit_s = min(PLAN_S, max(_LEAST_PLAN_S, self.within.left_s / 2))
         point = planned(self.search.steps, layers, chain, limit_s)
         if point is None:
-            raise OptionError("time_limit_s: must be enough to plan the graph layer by layer")
+            raise TimeOverError(_TOO_SHORT)
         return point
+
+    def _heed(self) -> None:
+        """Raise TimeOverError once time is over, of a graph whose layers take long to plan."""
+        if self.running.is_over and len(self.given.operations) > _LARGE:
+            raise TimeOverError(_TOO_SHORT)
 
     def _hear(self, point: CascadePoint) -> None:
         figures = {"peak": point.peak, "macs": point.macs, "macs_ratio": round(point.macs_ratio, 6)}
@@ -176,12 +184,12 @@ class CascadeCall:
 
         def pause() -> None:
             if self.within.is_over:
-                raise _TimeOverError
+                raise TimeOverError
 
         for k in wanted:
             try:
                 check_by_value(points[k].cascade, *points[k].in_one_arena(), pause=pause)
-            except _TimeOverError:
+            except TimeOverError:
                 break
             checked.append(k)
         return checked
@@ -204,6 +212,25 @@ class CascadeCall:
         )
 
 
+def _in_order_as_given(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
+    """Return the answer that nothing was looked at, with the peak of the operations as they come."""
+    return CascadeAnswer(
+        name=graph.name or None,
+        conventions=_conventions(options),
+        layers_peak=peak_of(graph, range(len(graph.ops))),
+        layers_macs=None,
+        layers_traffic=None,
+        tensors=(),
+        operations=(),
+        points=(),
+        without_rolling=None,
+        barriers=(),
+        exhausted=Exhausted(False, options.longest, strides=(), skipped_strides=0, evaluated=0, cut_short=LOOKED_AT),
+        wall_time_s=round(running.deadline.passed_s, 6),
+        layers=None,
+    )
+
+
 def _conventions(options: CascadeOptions) -> CascadeConventions:
     pools = tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None
     return CascadeConventions.of(options, sliding=options.is_sliding, pools=pools)
@@ -219,7 +246,3 @@ def _refuse_unexecutable(graph: AccessGraph) -> None:
         if again := [tensor for tensor in row.outputs if graph.maker[tensor] != position]:
             rule = "must be for a graph whose tensors are each made once"
             raise OptionError(f"check: {rule}, got ops[{position}], which makes tensor {again[0]} again")
-
-
-class _TimeOverError(Exception):
-    """The time was over while a point was executed."""

@@ -14,7 +14,7 @@ from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.search import DropSearch
 from memplan.capabilities.order.recompute.states import can_search
 from memplan.capabilities.order.recompute.stays import Stays
-from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
+from memplan.capabilities.order.search.solve import LARGE, WORK_PER_S, bound_unsearched, order_unplanned
 from memplan.planner.errors import InputError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
@@ -43,9 +43,12 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     costs = costs_of(graph)
     most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
     base = order_unplanned(graph, control.within(_ORDER_SHARE * limit_s))
+    first_answer = unplanned(base, options)
     if control.note is not None:
-        control.note(unplanned(base, options))
+        control.note(first_answer)
     ordered = base.ordered or graph
+    if len(ordered.ops) > LARGE and control.is_over:
+        return first_answer
     # Of a graph that is too large for a bound, drops are looked for that much longer.
     is_large = options.within is not None and len(ordered.ops) > LARGEST_BOUNDED and not control.counts_work
     share_s = control.left_s - _REST_SHARE * limit_s if is_large else _SEARCH_SHARE * limit_s
@@ -67,6 +70,8 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         points = points_of(ordered, costs, every, rest)
     else:
         points = _points_within(ordered, costs, every, rest, options.within, descent)
+    if not points:
+        return first_answer
     points = [_bounded(point, known.bounds) for point in _undominated(points, options, most)]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]

@@ -22,7 +22,7 @@ from memplan.capabilities.cascade.search.passes import variant_of
 from memplan.capabilities.cascade.search.search import RegionSearch
 from memplan.capabilities.cascade.search.solve import LOOKED_AT
 from memplan.capabilities.order.search.solve import order_operations
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, TimeOverError
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.verify.verifier import verify
 from tests.support.depth import seeds
@@ -59,12 +59,14 @@ def test_a_graph_of_many_operations_is_answered_by_the_peak_of_its_order_before_
     noted: list[CascadeAnswer] = []
     chain = [{"in": [k], "out": [k + 1]} for k in range(2_001)]
     graph = graph_from({"size": [k % 7 + 1 for k in range(2_002)], "ops": chain})
-    cascade(graph, CascadeOptions(time_limit_s=1e-6), Control(note=noted.append))
-    first = noted[0]
+    found = cascade(graph, CascadeOptions(time_limit_s=1e-6), Control(note=noted.append))
+    (first,) = noted
+    assert found is first
     assert (first.layers_peak, first.layers_macs, first.points) == (13, None, ())
     assert first.exhausted.cut_short == LOOKED_AT
     assert [line.split(" ")[0] for line in lines(first)] == ["input", "layer", "time", "looked"]
-    assert noted[1].points[0].peak == noted[1].layers_peak >= 13
+    with pytest.raises(TimeOverError, match="must be enough to plan the graph layer by layer"):
+        cascade(access_graph(graph), CascadeOptions(time_limit_s=1e-6))
 
 
 def test_regions_across_the_highest_peak_are_looked_for_first() -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from memplan import Control, OperationGraph, OrderOptions, Recomputed, order, order_operations, read_graph
+from memplan.capabilities.order.answer import OrderAnswer
+from memplan.capabilities.order.recompute import points
 from memplan.capabilities.order.recompute.rewrite import relaxed, rewritten
-from memplan.planner.errors import OperationsError
+from memplan.planner.errors import OperationsError, TimeOverError
 from memplan.planner.operations.clone_check import check_rewriting
 from memplan.planner.operations.costs import costs_of
 from tests.support.depth import seeds
@@ -202,3 +204,25 @@ def test_the_check_finds_a_program_that_does_not_compute_the_same() -> None:
     late = form.graph.model_copy(update={"kept": (0,)})
     with pytest.raises(OperationsError, match="kept"):
         check_rewriting(graph, late, form.runs, form.tensors, every)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_a_large_graph_without_time_is_answered_by_its_given_order(recompute: bool) -> None:
+    chain = [{"in": [k], "out": [k + 1]} for k in range(2_001)]
+    graph = OperationGraph.model_validate({"size": [k % 7 + 1 for k in range(2_002)], "ops": chain})
+    noted: list[OrderAnswer] = []
+    found = order(graph, OrderOptions(recompute=recompute, time_limit_s=1e-6), Control(note=noted.append))
+    assert noted == [found]
+    assert (found.order, found.peak, found.placed_peak) == (tuple(range(2_001)), 13, None)
+    assert (found.recomputed is not None) == recompute
+
+
+def test_an_order_is_the_answer_where_no_program_could_be_planned_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_time(*_: object, **__: object) -> None:
+        raise TimeOverError("time_limit_s: must be enough")
+
+    monkeypatch.setattr(points, "_placed", no_time)
+    found = order(_spans(4), OrderOptions(recompute=True, time_limit_s=1))
+    assert found.recomputed is not None
+    assert found.recomputed.points == ()
+    assert found.peak == found.given_peak
