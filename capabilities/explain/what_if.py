@@ -6,7 +6,6 @@ Most answers follow from the live sets and from the plan at hand; for the others
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import ceil
 
 import numpy as np
@@ -115,7 +114,10 @@ class _Study:
         Growth is asked of a pool that ends at the peak: how far the live sets allow, then by bisection.
         """
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
-        rest = partial(self._without, body != i)  # it takes a problem's time, which may be over
+
+        def rest() -> Problem:  # it takes a problem's time, which may be over
+            return self._without(body != i)
+
         if near is None:
             gain, by = self._gain(rest)
             return BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=gain[0] == gain[1], by=by)
