@@ -81,6 +81,7 @@ def test_what_is_wrong_with_a_stopped_question_is_told(capsys: pytest.CaptureFix
         ("plan", {}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9 of the other answer"),
         ("plan", {}, {"lower_bound": 8}, {"peak": 7}, "lower_bound 8 is above peak 7 of the other answer"),
         ("schedule", {}, {"peak": 9}, {"lower_bound": 10}, None),
+        ("order", {"recompute": True}, {"peak": 9}, {"lower_bound": 10}, None),
         ("schedule", {"objective": "peak"}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9"),
     ],
 )

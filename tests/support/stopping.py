@@ -8,18 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 from memplan.capabilities.bodies import read_body_options, read_question
 from memplan.capabilities.capability import Capability, Control
 from memplan.planner.errors import InputError, MemplanError, TimeOverError
-from memplan.solvers.search import control
-from memplan.solvers.search.control import silent
+from memplan.solvers.search.control import Deadline, silent
 
 LATER = 1e6
-"""The seconds that a clock goes ahead where it ends a call."""
+"""The seconds that less are left where a clock ends a call."""
 
 
 @dataclass
@@ -51,12 +49,15 @@ class CancelledAt(threading.Event):
 
 @contextmanager
 def clock_of(asks: Asks) -> Iterator[None]:
-    """Let the clock of all deadlines go far ahead behind the n-th ask."""
+    """Let no deadline have time left behind the n-th ask.
 
-    def monotonic() -> float:
-        return time.monotonic() + LATER * asks.is_over()
+    Deadlines that are made of what is left then lie in the past for every clock, that of a search as well.
+    """
 
-    with patch.object(control, "time", SimpleNamespace(monotonic=monotonic)):
+    def left_s(deadline: Deadline) -> float:
+        return deadline.at - time.monotonic() - LATER * asks.is_over()
+
+    with patch.object(Deadline, "left_s", property(left_s)):
         yield
 
 
