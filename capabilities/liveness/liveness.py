@@ -178,7 +178,7 @@ def liveness(
     verifier believes.
     """
     running = control.begun(options)
-    analysis = analyse(operations, options.reading)
+    analysis = analyse(operations, options.reading, lambda: running.is_over)
     answer = LivenessAnswer.model_construct(**{name: getattr(analysis, name) for name in Analysis.model_fields})
     if running.note is not None and (options.compare or plan is not None):
         running.note(answer)

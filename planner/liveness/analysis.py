@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, get_args
 
-from memplan.planner.errors import OperationsError, shown
+from memplan.planner.errors import OperationsError, TimeOverError, counted, shown
 from memplan.planner.liveness.expansion import expand
 from memplan.planner.liveness.facts import (
     Analysis,
@@ -36,14 +36,29 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
 
 
-def analyse(operations: Operations, reading: Reading | None = None) -> Analysis:
+_LARGE = 10_000
+"""The buffers from which on an analysis takes long."""
+
+
+def analyse(
+    operations: Operations, reading: Reading | None = None, is_over: Callable[[], bool] = lambda: False
+) -> Analysis:
     """Return the problem that operations pose, read by usage and nested by default, and what is known of it.
 
-    Nothing is solved. Raises OperationsError for too many steps and buffers, and for uses outside of scopes.
+    Nothing is solved. Raises OperationsError for too many steps and buffers, and for uses outside of scopes;
+    TimeOverError of many buffers, once time `is_over`.
     """
+
+    def heed(reached: str) -> None:
+        if len(timeline.variables) > _LARGE and is_over():
+            buffers = counted(len(timeline.variables), "buffer")
+            raise TimeOverError(f"time_limit_s: must be enough for the lifetimes of {buffers}, {reached}")
+
     reading = reading or Reading()
     timeline = expand(operations)
+    heed(f"got as far as laying out {counted(timeline.steps, 'step')}")
     alive = list(lifetimes(timeline, reading))
+    heed(f"got {len(alive):,} of them, and no facts about them")
     load = _load(timeline, alive, reading.way)
     functions = tuple(_functions(operations, timeline, alive, reading.way))
     return Analysis(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from lab.liveness_agreement import disagreements
-from memplan.planner.errors import OperationsError
+from lab.support.heavy_bodies import statements
+from memplan.planner.errors import OperationsError, TimeOverError
 from memplan.planner.liveness import Reading, analyse, problem_of
 from memplan.planner.liveness.expansion import expand
 from memplan.planner.operations.operations import Operations, operations_from
@@ -257,3 +258,12 @@ def test_by_usage_and_nested_nothing_is_alive_that_is_not_by_scope_and_lifted() 
         except OperationsError:
             continue
         assert min(row.lost_bytes for row in found.readings) == 0, seed
+
+
+def test_an_analysis_of_many_buffers_ends_once_time_is_over_and_says_how_far_it_got() -> None:
+    looks = iter([False, True])
+    with pytest.raises(TimeOverError, match="lifetimes of 10,001 buffers, got 10,001 of them, and no facts about them"):
+        analyse(operations_from(statements(10_000)), None, lambda: next(looks))
+    with pytest.raises(TimeOverError, match="got as far as laying out 10,000 steps"):
+        analyse(operations_from(statements(10_000)), None, lambda: True)
+    assert len(analyse(operations_from(statements(9_999)), None, lambda: True).problem.buffers) == 10_000

@@ -199,7 +199,10 @@ def schedule_tiles(
 
     alone = None if running.note is None else ground.alone(ground.all)
     if running.note is not None and alone is not None and (verified := verifier.verified(alone)) is not None:
-        running.note(answer(verified, Found(ground.value(alone), alone, False)))
+        first = answer(verified, Found(ground.value(alone), alone, False))
+        running.note(first)
+        if running.is_over:
+            return first
     effort.within = _BEFORE_FRONT if has_front else 1.0
     best, front = ScheduleSearch(ground).run(), list[list[PlannedStep]]()
     effort.within = 1.0
