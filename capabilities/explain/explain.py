@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities.capability import AnswerOfFile, Capability, Control, PlanLink
+from memplan.capabilities.capability import AnswerOfFile, Capability, Control, PlanLink, silent
 from memplan.capabilities.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
 from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.capabilities.explain.repairs.repair import repairs_of
@@ -76,17 +76,16 @@ def explain(
     reason_s, study_s = (min(limit_s, running.left_s / parts) for limit_s in (options.explain_s, options.study_s))
     kept_s = reason_s + (parts - 2) * study_s
     plan = _solved(asked, options, running, kept_s, accept="fit")
-    if running.note is not None:
-        running.note(_answer(asked, plan, plan.explanation))
-    is_placed = plan.status in ("optimal", "feasible")
-    if is_placed:  # the reason needs no time, which the best plan gets
+    note = running.note or silent
+    note(answer := _answer(asked, plan, plan.explanation))
+    if plan.status not in ("optimal", "feasible"):
+        answer = _answer(asked, plan, _reason(asked, plan, running.within(reason_s)))
+    elif not running.is_over:  # the reason needs no time, which the best plan gets
         plan = _solved(asked, options, running, kept_s - reason_s, start=plan)
-    explanation = None if is_placed else _reason(asked, plan, running.within(reason_s))
-    answer = _answer(asked, plan, explanation)
+        answer = _answer(asked, plan, None)
     if not (options.repairs or options.what_if):
         return answer
-    if running.note is not None:
-        running.note(answer)
+    note(answer)
     repairs = _repairs(asked, graph, plan, options, running, study_s) if options.repairs else None
     study = what_if(asked, plan, options, running.within(study_s)) if options.what_if else None
     return answer.model_copy(update={"repairs": repairs, "what_if": study})

@@ -35,7 +35,6 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
 
-
 _LARGE = 10_000
 """The buffers from which on an analysis takes long."""
 
