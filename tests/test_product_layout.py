@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("api", "capabilities", "checkers", "memplan", "planner", "solvers", "systems")
+ROOMS = ("api", "capabilities", "memplan", "planner", "solvers", "systems")
 MOST_IMPORTS = 20
 MOST_MIXED = 3
 """The values of different types that a tuple may have as a parameter: more of them are a class without a name."""

@@ -27,7 +27,7 @@ from memplan.planner.liveness.ordered import problem_of_order
 
 _TIMED = ("cpu_s",)
 """Columns in which a row that is made anew may differ."""
-_CHECKERS = Path(__file__).parents[2] / "checkers"
+_CHECKERS = Path(__file__).parents[2] / "memplan" / "checkers"
 
 
 def tried(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:

@@ -24,7 +24,10 @@ from tests.support.compile_once import ONCE
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-LINKED = [path.name for path in (ROOT / "memplan").iterdir() if path.is_symlink()]
+LINKED = {
+    path.name: path.resolve().relative_to(ROOT).as_posix() for path in (ROOT / "memplan").iterdir() if path.is_symlink()
+}
+"""The names of the links in the package, and the folders that they lead to."""
 ABOUT = f"memplan-{__version__}.dist-info"
 
 
@@ -68,18 +71,24 @@ def modules(names: Set[str]) -> set[str]:
 def tracked() -> set[str]:
     """Return the files of the packages that are in version control, where the wheel has them."""
     listed = subprocess.run(
-        ["git", "ls-files", "memplan", *LINKED],
+        ["git", "ls-files", "memplan", *LINKED.values()],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     ).stdout.split()
-    names = {name if name.startswith("memplan/") else f"memplan/{name}" for name in listed}
+    names = {name if name.startswith("memplan/") else f"memplan/{_inside(name)}" for name in listed}
     shown = subprocess.run(
         ["git", "ls-files", "examples"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
     names |= {f"memplan/{name}" for name in shown if not name.startswith("examples/problems/")}
     return names - {f"memplan/{name}" for name in LINKED}
+
+
+def _inside(name: str) -> str:
+    """Return the place in the package of a file in a folder that the package has a link to."""
+    link, folder = next((link, folder) for link, folder in LINKED.items() if name.startswith(f"{folder}/"))
+    return f"{link}{name.removeprefix(folder)}"
 
 
 def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:

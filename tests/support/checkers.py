@@ -14,7 +14,7 @@ import pytest
 from memplan.checkers import check
 from tests.support import proved_checker
 
-CHECKERS = Path(__file__).parents[2] / "checkers"
+CHECKERS = Path(__file__).parents[2] / "packages" / "checkers" / "memplan_checkers"
 SCRIPT = str(CHECKERS / "check.py")
 CHECKER: Any = check
 

@@ -179,7 +179,7 @@ def test_the_checker_answers_by_its_exit_status(tmp_path: Path) -> None:
     proof.write_text(certificate.text)
     false.write_text(certificate.text.replace(f"used {plan.peak}", f"used {plan.peak + 1}"))
     for name, status in ((proof, 0), (false, 3), (tmp_path / "none", 2)):
-        command = [sys.executable, str(ROOT / "checkers" / "check.py"), str(table), str(name)]
+        command = [sys.executable, str(ROOT / "memplan" / "checkers" / "check.py"), str(table), str(name)]
         assert subprocess.run(command, capture_output=True, check=False).returncode == status
 
 

@@ -111,7 +111,7 @@ def test_one_more_program_is_kept_where_it_is_optimal_or_clearly_better(worst: l
 
 
 ROOT = Path(__file__).parents[4]
-CHECKER = ROOT / "checkers" / "all_values.py"
+CHECKER = ROOT / "memplan" / "checkers" / "all_values.py"
 
 
 def answered(problem: dict[str, Any], **options: Any) -> dict[str, Any]:

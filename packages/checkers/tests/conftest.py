@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.checkers import compiled
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The checker in C, which stops at each wrong index and each overflow."""
+    return compiled(tmp_path_factory.mktemp("checker"))
