@@ -1,4 +1,4 @@
-"""The zoo: its table says what the README and its page say, its rows are resumed, and ten of them are made anew."""
+"""The zoo: its table says what the documents and its page say, its rows are resumed, and ten of them are made anew."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TEN = (
 )
 
 
-def test_the_readme_and_the_page_say_what_the_table_says() -> None:
-    readme = page.README.read_text(encoding="utf-8")
-    assert page.in_readme(readme, ROWS) == readme
+def test_the_documents_and_the_page_say_what_the_table_says() -> None:
+    figures = page.BENCHMARKS.read_text(encoding="utf-8")
+    assert page.in_benchmarks(figures, ROWS) == figures
     assert table.TABLE.with_suffix(".html").read_text(encoding="utf-8") == page.page(table.TABLE.read_text("utf-8"))
-    assert f"{table.Summary.of(ROWS, PLANNERS).traced:,}" in page.sentences(ROWS)
+    assert f"{table.Summary.of(ROWS, PLANNERS).traced:,}" in page.lines(ROWS)
 
 
 def test_the_page_of_torch_says_what_was_measured() -> None:

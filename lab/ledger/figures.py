@@ -19,7 +19,7 @@ Rows = Mapping[str, Row]
 def documents(rows: Rows) -> Iterator[tuple[str, str, str]]:
     """Yield the path of each document with such tables, its text, and what that is to be."""
     tables = {"figures": _figures(rows), "kinds": _kinds(rows), "large": _large(rows), "searches": _searches(rows)}
-    for path in ("README.md", "docs/benchmarks.md", "docs/search.md"):
+    for path in ("docs/benchmarks.md", "docs/search.md"):
         text = new = (ROOT / path).read_text()
         for mark, lines in tables.items():
             begin = f"<!-- ledger: {mark} -->\n"
@@ -28,7 +28,7 @@ def documents(rows: Rows) -> Iterator[tuple[str, str, str]]:
 
 
 def _figures(rows: Rows) -> list[str]:
-    """Return the rows of the README's table."""
+    """Return the rows of the table of figures."""
     j, stripes = rows["peak/minimalloc-j"].answer, rows["cascade/networks-mobilenet_v2-10"].answer
     open_j = f"; J is at {j.values[0]:,.0f} above {j.bound:,.0f}" if j.rank else ""
     real = _proved(rows, *(f"{kind}/{system}" for kind in ("peak", "pools") for system in _REAL))

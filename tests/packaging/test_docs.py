@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,8 @@ def test_operations_are_written_as_their_page_shows() -> None:
 @pytest.fixture
 def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Problem) -> Path:
     """A folder with the files that the pages take for granted."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("problems"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["examples"]) == 0  # nothing else of a checkout is there
     shutil.copy(KEYWORDS, tmp_path / "model.tflite")
     shutil.copy(ROOT / "tests" / "models" / "thirds.pte", tmp_path / "model.pte")
     shutil.copy(public_problems.FOLDER / "tflite" / "kws_dscnn_int8.csv", tmp_path / "model.csv")
@@ -121,7 +123,6 @@ def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Pro
     shutil.copy(KEYWORDS, tmp_path / "models" / "kws.tflite")
     (tmp_path / "models" / "detector.onnx").write_bytes(BATCHED)
     (tmp_path / "budgets.toml").write_text(blocks("builds.md", "toml")[0])
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "problem.json").write_text(blocks("plan.md", "json")[0])
     (tmp_path / "graph.json").write_bytes(write_graph(networks.two_convolutions()))
     (tmp_path / "mine.py").write_text(blocks("systems.md", "python")[-1])
@@ -206,22 +207,34 @@ def test_commands_do_what_their_page_says(beside_a_model: Path, page: str) -> No
         assert (arguments, main(arguments)) == (arguments, 0)
 
 
-SHOWN = [
-    (page, *block.split("\n", 1)) for page in PAGES for block in blocks(page, "") if block.startswith("$ memplan ")
-]
+def sessions(page: Path) -> list[tuple[str, str]]:
+    """Return the lines that a page shows behind `$`, each with what is printed below it."""
+    every = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    steps = [step for named, code in every if not named and code.startswith("$ ") for step in code[2:].split("\n$ ")]
+    return [(line, shown) for line, _, shown in (step.partition("\n") for step in steps)]
 
 
-@pytest.mark.parametrize(("page", "line", "shown"), SHOWN, ids=lambda text: text.split()[0][:20])
+SHOWING = [page for page in (ROOT / "README.md", *(DOCS / name for name in PAGES)) if sessions(page)]
+
+
+@pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
 def test_commands_print_what_their_page_shows(
-    beside_a_model: Path, capfd: pytest.CaptureFixture[str], page: str, line: str, shown: str
+    beside_a_model: Path, capfd: pytest.CaptureFixture[str], page: Path
 ) -> None:
-    OWN_FILES.get(page, lambda: None)()
-    main(["plan", "examples/mobilenet_v2.csv", "-o", "plan.json"])
-    capfd.readouterr()
-    main(shlex.split(line)[2:])
-    printed = capfd.readouterr().out
-    parts = [part for each in shown.splitlines() for part in each.split("...") if part.strip()]
-    assert [part for part in parts if part not in printed] == []
+    OWN_FILES.get(page.name, lambda: None)()
+    for line, shown in sessions(page):
+        program, *arguments = shlex.split(line)
+        if program == "cat":
+            Path(arguments[0]).write_text(shown)
+            continue
+        capfd.readouterr()
+        if program == "memplan":
+            main(arguments)
+        else:
+            subprocess.run([program, *arguments], check=True)
+        printed = capfd.readouterr().out
+        parts = [part for each in shown.splitlines() for part in each.split("...") if part.strip()]
+        assert (line, [part for part in parts if part not in printed]) == (line, [])
 
 
 def test_the_reference_is_what_the_definitions_say() -> None:
@@ -229,7 +242,7 @@ def test_the_reference_is_what_the_definitions_say() -> None:
 
 
 def test_pages_show_what_commands_print() -> None:
-    assert len(SHOWN) > 8
+    assert sum(len(sessions(page)) for page in SHOWING) > 20
 
 
 def test_pages_show_commands_that_run() -> None:
