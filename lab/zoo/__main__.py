@@ -3,8 +3,8 @@
 `run` tries all models that have no row in the table, each in a process of its own, and adds their rows; a model that
 fails, dies or takes more than its seconds of the processor has a row with the reason. `again` makes so many rows anew,
 drawn at random, and compares; `write` leaves the files of a model's certificates for the checkers; `hardest` writes the
-problems, at multiples of 64 bytes, that join the library; `page` writes the page of the table, and the tables in the page
-of figures. All but `page` need torch, timm, torchvision and transformers.
+problems, at multiples of 64 bytes, that join the library; `page` writes the page of the table, and the tables of
+`docs/benchmarks.md`. All but `page` need torch, timm, torchvision and transformers.
 """
 
 from __future__ import annotations
