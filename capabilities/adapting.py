@@ -45,22 +45,24 @@ class ProblemOptions(WireValue):
     )
     weights: Weights | None = Field(
         None,
-        description="Plan the constants of a model, too: in the last pool (flash), with all else (ram), or wherever the"
-        " fewest bytes are read from slow pools (choose).",
+        description="Plan the constants of a model as well: in the last pool (flash), together with all other "
+        "buffers (ram), or so that the fewest bytes are read from slow pools (choose).",
     )
-    pin: Texts = Field((), description="Put a buffer at an offset: input=0, or input=sram:0x100.")
+    pin: Texts = Field((), description="Pin a buffer to an offset: input=0, or input=sram:0x100.")
     reserve: Texts = Field(
         (), description="Keep a range of a pool free: 4KiB at its start, 4KiB@0x1000, or sram=4KiB@0x1000."
     )
     copies: Texts = Field(
         (),
-        description="So many copies of a buffer, alive all the time, so that one is filled while another is used:"
-        " input=2; a number alone is for all inputs and outputs of a model.",
+        description="Plan this many copies of a buffer, such as input=2. They are alive all the time, so that one "
+        "can be filled while another is used. A number alone is for all inputs and outputs of a "
+        "model.",
     )
     order: Texts = Field(
         (),
-        description="The program keeps A,B: A is done with before B begins. Given any, two buffers (of reuse, where the"
-        " file has that) share bytes only if the pairs that are given, one after the other, keep them in order.",
+        description="Promise that the program keeps this order: it has finished with A before B begins. If any such"
+        " pair is given, two buffers (of reuse, where the file has that) share bytes only if the pairs, taken one after"
+        " the other, keep them in order. May be repeated.",
     )
 
     @property

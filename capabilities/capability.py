@@ -32,7 +32,9 @@ class CapabilityOptions(Value):
 
     error = OptionError
 
-    time_limit_s: Seconds = Field(DEFAULT_TIME_LIMIT_S, description="Seconds until the answer, all in all.")
+    time_limit_s: Seconds = Field(
+        DEFAULT_TIME_LIMIT_S, description="The answer comes within this time, from reading the files on."
+    )
 
     @property
     def counts_work(self) -> bool:
@@ -51,7 +53,10 @@ class CapabilityOptions(Value):
 class SearchOptions(CapabilityOptions):
     """The options of capabilities that search."""
 
-    deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
+    deterministic: bool = Field(
+        False,
+        description="Give the same answer on every machine: the search counts its work instead of looking at a clock.",
+    )
 
 
 @dataclass(frozen=True)
@@ -188,5 +193,5 @@ class ForeignOptions(ModelOptions, CapabilityOptions):
     """The options of capabilities that read a file of another system, in a process of its own where they serve."""
 
     name: Annotated[str, Field(max_length=1000)] | None = Field(
-        None, description="The file's name, which helps where its bytes show no format."
+        None, description="The name of the file, which helps if its bytes do not show its format."
     )

@@ -41,8 +41,7 @@ class ReadOptions(ProblemOptions, ModelOptions):
 
     inclusive: bool | None = Field(
         None,
-        description="A buffer is alive at its end, too, or only before it; by default a CSV says it by its column's"
-        " name.",
+        description="Whether a buffer is still alive at its end. By default the name of the column in a CSV says so.",
     )
 
     @property

@@ -29,7 +29,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 _MADE = "<!-- What follows is made from the definitions, by `python -m lab.manual`. -->\n"
 _SHARED_BY = 2
 """An option that so many commands have in the same words is described once."""
-_SECONDS = " 10, 10s, 500ms or 2min."
+_SECONDS = " Write 10, 10s, 500ms or 2min."
 _SYSTEMS = """## Other systems
 
 | system | files | planners | written |

@@ -88,7 +88,8 @@ class ModelOptions(WireValue):
 
     dims: SizesByName = Field(
         default_factory=dict,
-        description="The sizes of dimensions that a model only names; the whole shape of an input of ONNX.",
+        description="Set the size of a dimension that a model only names, such as batch=1, or the whole shape of "
+        "an input of an ONNX model.",
     )
     views: Views = Field(
         "alias",
@@ -96,11 +97,12 @@ class ModelOptions(WireValue):
     )
     alignment: Alignment | None = Field(
         None,
-        description="Align buffers to so many bytes; by default 16 for TFLite, 64 for ONNX, else as the file says.",
+        description="Align all buffers to this many bytes. The default is 16 for TFLite, 64 for ONNX, and what "
+        "the file says for all others.",
     )
     scratch: ByName = Field(
         default_factory=dict,
-        description="The bytes that the kernel of an operator needs while it runs, for TFLite models.",
+        description="Set the bytes that the kernel of this operator needs while it runs, for TFLite models.",
     )
 
     @property

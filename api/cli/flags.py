@@ -140,7 +140,7 @@ def flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
             described["show_default"], default = str(default), None
     elif name.endswith("_s"):
         described |= {"parser": seconds, "metavar": "SECONDS"}
-        described["help"] = f"{about.description} 10, 10s, 500ms or 2min."
+        described["help"] = f"{about.description} Write 10, 10s, 500ms or 2min."
         kind = float
     elif origin in (list, dict, Mapping) or (origin is tuple and ... in get_args(kind)):
         kind, default = list[str], None
@@ -177,15 +177,15 @@ TABLE, BROWSER = "table", "page"
 """The ways to show an answer to people: a table, and besides a page in their browser."""
 SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 
-QUIET = flag("quiet", bool, False, "--quiet", "-q", help="Say nothing but errors to people.")
-Host = Annotated[str, typer.Option(help="The address to listen on.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
+QUIET = flag("quiet", bool, False, "--quiet", "-q", help="Print no progress and no notes, only errors.")
+Host = Annotated[str, typer.Option(help="Listen on this address.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Listen on this port. 0 takes a free one.")]
 
 SERVER = flag(
     *("server", str | None, None),
     metavar="URL",
     envvar="MEMPLAN_SERVER",
-    help="Let this service answer; MEMPLAN_KEY is for its key.",
+    help="Let the service at this address answer. The environment variable MEMPLAN_KEY holds its key.",
 )
 # Taken before all else, see `memplan.api.cli.main`, so that it holds for every command.
 THREADS = flag(
@@ -194,16 +194,20 @@ THREADS = flag(
     None,
     min=1,
     metavar="N",
-    help="At most so many threads, engines among them. [MEMPLAN_THREADS]",
+    help="Use at most this many threads, including those of engines. [MEMPLAN_THREADS]",
 )
 ON = flag(
     *("on", str | None, None, "--on"),
     metavar="ADDRESS",
-    help="Let the machines of a cluster take the files: dask://HOST:PORT, ray://HOST:PORT.",
+    help="Let the machines of this cluster plan the files: dask://HOST:PORT or ray://HOST:PORT.",
 )
-SAVE_PLAN = flag("save_plan", str | None, None, metavar="PLAN", help=f"Write the plan here, too: {SUFFIXES}.")
+SAVE_PLAN = flag("save_plan", str | None, None, metavar="PLAN", help=f"Also write the plan to this file: {SUFFIXES}.")
 SAVE_BASELINE = flag(
-    "save_baseline", str | None, None, metavar="FILE", help="Write problem and plan here, whatever the check says."
+    "save_baseline",
+    str | None,
+    None,
+    metavar="FILE",
+    help="Write the problem and the plan to this file as a baseline for later, whatever the check says.",
 )
 
 

@@ -37,7 +37,7 @@ from memplan.files import named
 from memplan.planner.errors import InputError, OptionError, ReaderFaultError, shown
 
 Result = TypeVar("Result")
-_OUTPUT = "A file for the answer, as its suffix says: {suffixes}; repeatable."
+_OUTPUT = "Write the answer to this file, in the form that its suffix says: {suffixes}. May be repeated."
 _FORMAT = (
     "A table on a terminal, else JSON; page also opens one in a browser; or fields of the JSON alone: status,peak, or"
     " all but some: -placements."

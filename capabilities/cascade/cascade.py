@@ -57,7 +57,7 @@ def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> 
 _MOST_BARRIERS = 3
 _MOST_NAME = 40
 """The characters of a name that a line shows: the last ones, which differ."""
-_TARGET = "A file: a machine, as JSON (DORY's, too), on which points have latencies."
+_TARGET = "The machine on which points get latencies: a target as JSON, or DORY's file of hardware."
 _WORDS: dict[object, str] = {True: "yes", False: "no"}
 
 
@@ -68,10 +68,11 @@ def cascade(
     *,
     target: Target | None = None,
 ) -> CascadeAnswer:
-    """Run operations in stripes: peaks, what they cost in recomputation, each one a verified plan.
+    """Run the operations of a network in stripes, which needs less memory, and show what each saving costs.
 
-    The points are the front of peaks and multiplications; each is reported when it is planned. With a target, whose
-    fast memory has the arena, they have latencies.
+    The answer is a front of points, from which you choose: each has a lower peak than the one before and needs more
+    multiplications. Each point is a verified plan, and is reported as soon as it is planned. With a target, points
+    also have a latency; the arena then lies in the fast memory of the target.
     """
     if target is not None and target.engine.rate is None:
         raise OptionError("target.engine.rate: is required, as operations have multiplications, and no times")

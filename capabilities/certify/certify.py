@@ -28,7 +28,7 @@ _MOST_TOLD = 10
 class CertifyOptions(SearchOptions):
     """Options of a certificate."""
 
-    proof_s: Seconds = Field(TIME_LIMIT_S, description="Of these, the seconds for the proof.")
+    proof_s: Seconds = Field(TIME_LIMIT_S, description="Spend at most this part of the time limit on the proof.")
 
 
 class CertificateAnswer(AnswerOfFile):
@@ -53,9 +53,9 @@ def certify(
     options: CertifyOptions = CertifyOptions(),
     control: Control = Control(),
 ) -> CertificateAnswer:
-    """Certify a plan: what proves that it is the best, or that nothing fits, to be checked without memplan.
+    """Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.
 
-    Where no plan is given, one is made first.
+    If no plan is given, one is made first.
     """
     running = control.begun(options)
     if plan is not None:

@@ -47,16 +47,18 @@ class CheckOptions(SearchOptions):
     """Options of a check."""
 
     budgets: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
-        (), description="What a pool may use: 256KiB, or sram=256KiB for each."
+        (), description="What a pool may use: 256KiB, or sram=256KiB for one of several pools. May be repeated."
     )
-    tolerance: str = Field("0", description="How much a pool may use beyond the baseline: a size, or 2%.")
-    profile: Profile | None = Field(None, description="What several pools are for; by default balanced.")
-    subject: str | None = Field(None, description="The name in reports; by default that of the problem.")
+    tolerance: str = Field(
+        "0", description="How much more than the baseline a pool may use: a size, or a share such as 2%."
+    )
+    profile: Profile | None = Field(None, description="What several pools are for. The default is balanced.")
+    subject: str | None = Field(None, description="The name that reports show. The default is the name of the problem.")
     differences: bool = Field(
-        False, description="Say what came, went, changed and moved against the baseline, too, and why."
+        False, description="Also list the buffers that came, went, changed or moved since the baseline, and say why."
     )
-    unmoved: bool = Field(False, description="Fail where a buffer comes, goes or moves against the baseline.")
-    with_plan: bool = Field(False, description="Answer with the plan, too.")
+    unmoved: bool = Field(False, description="Fail if a buffer came, went or moved since the baseline.")
+    with_plan: bool = Field(False, description="Include the plan in the answer.")
 
 
 class PlacementChanges(Answer):
@@ -98,8 +100,9 @@ def check(
 ) -> Check:
     """Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.
 
-    Where no plan is given, one is made. Of plans without their problems, only places are compared. The arena of a
-    runtime has more than tensors; where it is known, the budget of an only pool is for all of it.
+    If no plan is given, one is made. If a plan is given without its problem, only placements are compared. The arena
+    of a runtime holds more than tensors: where its size is known and there is one pool, the budget is for the whole
+    arena.
     """
     running = control.begun(options)
     tolerance = Tolerance.read(options.tolerance)
@@ -242,7 +245,7 @@ _BASELINE = Input(
     Plan | PlanAndProblem,
     lambda value: read_baseline_field(value, "baseline"),
     Baseline.as_json,
-    "What was used before: a plan, or what --save-baseline wrote.",
+    "Compare with this baseline: a plan, or a file that --save-baseline wrote.",
     from_file=lambda _, data, name, question: read_baseline_parts(data, name, question.get("baseline_problem")),
     required=False,
     named_by_flag=True,

@@ -33,7 +33,7 @@ class CompareOptions(ForeignOptions):
     """Options of a comparison."""
 
     time_limit_s: Seconds = Field(
-        _PLANS * DEFAULT_TIME_LIMIT_S, description="Seconds until the answer, which the plans share."
+        _PLANS * DEFAULT_TIME_LIMIT_S, description="The answer comes within this time, which all plans share."
     )
 
 
@@ -84,7 +84,8 @@ class ModelComparison(Answer):
 
 
 def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:
-    """Compare a model's own memory planner with memplan: bytes used, the bound, and bytes saved.
+    """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, and the bytes
+    saved.
 
     A service reads the file in a process of its own, with limits of time and memory.
     """

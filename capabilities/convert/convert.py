@@ -32,10 +32,11 @@ def convert(
 ) -> Converted:
     """Write a problem, a model or a plan in another form: a table, operations, C, or into the model of a runtime.
 
-    Of a file of another system it is the problem that it poses, and the plan inside. Into C, linkers and runtimes goes
-    a plan, which is verified first, and made where none is given. A model for TFLite Micro without a plan is brought
-    into the least arena, or one that fits with the fewest multiplications: by another order, operators in parts, and an
-    offline plan in the file. The model as given is one of these forms, so that the arena never grows.
+    From a file of another system, the problem in it is written, or the plan. C, linker scripts and files of runtimes
+    are written from a plan, which is verified first; if no plan is given, one is made. A model for TFLite Micro
+    without a plan is brought into the form with the smallest whole arena, or, with a size to fit, into the one that
+    fits with the fewest multiplications. These forms differ in the order of the operators, in operators that run in
+    parts, and in an offline plan inside the file. The model as it is counts as one of them, so the arena never grows.
     """
     running, target = control.begun(options), options.to or ("json" if plan is None else "c")
     is_deployed = target == TFLITE and plan is None and not options.capacity and not options.adapts

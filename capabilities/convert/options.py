@@ -36,24 +36,31 @@ Section = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.$]{1,100}$")]
 class ConvertOptions(ReadOptions, ForeignOptions):
     """Options of a conversion: how the file is read, and what comes out."""
 
-    time_limit_s: Seconds = Field(60.0, description="Seconds until the answer, which all searches share.")
+    time_limit_s: Seconds = Field(60.0, description="The answer comes within this time, which all searches share.")
     to: Target | None = Field(
         None,
-        description="What comes out: by default the problem, or a plan as C; the command reads it off the name of -o.",
+        description="The form that is written. The default is the problem as JSON, or a plan as C; the command "
+        "takes it from the suffix of -o.",
     )
     prefix: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
-        None, description="The name that begins those in the files; by default that of the file."
+        None, description="The prefix of all names in the files. The default is the name of the file."
     )
     section: Section | None = Field(
-        None, description="The section in which arrays of C lie, such as .dtcm; by default each in one of its own."
+        None,
+        description="The section for the arrays in C, such as .dtcm. By default each array has a section of its own.",
     )
     fit: Bytes | None = Field(
-        None, description="The bytes that a model's whole arena may have; by default the least that is found."
+        None,
+        description="The size that the whole arena of the model may have. By default it becomes as small as possible.",
     )
-    macs: MacsRatio | None = Field(None, description="The most multiplications, of those as given: +10% or 1.1.")
-    c_array: bool = Field(False, description="Write a model and its arena as C, too: a source and a header.")
+    macs: MacsRatio | None = Field(
+        None, description="Allow at most this many multiplications, compared with the model as it is: +10% or 1.1."
+    )
+    c_array: bool = Field(False, description="Also write the model and its arena as C: a source and a header.")
     program: bool = Field(
-        False, description="With the problem, answer with what a program says: its names and its graph of operations."
+        False,
+        description="Include in the answer what the file says beside the problem: the names of its tensors and "
+        "its graph of operations.",
     )
 
 

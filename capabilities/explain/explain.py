@@ -61,11 +61,12 @@ def explain(
     options: ExplainOptions = ExplainOptions(),
     control: Control = Control(),
 ) -> ExplainAnswer:
-    """Explain why a problem does not fit: few buffers and rules that cannot all be met, each of them needed.
+    """Explain why a problem does not fit: name a few buffers and rules that cannot all be met, each of which is
+    needed.
 
-    Where it fits, the answer says why the peak of each pool is what it is. Reasons are reported in stages, the last of
-    them with one from which nothing can be left out. Of a graph of operations and a capacity in bytes, or of a problem
-    with the graph that poses it, repairs are also other orders, operations that run again, and cascades.
+    If the problem fits, the answer says why the peak of each pool is what it is. Reasons are reported in stages, and
+    nothing can be left out of the last one. For a model or a graph of operations with a capacity, repairs also include
+    other orders, operations that run again, and cascades.
     """
     running = control.begun(options)
     asked = _problem_of(problem, graph, capacity)

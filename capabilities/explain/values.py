@@ -194,24 +194,28 @@ MOST_CHANGES = 4
 class ExplainOptions(SearchOptions):
     """Options of an explanation."""
 
-    explain_s: Seconds = Field(REASON_S, description="Of these, the seconds for the reason.")
-    study_s: Seconds = Field(5.0, description="Of these, the seconds for repairs, and as many for what-if.")
+    explain_s: Seconds = Field(REASON_S, description="Spend at most this part of the time limit on the reason.")
+    study_s: Seconds = Field(
+        5.0, description="Spend at most this part of the time limit on repairs, and as much on what-if."
+    )
     repairs: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, description="Look for so many repairs, too: the fewest changes with which it fits."
+        0, description="Also look for this many repairs: sets of the fewest changes with which the problem fits."
     )
-    most_changes: Annotated[int, Field(ge=1, le=MOST_CHANGES)] = Field(3, description="The most changes of a repair.")
+    most_changes: Annotated[int, Field(ge=1, le=MOST_CHANGES)] = Field(
+        3, description="Combine at most this many changes in one repair."
+    )
     kinds: Annotated[tuple[ChangeKind, ...], BeforeValidator(as_tuple), Field(min_length=1)] = Field(
-        KINDS, description=f"The kinds of changes of repairs: {', '.join(KINDS)}."
+        KINDS, description=f"Allow only changes of these kinds in repairs: {', '.join(KINDS)}."
     )
-    with_plans: bool = Field(False, description="Answer with the plan of each repair, too.")
+    with_plans: bool = Field(False, description="Include the plan of each repair in the answer.")
     what_if: bool = Field(
         False,
-        description="Count what single changes are worth, too: each buffer dropped or grown, bytes of a pool,"
-        " each rule left out.",
+        description="Also compute what single changes are worth: dropping or growing a buffer, more bytes of a "
+        "pool, leaving out a rule.",
     )
     shrunk_to: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="With what-if, each buffer at this part of its size, too: 0.5."
+        None, description="With what-if, also shrink each buffer to this part of its size, such as 0.5."
     )
     more: Annotated[int, Field(gt=0, lt=MAX_BYTES)] = Field(
-        1024, description="With what-if, the bytes of a pool whose worth is wanted."
+        1024, description="With what-if, compute the worth of this many further bytes of each pool."
     )

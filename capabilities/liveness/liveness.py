@@ -133,12 +133,16 @@ _BRIEF = 2_000
 class LivenessOptions(Reading, CapabilityOptions):
     """Options for reading lifetimes."""
 
-    compare: bool = Field(False, description="Plan what each way to read lifetimes needs, within the time limit.")
+    compare: bool = Field(
+        False,
+        description="Plan the buffers for each way to read lifetimes, and compare the peaks, within the time limit.",
+    )
     match_range: int | None = Field(
         None,
         ge=0,
         le=1_000_000,
-        description="Hand out storages as Relay does, each for up to so many times its size: 16 there, 0 never.",
+        description="Also hand out storages as TVM's Relay does. A storage may be taken by a buffer that is this "
+        "many times smaller or larger; Relay uses 16, and 0 means never.",
     )
 
     @property
@@ -171,11 +175,12 @@ def liveness(
     options: LivenessOptions = LivenessOptions(),
     control: Control = Control(),
 ) -> LivenessAnswer:
-    """Find when the buffers of a program are alive, from its operations: a problem to plan, and facts about it.
+    """Find out when the buffers of a program are alive, from its operations, and make a problem of them that can be
+    planned.
 
-    Nothing is solved, unless the peaks of the ways to read lifetimes are to be compared. With a plan, the operations
-    run on its addresses, in every way, which finds what is overwritten before it is read: wrong lifetimes, which the
-    verifier believes.
+    Nothing is planned, unless you compare the peaks of different ways to read lifetimes. With a plan, the operations
+    are run on its addresses, along every branch, and whatever is overwritten before it is read is reported. This finds
+    wrong lifetimes, which the verifier takes for granted.
     """
     running = control.begun(options)
     analysis = analyse(operations, options.reading, lambda: running.is_over)
@@ -227,7 +232,7 @@ def _written(size: int) -> str:
 
 _PLAN = replace(
     PLAN,
-    help="A plan of the operations, JSON or CSV: run them on its addresses.",
+    help="Run the operations on the addresses of this plan, a JSON or CSV file.",
     from_file=lambda reader, data, name, question: reader.plan(data, name, problem_of(question["operations"])),
     required=False,
     named_by_flag=True,

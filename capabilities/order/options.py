@@ -37,9 +37,13 @@ Part = Annotated[float, BeforeValidator(_part), Field(ge=0, allow_inf_nan=False)
 class GraphOptions(SearchOptions):
     """The options of capabilities that change the order of operations."""
 
-    time_limit_s: Seconds = Field(TIME_LIMIT_S, description="Seconds until the answer, all in all.")
-    count_resident: bool = Field(False, description="Count weights, too: they lie in the memory that is planned.")
-    in_place: bool = Field(False, description="Operations that go element by element may write over their inputs.")
+    time_limit_s: Seconds = Field(
+        TIME_LIMIT_S, description="The answer comes within this time, from reading the files on."
+    )
+    count_resident: bool = Field(
+        False, description="Count the weights as well, because they lie in the memory that is planned."
+    )
+    in_place: bool = Field(False, description="Let element-wise operations write over their inputs.")
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
         """Return the graph as these options take it."""
@@ -50,23 +54,32 @@ class GraphOptions(SearchOptions):
 class OrderOptions(GraphOptions):
     """Options of an order; `within`, `extra_cost` and `points` are for `recompute` alone."""
 
-    goal: Goal = Field("alive", description="What is to be the least: bytes alive, or those of the plan (placed).")
+    goal: Goal = Field(
+        "alive", description="Minimise the bytes that are alive at once (live), or the peak of the plan (placed)."
+    )
     alignment: Alignment = Field(1, description="Place tensors at multiples of so many bytes.")
     with_certificate: bool = Field(
-        False, description="Answer with the text that proves the bound, if it can be checked."
+        False, description="Include the certificate of the bound in the answer, if it can be checked."
     )
     with_plan: bool = Field(
-        False, description="Answer with the plan in the new order and its problem, too, or with those of each point."
+        False, description="Include the plan in the new order and its problem in the answer, or those of each point."
     )
     recompute: bool = Field(
-        False, description="Let operations run again where that lowers the peak: points of falling peaks, rising costs."
+        False,
+        description="Let operations run again where that lowers the peak. The answer has points of falling peaks "
+        "and rising costs.",
     )
-    within: Bytes | None = Field(None, description="The peak to come within, at the least cost of running again.")
+    within: Bytes | None = Field(
+        None, description="Come within this peak at the least cost of running operations again."
+    )
     extra_cost: Part | None = Field(
-        None, description="The most that running again may cost, of all: 10%; the number 0.1 in JSON."
+        None,
+        description="Let running again cost at most this share of the cost of all operations: 10%, or the number "
+        "0.1 in JSON.",
     )
     points: Annotated[int, Field(ge=1, le=_MOST_POINTS)] = Field(
-        _POINTS, description="Points to look for between the peak without clones and the lowest one."
+        _POINTS,
+        description="Look for this many points between the peak without running anything again and the lowest peak.",
     )
 
     def check(self) -> None:

@@ -38,12 +38,13 @@ _PROOFS = {
 
 
 def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control: Control = Control()) -> OrderAnswer:
-    """Order operations so that the peak of the bytes alive at once is the least, and plan them in that order.
+    """Order operations so that as few bytes as possible are alive at once, and plan them in that order.
 
-    The answer has a proof, or an honest gap. Operations inside of others, in regions, are ordered as well. With
-    `recompute`, operations run again where that lowers the peak: programs with falling peaks and rising costs, down to
-    the lowest peak, the limit of bytes, or the most extra cost. Of the `alternatives` of an operation, the cheapest one
-    is chosen that does not raise the peak; with `recompute`, the one with the least work.
+    The answer has a proof that the order is the best, or the gap that is left. Operations inside of other operations,
+    in regions, are ordered as well. With `recompute`, operations run again where that lowers the peak; the answer then
+    has several programs, with falling peaks and rising costs, down to the lowest peak, to the limit in bytes, or to
+    the extra cost that is allowed. If an operation has `alternatives`, the cheapest one that does not raise the peak
+    is chosen; with `recompute` it is the one with the least work.
     """
     running = control.begun(options)
     first = asked = options.variant(graph)

@@ -38,17 +38,21 @@ class PlanOptions(SearchOptions, SolveOptions):
     """Options of a plan: those of the solve; with an old plan, `accept` is how far above the best peak it may be."""
 
     heaps: Annotated[Size, Field(ge=1)] | None = Field(
-        None, description="Of one pool: plan heaps of at most so many bytes each; the fewest, then few bytes in all."
+        None,
+        description="Plan one pool as heaps of at most this size each: as few heaps as possible, and then as few "
+        "bytes.",
     )
-    least: Literal["buffers", "bytes"] = Field("buffers", description="With keep, what is to be small of what moves.")
+    least: Literal["buffers", "bytes"] = Field(
+        "buffers", description="With keep, whether few buffers move or few bytes."
+    )
     plans: Annotated[int, BeforeValidator(_number_of_plans), Field(ge=1, le=1000)] = Field(
-        1, description="So many plans, where pairs of buffers cost something: the cheapest that differ."
+        1, description="Make up to this many plans, if pairs of buffers cost something: the cheapest ones that differ."
     )
     distance: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        1, description="With plans, the pairs that pay in which each differs at least from all before it."
+        1, description="With plans, each plan differs from all before it in at least this many pairs that pay."
     )
     explain_s: Annotated[float, Field(ge=0, le=MAX_TIME_LIMIT_S)] = Field(
-        REASON_S, description="Of these, the seconds for the reason, where nothing fits."
+        REASON_S, description="Spend at most this part of the time limit on the reason, if nothing fits."
     )
 
     @field_validator("profile", mode="before")
@@ -87,11 +91,12 @@ def plan(
     options: PlanOptions = PlanOptions(),
     control: Control = Control(),
 ) -> Plan | ObjectsAnswer:
-    """Plan a problem: a pool and an offset for every buffer, the best found in time, with a proof or an honest gap.
+    """Plan a problem: give every buffer a pool and an offset, and prove that the plan is the best or report the gap.
 
-    The plan is verified. That nothing fits is an answer, too, with the reason. With an old plan to `keep`, of this
-    problem or of a similar one, as many buffers as can be stay where it has them, at a peak near the best one.
-    A problem of shared objects is answered with objects. Of several plans, the others are in `others`.
+    Every plan is verified. If nothing fits, the answer says so and gives the reason. With an old plan to `keep`, of
+    this problem or of a similar one, as many buffers as possible stay where that plan has them, at a peak near the
+    best one. A problem of shared objects is answered with objects. If several plans are requested, all but the first
+    are in `others`.
     """
     if options.plans > 1:
         _refuse_several(problem, keep, options)
@@ -165,8 +170,8 @@ def progress(event: Mapping[str, Any]) -> str:
 KEEP = replace(
     PLAN,
     name="keep",
-    help="An old plan, as verify takes it: move as few buffers as can be, at a peak of at most --accept above the best"
-    " one, 2% by default.",
+    help="Move as few buffers as possible away from this old plan. The peak may exceed the best one by "
+    "--accept, 2% by default. The plan may have any form that `verify` takes.",
     from_json=lambda value: read_plan_field(value, "keep"),
     required=False,
     metavar="PLAN",

@@ -28,10 +28,15 @@ class ScheduleOptions(SearchOptions):
     """Options of a schedule."""
 
     objective: Objective = Field(
-        "latency", description="What is to be the least: time, bytes over the link, or bytes of the fast memory."
+        "latency",
+        description="Minimise the time (latency), the bytes over the link (traffic), or the bytes of the fast "
+        "memory (peak).",
     )
-    frontier: bool = Field(False, description="Show also schedules in less fast memory, each the best with its peak.")
-    fast_memory: Bytes | None = Field(None, description="Bytes of the fast memory, instead of the target's.")
+    frontier: bool = Field(
+        False,
+        description="Also show schedules that need less fast memory, each one the best that was found for its peak.",
+    )
+    fast_memory: Bytes | None = Field(None, description="The size of the fast memory, instead of that of the target.")
 
 
 def schedule(
@@ -40,10 +45,10 @@ def schedule(
     options: ScheduleOptions = ScheduleOptions(),
     control: Control = Control(),
 ) -> ScheduleAnswer:
-    """Schedule operations through a fast memory: which run together, in which tiles, and what stays for the next ones.
+    """Schedule operations through a fast memory: choose which run together, in which tiles, and what stays in it.
 
-    The answer is simulated step by step, and every slice and tile has its place in the fast memory. The operations of a
-    network run in tiles, or together in regions of a cascade.
+    The schedule is simulated step by step, and every slice and tile has a placement in the fast memory. The operations
+    of a network run in tiles, or together in the regions of a cascade.
     """
     running = control.begun(options)
     machine, goal = _machine(problem, target, options.fast_memory), options.objective

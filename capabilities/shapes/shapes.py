@@ -86,16 +86,18 @@ class ShapesOptions(SymbolicOptions):
     """Options of plans for all values."""
 
     most: Annotated[int, Field(ge=1, le=16)] = Field(
-        5, description="The most programs, of which the least peak counts."
+        5, description="Keep at most this many offset programs. At run time the one with the least peak is used."
     )
     limits: bool = Field(
-        False, description="Say how far one symbol may grow, or two: the others have the values of `at`."
+        False, description="Answer how far one symbol, or two, may grow. The other symbols have the values of `at`."
     )
     within: Bytes | None = Field(
-        None, description="The bytes that there are, for limits; by default the capacity of the problem."
+        None, description="For limits, the size of the memory. The default is the capacity of the problem."
     )
-    at: GivenValues = Field({}, description="The values of the other symbols, for limits: b=8.")
-    to: Literal["c", "python"] | None = Field(None, description="Source that computes the offsets, in this language.")
+    at: GivenValues = Field({}, description="For limits, the values of the other symbols: b=8.")
+    to: Literal["c", "python"] | None = Field(
+        None, description="Include source code in this language that computes the offsets."
+    )
 
 
 class ShapesAnswer(Answer):
@@ -141,10 +143,10 @@ def shapes(
 ) -> ShapesAnswer:
     """Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.
 
-    The answer is an offset program, maxima of sums of sizes, in which nothing overlaps whatever the sizes are, with a
-    proof that no plan needs less at any value, or how far above the bound it may be. The bytes of a model, whose
-    dimensions are symbols, pose such a problem, too. With `limits` the answer says how far symbols may grow before a
-    capacity is passed; with `verify`, offsets of another system are checked for all values instead.
+    The answer is an offset program: each offset is the largest of some sums of sizes, so that nothing overlaps
+    whatever the sizes are. It has a proof that no plan needs less at any value, or says how far above the bound it may
+    be. A model whose dimensions are symbols is such a problem, too. With `limits`, the answer says how far symbols may
+    grow before a capacity is exceeded. With `verify`, offsets of another system are checked for all values instead.
     """
     running = control.begun(options)
     problem = read_sizes(problem, options)

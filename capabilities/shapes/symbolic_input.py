@@ -47,8 +47,8 @@ class SymbolicOptions(ForeignOptions):
 
     symbol: Annotated[dict[Name, SymbolRange], BeforeValidator(_ranges)] = Field(
         {},
-        description="The values of a symbol, n=2..2048, multiples of eight n=8..2048:8, without a bound n=1..; by"
-        " default those that the file says.",
+        description="The values of a symbol: n=2..2048, or n=8..2048:8 for multiples of eight, or n=1.. without "
+        "an upper bound. The default is what the file says.",
     )
 
 

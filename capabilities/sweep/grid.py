@@ -192,7 +192,7 @@ CHANGES = Input(
     Grid,
     _changes_field,
     lambda grid: _GRID.dump_python(grid, mode="json"),
-    "Changes to combine, JSON: lists of changes, of each of which one is made.",
+    "A JSON file with lists of changes. Each combination makes one change of every list.",
     from_file=lambda _reader, data, _name, _question: _changes_field(memplan_json.parse(data)),
     extent=_extent,
     required=False,

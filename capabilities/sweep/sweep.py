@@ -95,12 +95,12 @@ def _bytes(value: object) -> object:
 class SweepOptions(SearchOptions, SolveOptions):
     """Options of a sweep: those of each plan, and its seconds."""
 
-    each_s: Seconds = Field(1.0, description="Of these, the seconds for each combination.")
+    each_s: Seconds = Field(1.0, description="Spend at most this part of the time limit on each combination.")
     alignments: Annotated[tuple[Alignment, ...], BeforeValidator(_bytes)] = Field(
-        (), description="Align buffers to so many bytes, too: each of these is combined with the rest."
+        (), description="Also try these alignments of all buffers, each combined with everything else."
     )
     repetitions: Annotated[int, Field(ge=1, le=100)] = Field(
-        1, description="Plan each so often, with other seeds, unless a plan is proved to be the best."
+        1, description="Plan each combination this many times with other seeds, unless a plan is proved to be the best."
     )
 
 
@@ -150,12 +150,13 @@ def sweep(
     options: SweepOptions = SweepOptions(),
     control: Control = Control(),
 ) -> Sweep:
-    """Plan each combination of sizes of some pools, alignments and changes: what each more byte or change is worth.
+    """Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.
 
-    No combination is worse than one whose pools are all as small or smaller. There are 1,000 sizes at most. Changes are
-    a list of lists, such as [[{"buffer": "a", "fields": {"size": 32}}, {"buffer": "a"}]], of which the second drops the
-    buffer; each combination has one change from each list, and there may be 10,000. Searches start from a plan of the
-    problem, where there is one: where it is right for a combination, no peak of one pool is above its own.
+    No combination has a worse plan than one whose pools are all as small or smaller. There may be 1,000 sizes. Changes
+    are a list of lists, such as [[{"buffer": "a", "fields": {"size": 32}}, {"buffer": "a"}]], whose second change
+    drops the buffer. Each combination makes one change from each list, and there may be 10,000 combinations. If a plan
+    of the problem is given, searches start from it: where it is valid for a combination with one pool, the peak is no
+    higher than that of this plan.
     """
     running, sizes, changes = control.begun(options), sizes or {}, CHANGES.from_json(changes)
     if wrong := [name for name, values in sizes.items() if not isinstance(values, Iterable)]:
@@ -373,7 +374,7 @@ SIZES = Input[SizesOf](
     Sizes,
     _sizes_field,
     _sizes_json,
-    "The sizes of a pool, as 128KiB:1MiB:64KiB; for several pools, repeat it.",
+    "The sizes of a pool as first, last and step: 128KiB:1MiB:64KiB. Repeat it for several pools.",
     from_text=read_sizes,
     extent=_sizes_extent,
     required=False,
@@ -382,7 +383,7 @@ SIZES = Input[SizesOf](
 START = replace(
     PLAN,
     name="start",
-    help="A plan of the problem, from which searches start.",
+    help="A plan of the problem from which all searches start.",
     from_json=lambda value: read_plan_field(value, "start"),
     required=False,
     named_by_flag=True,

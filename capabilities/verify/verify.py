@@ -56,12 +56,15 @@ class BufferPlaces(Answer):
 class VerifyOptions(CapabilityOptions):
     """Options of a verdict."""
 
-    places: bool = Field(False, description="Say of each buffer how low it could lie, too, with all others in place.")
+    places: bool = Field(False, description="Also report how low each buffer could lie while all others stay in place.")
     better: bool = Field(
-        False, description="Compare with the best plan, too: bytes too much, and the fewest moves that lead to it."
+        False,
+        description="Also compare with the best plan: the bytes that are wasted, and the fewest moves that lead to it.",
     )
-    again: bool = Field(False, description="Solve once more by the options in the plan, too, and compare.")
-    with_plans: bool = Field(False, description="Answer with the plans of better and again, too.")
+    again: bool = Field(
+        False, description="Also solve once more with the options in the plan, and compare the plans byte by byte."
+    )
+    with_plans: bool = Field(False, description="Include the plans of better and again in the answer.")
 
     @property
     def counts_work(self) -> bool:
@@ -98,10 +101,10 @@ def verify(
     options: VerifyOptions = VerifyOptions(),
     control: Control = Control(),
 ) -> Verdict:
-    """Verify a plan: every violation, with both buffers, the bytes and the time; and which of its claims were checked.
+    """Verify a plan: report every violation, with both buffers, the bytes and the time, and every claim that is wrong.
 
-    What the plan claims of itself must be so, too. A proof by search is not repeated; a certificate is checked. Of a
-    valid plan, the answer says what decides the peak of each pool.
+    The answer lists which claims of the plan were checked, and which were not. A proof by search is not repeated; a
+    certificate is checked. For a valid plan, the answer says what decides the peak of each pool.
     """
     problem = problem_in_heaps(problem, plan)
     verdict = verdict_on(problem, plan, certificate)
@@ -249,7 +252,7 @@ CERTIFICATE = Input(
     str,
     _certificate_in,
     lambda proof: proof.text,
-    "What proves the plan: checked with the file of the problem.",
+    "Check this certificate of the plan against the file of the problem.",
     from_file=_certificate_file,
     required=False,
     named_by_flag=True,

@@ -36,12 +36,15 @@ class Reading(WireValue):
     for their own part of a call or operation (`nested`), or for the whole of it, as its arguments are (`lifted`).
     """
 
-    liveness: Liveness = Field("usage", description="From first to last use, or from alloc to free (scope).")
-    temporaries: Temporaries = Field(
-        "nested", description="Alive for their own part of a call, or for the whole of it (lifted)."
+    liveness: Liveness = Field(
+        "usage", description="A buffer is alive from its first to its last use (usage), or from alloc to free (scope)."
     )
-    plan_inputs: bool = Field(True, description="Place the program's inputs, too.")
-    plan_outputs: bool = Field(True, description="Place the program's outputs, too.")
+    temporaries: Temporaries = Field(
+        "nested",
+        description="Temporaries of a call are alive in their own part of it (nested), or during all of it (lifted).",
+    )
+    plan_inputs: bool = Field(True, description="Give offsets to the inputs of the program as well.")
+    plan_outputs: bool = Field(True, description="Give offsets to the outputs of the program as well.")
 
     @property
     def way(self) -> ReadingKind:

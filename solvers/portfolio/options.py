@@ -136,20 +136,29 @@ class SolveOptions(WireValue):
     """
 
     time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
-        DEFAULT_TIME_LIMIT_S, description="Seconds until the answer, all in all."
+        DEFAULT_TIME_LIMIT_S, description="The answer comes within this time, from reading the files on."
     )
     solver: SolverName = Field(
-        "auto", description="Which solver; `memplan solvers` lists them. A planner of your own: MODULE:FUNCTION."
+        "auto",
+        description="Use this solver alone. `memplan solvers` lists them; MODULE:FUNCTION is a planner of your own.",
     )
     accept: Accepted = Field(
-        None, description="Be content with any plan that fits (fit), or with this gap: 5%, or 5 without its sign."
+        None,
+        description="End the search with the first plan that fits (fit), or that has at most this gap: 5%, or 5 "
+        "without the sign.",
     )
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(0, description="For what the search leaves to chance.")
-    deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(
+        0, description="The seed for everything that the search leaves to chance."
+    )
+    deterministic: bool = Field(
+        False,
+        description="Give the same answer on every machine: the search counts its work instead of looking at a clock.",
+    )
     profile: Profiled = Field(
         None,
-        description="What several pools are for: speed, balanced (the default) or size; balanced+5%, where costs may be"
-        " so much above the least for less use of the last pool; or fast=3,slow=1, the least sum of weighted bytes.",
+        description="What several pools are for: speed, balanced (the default) or size. With balanced+5%, the "
+        "cost may be 5% above the least for less use of the last pool. With fast=3,slow=1, the sum of "
+        "the bytes times these weights is minimised.",
     )
 
     @property

@@ -12,7 +12,7 @@ from memplan.api.cli.local.order import load_writing, model_if_gained, refuse_no
 from memplan.api.cli.streams import FOLDER, PAGE, write
 from memplan.planner.systems import systems
 
-_ALIGNMENT = "Round buffers up to multiples of so many bytes, a power of two; 1 by default."
+_ALIGNMENT = "Round the sizes of buffers up to multiples of this power of two, 1 by default."
 _MODELS = tuple(suffix for each in systems() if each.rewrites for row in each.readers for suffix in row.suffixes)
 _PICTURE, _SCHEDULE = ".svg", ".schedule"
 

@@ -12,7 +12,10 @@ from memplan.api.cli.running import graceful_interrupts, run_in_thread
 from memplan.api.cli.streams import CERTIFICATE, refuse_unwritable, suffix_of, write
 from memplan.planner.model.plan import Plan
 
-_OUTPUT = "Write the certificate here, if there is one; FILE.opb, of one pool, is what VeriPB checks, beside FILE.pbp."
+_OUTPUT = (
+    "Write the certificate to this file, if there is one. For one pool, FILE.opb is a formula for "
+    "VeriPB, with its proof in FILE.pbp."
+)
 _VERIPB = (".opb", ".pbp")
 
 

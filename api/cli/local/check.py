@@ -20,7 +20,10 @@ from memplan.capabilities.sizes import UNLIMITED
 from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError
 
-_BUDGETS = "What each model of a folder may use, and how it is read: a table for each by its path, and [default]."
+_BUDGETS = (
+    "A TOML file with the budgets of all models in a folder, and how each is read: a table for "
+    "each model, by its path, and [default] for what these leave out."
+)
 
 
 def _runs(line: CommandLine) -> int | None:

@@ -13,8 +13,9 @@ from memplan.capabilities.convert.options import target_of_name
 from memplan.planner.errors import OptionError, shown
 
 _OUTPUT = (
-    "Write what comes out here, or to standard output for -; its suffix says what that is, and its name begins the"
-    " names in it. Of C, a header is beside the source."
+    "Write the result to this file, or to standard output for -. The suffix says in which form, "
+    "and the name of the file is the prefix of the names in it. For C, a header is written beside "
+    "the source."
 )
 
 

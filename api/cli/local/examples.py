@@ -16,9 +16,11 @@ _PLACES = tuple(Path(__file__).parents[k] / "examples" for k in (3, 4))
 
 
 def examples(
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="The folder.")] = "examples",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FOLDER", help="Write the examples into this folder.")
+    ] = "examples",
 ) -> None:
-    """Write the examples that the documents name into a folder, where there is no clone.
+    """Write the examples that the documents name into a folder.
 
     Exit status: 0 they are written, 2 wrong input.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
 """The suffixes of models that are written in another order."""
-_ALIGNMENT = "Place tensors at multiples of so many bytes; a model's are rounded up to them, too."
+_ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model are also rounded up to it."
 
 
 def load_writing(given: Mapping[str, Any]) -> None:

@@ -41,9 +41,12 @@ _OF_OTHERS = {suffix: (row.command, name) for row in QUESTIONS.values() for suff
 """From endings of files beside a plan to the module and the function that write them, as other questions name them."""
 _ORDER = (
     "best: plan operations in the order that needs the fewest bytes. A,B:"
-    f" {str(ReadOptions.model_fields['order'].description).replace('keeps A,B', 'keeps this order')}"
+    f" {ReadOptions.model_fields['order'].description!s}"
 )
-_TOGETHER = "Of several files, models that may run together, by their names: asr,kws; or none of them."
+_TOGETHER = (
+    "Plan several files together. Name the models that may run at once, such as asr,kws; with "
+    "none, all of them run in turns."
+)
 
 
 def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -21,11 +21,14 @@ def _group() -> None:
 @database.command()
 def upgrade(
     store: Annotated[
-        str | None, typer.Option("--store", metavar="URL", help="postgresql://USER@HOST/NAME. [MEMPLAN_DATABASE_URL]")
+        str | None,
+        typer.Option(
+            "--store", metavar="URL", help="Use this database: postgresql://USER@HOST/NAME. [MEMPLAN_DATABASE_URL]"
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write the statements, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the statements, and change nothing.")] = False,
 ) -> None:
-    """Make the tables, or change those of an older memplan, as servers and workers do when they start."""
+    """Make the tables, or bring those of an older memplan up to date, as servers and workers do when they start."""
     # Imported here, because `memplan --help` should not wait for a database's library.
     from memplan.api.settings import read_settings
     from memplan.api.store.database import Database

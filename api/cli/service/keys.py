@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from memplan.api.store.api_key import Key
     from memplan.api.store.tables.keys import Keys
 
-keys = typer.Typer(help="Make, list and revoke the keys that callers show.", no_args_is_help=True)
+keys = typer.Typer(
+    help="Make, list and revoke the keys by which callers of the service are known.", no_args_is_help=True
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
@@ -41,14 +43,20 @@ def add(
     name: Name,
     scopes: Annotated[
         list[KeyScope] | None,
-        typer.Option("--scope", help="May be given again: plan solves, read looks, admin does all. [plan and read]"),
+        typer.Option(
+            "--scope",
+            help="What the key allows: plan (to solve), read (to look), or admin (everything). May be "
+            "repeated. [plan and read]",
+        ),
     ] = None,
-    max_jobs: Annotated[int | None, typer.Option(min=0, help="How many of its jobs may be unfinished.")] = None,
+    max_jobs: Annotated[
+        int | None, typer.Option(min=0, help="The number of jobs of this key that may be unfinished at a time.")
+    ] = None,
     max_requests_per_minute: Annotated[
-        int | None, typer.Option(min=1, help="How many requests it may send a minute.")
+        int | None, typer.Option(min=1, help="The number of requests that this key may send each minute.")
     ] = None,
 ) -> None:
-    """Make a key and write it to standard output: this once, since only its hash is kept."""
+    """Make a key and print it on standard output. It is shown only this once, because only its hash is kept."""
     from memplan.api.store.api_key import Key, new_secret
 
     if not _NAME.fullmatch(name):
@@ -63,7 +71,7 @@ def add(
 
 @keys.command("list")
 def list_(shown_as: ListFormat = None) -> None:
-    """List all keys, the revoked ones too; their secrets are not kept."""
+    """List all keys, including those that were revoked. Their secrets are not kept."""
     with _kept_keys() as stored_keys:
         facts = [_facts(key) for key in stored_keys.all()]
     if wants_table(shown_as):
@@ -75,7 +83,7 @@ def list_(shown_as: ListFormat = None) -> None:
 
 @keys.command()
 def revoke(name: Name) -> None:
-    """Revoke a key: within two seconds, no server accepts it. Its name stays taken."""
+    """Revoke a key. After at most two seconds no server accepts it. Its name cannot be used again."""
     with _kept_keys() as stored_keys:
         if not stored_keys.revoke(name, time.time()):
             raise OptionError(f"name: must be that of a key that holds, got {shown(name)}")

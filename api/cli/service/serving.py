@@ -19,12 +19,12 @@ def serve(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     without_keys: Annotated[
-        bool, typer.Option("--without-keys", help="Need no key of callers, whatever can reach the address.")
+        bool, typer.Option("--without-keys", help="Let callers in without a key, even if others can reach the address.")
     ] = False,
 ) -> None:
-    """Answer over HTTP until a signal says to stop.
+    """Serve over HTTP until a signal stops the process.
 
-    On an address that others can reach, callers need a key, which `memplan keys add` makes.
+    If other machines can reach the address, callers need a key, which `memplan keys add` makes.
     """
     from memplan.api.http.serving import server
 
@@ -36,18 +36,24 @@ def serve(
 
 def worker(
     store: Annotated[
-        str | None, typer.Option("--store", metavar="URL", help="postgresql://USER@HOST/NAME. [MEMPLAN_DATABASE_URL]")
+        str | None,
+        typer.Option(
+            "--store", metavar="URL", help="Use this database: postgresql://USER@HOST/NAME. [MEMPLAN_DATABASE_URL]"
+        ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes, each for one job at a time. [MEMPLAN_WORKERS]")
+        int | None,
+        typer.Option(min=1, help="Run this many processes, each of which does one job at a time. [MEMPLAN_WORKERS]"),
     ] = None,
     memory_limit: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="For each of them. [MEMPLAN_WORKER_MEMORY_BYTES]")
+        str | None,
+        typer.Option(metavar="SIZE", help="The memory that each process may use. [MEMPLAN_WORKER_MEMORY_BYTES]"),
     ] = None,
 ) -> None:
-    """Run the jobs that servers put into a store, until a signal says to stop.
+    """Run the jobs that servers put into the database, until a signal stops the process.
 
-    A worker that stops releases what it runs, and others go on from there; what one that was killed had is taken over.
+    A worker that stops hands back the jobs that it runs, and other workers continue them from there. The jobs of a
+    worker that was killed are taken over as well.
     """
     # Imported here, because no other command should wait for it.
     from memplan.api.jobs.workers import working

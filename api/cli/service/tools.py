@@ -33,10 +33,14 @@ _LATE_S = 0.5
 """The seconds after its time limit for which an answer is waited for; then the last one that was noted is given."""
 
 
-def mcp(folder: Annotated[Path, Option(help="What is read lies in this folder, or deeper.")] = Path()) -> None:
-    """Answer the questions of an assistant on standard input and output, by the Model Context Protocol.
+def mcp(
+    folder: Annotated[
+        Path, Option(help="Read files of this folder and of the folders below it, and no others.")
+    ] = Path(),
+) -> None:
+    """Serve an assistant on standard input and output, by the Model Context Protocol.
 
-    Each question is a tool, and one more gives the schemas of their bodies. Files are named by their paths.
+    Each question is a tool, and one more tool returns the schemas of their bodies. Files are named by their paths.
     """
     asyncio.run(_serve(folder.resolve()))
 

@@ -18,25 +18,31 @@ _SUITES = "Folders of problems, or files."
 
 def bench(
     suites: Annotated[list[str] | None, typer.Argument(metavar="SUITE", help=_SUITES)] = None,
-    solvers: Annotated[str, typer.Option(metavar="A,B", help="Solvers and peers.")] = "auto",
-    time_limit: Annotated[float, seconds_limit("Seconds for each run")] = 10.0,
-    memory_limit: Annotated[str, typer.Option(metavar="SIZE", help="For each process.")] = "8GiB",
-    seeds: Annotated[str, typer.Option(metavar="1,2", help="Each solver runs once with each of these seeds.")] = "1",
-    at_once: Annotated[int, typer.Option("--jobs", min=1, help="How many runs at the same time.")] = 1,
+    solvers: Annotated[str, typer.Option(metavar="A,B", help="Run these solvers and peers.")] = "auto",
+    time_limit: Annotated[float, seconds_limit("The time limit of each run")] = 10.0,
+    memory_limit: Annotated[str, typer.Option(metavar="SIZE", help="The memory that each process may use.")] = "8GiB",
+    seeds: Annotated[str, typer.Option(metavar="1,2", help="Run each solver once with each of these seeds.")] = "1",
+    at_once: Annotated[int, typer.Option("--jobs", min=1, help="Do this many runs at the same time.")] = 1,
     on: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A cluster: dask://HOST:PORT, ray://HOST:PORT.")
+        str | None, typer.Option(metavar="ADDRESS", help="Run on this cluster: dask://HOST:PORT or ray://HOST:PORT.")
     ] = None,
-    cold: Annotated[bool, typer.Option(help="Count what a process loads for its first problem.")] = False,
+    cold: Annotated[
+        bool, typer.Option(help="Also count the time in which a process loads what its first problem needs.")
+    ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="RESULTS", help="A file of rows to go on with.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="RESULTS", help="Append the rows to this file, and skip the runs that it has."
+        ),
     ] = None,
     compared: Annotated[
-        tuple[Path, Path] | None, typer.Option("--compare", metavar="OLD NEW", help="Two files of results.")
+        tuple[Path, Path] | None, typer.Option("--compare", metavar="OLD NEW", help="Compare two files of results.")
     ] = None,
 ) -> None:
     """Run solvers on suites, each run in a process of its own, or compare two files of results.
 
-    Rows go to RESULTS or standard output as they come; what RESULTS holds already is not run again, and is reported.
+    Rows are written to RESULTS, or to standard output, as they come. A run whose row is in RESULTS already is not
+    repeated.
     Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong.
     """
     # Imported here, because no other command should wait for it.

@@ -43,14 +43,16 @@ def amalgamated(folder: Path) -> str:
 
 def core(
     where: Annotated[
-        bool, typer.Option("--where", help="Print the folder of the sources, with CMakeLists.txt.")
+        bool, typer.Option("--where", help="Print the folder of the sources, which has a CMakeLists.txt.")
     ] = False,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Write memplan.h and one memplan.cpp into a folder."),
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Write memplan.h and a single memplan.cpp into this folder."
+        ),
     ] = None,
 ) -> None:
-    """Give the planner to a program in C, C++, Rust or Zig that links it: the folder of its sources, or two files.
+    """Get the planner for a program in C, C++, Rust or Zig that links it: the folder of its sources, or two files.
 
     Exit status: 0 done, 2 wrong input.
     """

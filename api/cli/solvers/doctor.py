@@ -35,7 +35,7 @@ def solvers(shown: ListFormat = None) -> None:
 
 
 def doctor() -> None:
-    """Report which code runs and why, what is installed, and what would mend what is missing."""
+    """Report which code runs and why, which extras are installed, and how to install those that are missing."""
     write(None, "".join(f"{line}\n" for line in report()).encode())
 
 

@@ -28,14 +28,17 @@ class QuietJsonSchema(GenerateJsonSchema):
 
 
 def schema(
-    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the schema here.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the schema to this file.")
+    ] = None,
     corpus: Annotated[
-        str | None, typer.Option("--corpus", metavar="FOLDER", help="Write a body and its answer of each capability.")
+        str | None,
+        typer.Option("--corpus", metavar="FOLDER", help="Write an example of a body and its answer for each question."),
     ] = None,
 ) -> None:
     """Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.
 
-    The corpus has a file for each capability, with the body of a request and the answer to it. Exit status: 0 it is
+    The corpus has a file for each question, with the body of a request and the answer to it. Exit status: 0 it is
     written, 2 wrong input.
     """
     _, schemas = models_json_schema([(model, "validation") for model in _MODELS], schema_generator=QuietJsonSchema)

@@ -125,40 +125,65 @@ def _point(position: object) -> object:
 class CascadeOptions(CapabilityOptions):
     """Options of a search for cascades."""
 
-    time_limit_s: Seconds = Field(60.0, description="Seconds for the search and the plans, all in all.")
-    fit: Bytes | None = Field(None, description="Show points of at most so many bytes.")
-    macs: MacsRatio | None = Field(None, description="The most multiplications, of those layer by layer: +10% or 1.1.")
-    input: Delivery = Field("resident", description="Inputs lie whole in memory, or come in pieces (streamed).")
-    output: Delivery = Field("resident", description="Outputs lie whole in memory, or go in pieces (streamed).")
-    overlap: Literal["none", "sliding"] = Field("none", description="Let outputs grow into dying inputs (sliding).")
+    time_limit_s: Seconds = Field(
+        60.0, description="The answer comes within this time, which the search and all plans share."
+    )
+    fit: Bytes | None = Field(None, description="Show only points whose peak is at most this size.")
+    macs: MacsRatio | None = Field(
+        None, description="Allow at most this many multiplications, compared with running layer by layer: +10% or 1.1."
+    )
+    input: Delivery = Field(
+        "resident", description="Whether inputs lie in memory as a whole (resident) or come in pieces (streamed)."
+    )
+    output: Delivery = Field(
+        "resident", description="Whether outputs lie in memory as a whole (resident) or leave in pieces (streamed)."
+    )
+    overlap: Literal["none", "sliding"] = Field(
+        "none", description="With sliding, the output of a region may grow into an input that is no longer needed."
+    )
     objectives: Annotated[tuple[Objective, ...], BeforeValidator(_objectives)] = Field(
-        FRONTS[0], description="What no other point is as good in as one that is shown."
+        FRONTS[0], description="The goals of the front. A point is shown if no other one is as good in all of them."
     )
     pools: Annotated[tuple[tuple[str, int], ...], BeforeValidator(_pools)] = Field(
-        (), description="A fast memory, then a slow one: fast=64KiB and slow=1MiB."
+        (), description="Plan into two memories. Give the fast one first, then the slow one: fast=64KiB and slow=1MiB."
     )
     alignment: int = Field(1, description="Round buffers up to multiples of so many bytes, a power of two.")
-    brick: Annotated[int, Field(ge=1, le=1 << 20)] = Field(1, description="Pad channels to a multiple of this.")
+    brick: Annotated[int, Field(ge=1, le=1 << 20)] = Field(
+        1, description="Pad the number of channels to a multiple of this."
+    )
     stripe: Annotated[tuple[int, int], BeforeValidator(_stripe)] | None = Field(
-        None, description="Cut regions in stripes or tiles of this size alone: 4, or 6x6."
+        None, description="Cut regions only into stripes of this many rows, such as 4, or into tiles, such as 6x6."
     )
     longest: Annotated[int, Field(ge=1, le=LONGEST)] = Field(
-        LONGEST, description="The most operations of a region: how deep a cascade may be."
+        LONGEST, description="Run at most this many operations in one region, which limits how deep a cascade may be."
     )
-    rolling: bool = Field(True, description="Keep edges from step to step; else each step makes again what it reads.")
-    orders: OrderName = Field("several", description="Search several orders of the operations, or one of them alone.")
+    rolling: bool = Field(
+        True,
+        description="Keep the edges of tensors from step to step. Without this, each step computes again what it "
+        "reads.",
+    )
+    orders: OrderName = Field(
+        "several", description="Search several orders of the operations, or only the one that is named."
+    )
     barriers: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
         (),
-        description="An operation that runs whole, with no region across: its position, its name, or what it makes.",
+        description="Run this operation as a whole, so that no region crosses it. Name it by its position, its "
+        "name, or the tensor that it makes. May be repeated.",
     )
     sweep: Sweep = Field(
-        {}, description="Search for each of these values of an option: longest=1,2,4 or rolling=yes,no."
+        {},
+        description="Search once for each of these values of an option: longest=1,2,4 or rolling=yes,no. May be "
+        "repeated, for all combinations.",
     )
     point: Annotated[int | Literal["all"], BeforeValidator(_point)] | None = Field(
-        None, description="Answer with the problem and plan of point K alone, from 0, or -1, the least peak; or of all."
+        None,
+        description="Answer with the problem and the plan of one point: 0 is the first, and -1 the one of the "
+        "least peak; or with those of all points.",
     )
     check: bool = Field(
-        False, description="Execute the points, or the one of `point`, by value in their planned arena."
+        False,
+        description="Execute the points, or the one that `point` names, on real values in their planned arena, "
+        "and compare.",
     )
 
     @property

@@ -59,7 +59,7 @@ TARGET = Input(
     Target,
     _target_of,
     lambda target: target.model_dump(mode="json"),
-    "A file: a machine, as JSON (DORY's, too), instead of that of the problem.",
+    "The machine, instead of that of the problem: a target as JSON, or DORY's file of hardware.",
     from_file=lambda _reader, data, _name, _question: _target_of(memplan_json.parse(data)),
     required=False,
     named_by_flag=True,

@@ -4,6 +4,6 @@ from memplan.capabilities import Command
 
 COMMAND = Command(
     where="memplan_library.command:library",
-    help="Keep the library of problems: list, check and get them, submit plans, run planners.",
+    help="Work with the library of problems: list, get and check them, submit plans, and run planners on them.",
     panel="Solvers",
 )

@@ -17,7 +17,7 @@ FAULTY = NOT_BETTER = 1
 WRONG_FORMAT, REFUSED = 2, 3
 
 library = typer.Typer(help=COMMAND.help, no_args_is_help=True)
-Folder = Annotated[Path, typer.Option("--library", metavar="FOLDER", help="Where the library is.")]
+Folder = Annotated[Path, typer.Option("--library", metavar="FOLDER", help="The folder of the library.")]
 Problems = Annotated[
     list[str] | None,
     typer.Argument(metavar="[PROBLEM]...", help="Names, kinds, benchmark, easy, hard, open, or WORD/KIND."),
@@ -28,11 +28,13 @@ HERE = Path("library")
 @library.command("list")
 def list_(
     problems: Problems = None,
-    status: Annotated[str | None, typer.Option(metavar="proved|claimed|open", help="Only those.")] = None,
+    status: Annotated[
+        str | None, typer.Option(metavar="proved|claimed|open", help="List only problems with this status.")
+    ] = None,
     display: ListFormat = None,
     folder: Folder = HERE,
 ) -> None:
-    """List problems with the best value, the bound, who found it and how."""
+    """List the problems with their best value, the bound, who found the plan, and how."""
     from memplan_library.entries import facts
 
     entries = [entry for entry in _opened(folder).select(problems or []) if status in (None, entry.status)]
@@ -48,11 +50,16 @@ def list_(
 @library.command()
 def get(
     problem: Annotated[str, typer.Argument(help="A name.")],
-    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Or standard output.")] = None,
-    what: Annotated[str, typer.Option(metavar="problem|plan|proof", help="What is wanted of it.")] = "problem",
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
+    ] = None,
+    what: Annotated[
+        str, typer.Option(metavar="problem|plan|proof", help="Which file of the problem is written.")
+    ] = "problem",
     folder: Folder = HERE,
 ) -> None:
-    """Write the file of a problem, of its best plan, or of its certificate, as it is."""
+    """Write the file of a problem, of its best plan, or of its certificate, unchanged."""
     opened = _opened(folder)
     entry = _one(opened, problem)
     files = {"problem": opened.problem, "plan": opened.plan, "proof": opened.proof}
@@ -64,7 +71,7 @@ def get(
 @library.command()
 def check(
     problems: Problems = None,
-    fast: Annotated[bool, typer.Option(help="Leave out large certificates.")] = False,
+    fast: Annotated[bool, typer.Option(help="Skip large certificates.")] = False,
     folder: Folder = HERE,
 ) -> None:
     """Check fingerprints, plans and certificates, by the programs of checkers/; of all problems also their one hash.
@@ -91,11 +98,11 @@ def check(
 def submit(
     problem: Annotated[str, typer.Argument(help="A name.")],
     file: Annotated[str, typer.Argument(help="A plan or a certificate.")],
-    by: Annotated[str | None, typer.Option(help="Who found it.")] = None,
-    command: Annotated[str | None, typer.Option(help="The command that found it.")] = None,
+    by: Annotated[str | None, typer.Option(help="The name of the person or project that found the plan.")] = None,
+    command: Annotated[str | None, typer.Option(help="The command that found the plan.")] = None,
     folder: Folder = HERE,
 ) -> None:
-    """Check a plan or a certificate without memplan, and put it into the library where it is better.
+    """Check a plan or a certificate by code that is not memplan's, and add it to the library if it is better.
 
     Exit status: 0 better, added; 1 not better; 2 wrong format; 3 refused, with the reason.
     """
@@ -113,18 +120,23 @@ def submit(
 def run(
     command: Annotated[str, typer.Argument(help="With {problem}, {out} and more, as below; empty: only a page.")],
     problems: Problems = None,
-    name: Annotated[str | None, typer.Option(help="The planner's name in rows; else the command's first word.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="The name of the planner in the rows. The default is the first word of the command."),
+    ] = None,
     time_limit: Annotated[float, seconds_limit("Seconds for each problem")] = 10.0,
     infeasible_status: Annotated[
-        int | None, typer.Option(metavar="STATUS", help="Its exit status where nothing fits.")
+        int | None, typer.Option(metavar="STATUS", help="The exit status of the planner that means that nothing fits.")
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="ROWS.csv", help="Rows are appended to it.")] = Path(
-        "runs.csv"
-    ),
-    page: Annotated[str | None, typer.Option(metavar="FILE.html", help="One page of all rows, to be printed.")] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="ROWS.csv", help="Append the rows to this file.")
+    ] = Path("runs.csv"),
+    page: Annotated[
+        str | None, typer.Option(metavar="FILE.html", help="Write one page with all rows to this file.")
+    ] = None,
     folder: Folder = HERE,
 ) -> None:
-    """Run a planner on problems, check its plans, and sum up all rows.
+    """Run a planner on problems, check its plans, and print a summary of all rows.
 
     A plan that is better than the best known one is kept in the folder ROWS.better, beside the rows, to be submitted.
 
