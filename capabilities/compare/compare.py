@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, ForeignOptions, Seconds
+from memplan.capabilities.capability import Answer, Capability, Control, ForeignOptions, Seconds, silent
 from memplan.capabilities.inputs import FILE
 from memplan.capabilities.order.reordering import reorder_program
 from memplan.capabilities.verify.better import BesideBest, beside_best
@@ -124,7 +124,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
             own_audit=audited,
         )
 
-    note = running.note or (lambda _: None)
+    note = running.note or silent
     note(answer())
     in_place = _planned(shared.problem, time) if shared.views.aliases else None
     note(answer(in_place))

@@ -15,7 +15,7 @@ import numpy as np
 
 from memplan.capabilities.plan.answers import problem_in_heaps, rows_without_pool
 from memplan.planner.bounds.lower_bound import live_bytes
-from memplan.planner.errors import OptionError, ProblemError, shown
+from memplan.planner.errors import OptionError, ProblemError, TimeOverError, shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Heaps, Plan, PoolUse, with_problem
@@ -79,7 +79,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
             break
         least = count + 1
     if best is None and first is None:
-        raise ProblemError(f"heaps: none were found in the time, up to {tried[-1]} of them")
+        raise TimeOverError(f"time_limit_s: must be enough for heaps, got as far as {tried[-1]} of them")
     return _heap_by_heap(problem, best or first or {}, heaps.model_copy(update={"least": least}), least_bytes, control)
 
 

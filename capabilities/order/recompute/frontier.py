@@ -19,7 +19,7 @@ from memplan.planner.errors import InputError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.search.control import Control
+from memplan.solvers.search.control import Control, silent
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
@@ -44,8 +44,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
     base = order_unplanned(graph, control.within(_ORDER_SHARE * limit_s))
     first_answer = unplanned(base, options)
-    if control.note is not None:
-        control.note(first_answer)
+    (control.note or silent)(first_answer)
     ordered = base.ordered or graph
     if len(ordered.ops) > LARGE and control.is_over:
         return first_answer
