@@ -1,7 +1,5 @@
 """Problems adapted to a machine: sizes of pools, weights, pins, reserved ranges, copies; by options, without JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from math import lcm
@@ -31,7 +29,7 @@ def _texts_of_sizes(value: object) -> object:
 
 SizeTexts = Annotated[Texts, BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
-RAM, FLASH = Pool(name="ram"), Pool(name="flash")
+RAM, FLASH = Pool.model_construct(name="ram"), Pool.model_construct(name="flash")
 """The pools of a model whose weights are planned, where none are given."""
 
 
@@ -71,7 +69,7 @@ class ProblemOptions(WireValue):
         return self.weights is not None or bool(self.pin or self.reserve or self.copies or self.order)
 
 
-def adapted(problem: Problem, operations: Operations | None, options: ProblemOptions) -> Problem:
+def adapted(problem: Problem, operations: "Operations | None", options: ProblemOptions) -> Problem:
     """Return a problem as the options say; `operations` are those that pose it. Raises OptionError and ProblemError."""
     if options.capacity:
         problem = with_capacities(problem, options.capacity)
@@ -101,7 +99,7 @@ def aligned(problem: Problem, alignment: int) -> Problem:
     )
 
 
-def _with_weights(problem: Problem, operations: Operations | None, weights: Weights) -> Problem:
+def _with_weights(problem: Problem, operations: "Operations | None", weights: Weights) -> Problem:
     """Add the constants of operations, alive all the time; what is written never lies in the last of several pools."""
     if operations is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
@@ -130,7 +128,7 @@ def _with_weights(problem: Problem, operations: Operations | None, weights: Weig
     return with_profile(changed, "speed") if weights == "choose" else changed
 
 
-def _with_copies(problem: Problem, operations: Operations | None, texts: Sequence[str]) -> Problem:
+def _with_copies(problem: Problem, operations: "Operations | None", texts: Sequence[str]) -> Problem:
     rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _span(problem)
     seen: dict[int | str, str] = {}
     for text in texts:
@@ -151,7 +149,7 @@ def _with_copies(problem: Problem, operations: Operations | None, texts: Sequenc
     return _with_rows(problem, rows.values())
 
 
-def _ends(operations: Operations | None) -> list[str]:
+def _ends(operations: "Operations | None") -> list[str]:
     """Return the buffers that a program is given, and those that it gives."""
     if operations is None:
         raise OptionError("copies: must be NAME=NUMBER where the file says no inputs and outputs")

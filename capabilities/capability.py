@@ -1,7 +1,5 @@
 """A capability: a function of Python with its inputs, its options and its answer, from which every entrance is made."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

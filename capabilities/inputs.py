@@ -1,7 +1,5 @@
 """The inputs of capabilities: how each is read from JSON, from a file of the command, and written for a service."""
 
-from __future__ import annotations
-
 import binascii
 from base64 import b64decode, b64encode
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The files that questions are read from: problems, models, graphs, operations and plans, with one list of options."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -72,7 +70,7 @@ def names_of(paths: Sequence[str]) -> list[str]:
     return names
 
 
-def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> Application:
+def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> "Application":
     """Return the application of several files, whose models have the names of the files; raises InputError.
 
     `together` names the models that may run together, as `asr,kws`, or none of them.
@@ -87,6 +85,8 @@ def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> 
 
 def validated(model: type[M], given: Mapping[str, Any]) -> M:
     """Return options made of the fields that are given; raises OptionError, which names each wrong one."""
+    if not given:  # defaults are right, and need no validator, which takes longer to make than most plans
+        return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     try:
         return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]  # a WireValue
     except (ValidationError, OptionError) as error:
@@ -123,8 +123,8 @@ class Reader:
     warnings: list[Finding] = field(default_factory=list)
     own_plan: Plan | None = None
     problem_of_plan: Problem | None = None
-    own_graph: OperationGraph | None = None
-    application: Application | None = None
+    own_graph: "OperationGraph | None" = None
+    application: "Application | None" = None
     plain: ReadOptions | None = None
     plan_hash: str | None = None
 
@@ -173,7 +173,7 @@ class Reader:
         self.options, self.warnings = remembered, []
         return None
 
-    def graph(self, data: bytes, name: str | None = None) -> OperationGraph:
+    def graph(self, data: bytes, name: str | None = None) -> "OperationGraph":
         """Return the graph of operations in the bytes of a file, or of a model; raises InputError."""
         # Imported here: few questions are about graphs.
         from memplan.planner.lint.graphs import made_again

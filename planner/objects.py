@@ -1,7 +1,5 @@
 """Problems of shared objects: the wire format, how a problem of pools becomes one, and how an answer is verified."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -37,7 +35,7 @@ class ObjectBuffer(Value):
     end: Time
 
     @model_validator(mode="after")
-    def _is_bytes_or_a_texture(self) -> ObjectBuffer:
+    def _is_bytes_or_a_texture(self) -> "ObjectBuffer":
         breaks: list[tuple[Location, str]] = []
         if (self.size is None) == (self.width is None) or (self.width is None) != (self.height is None):
             breaks.append((("size",), f"or width and height: must be given, one of them, got size {self.size}"))
@@ -72,7 +70,7 @@ class ObjectsProblem(Value):
         return half_open(data) if isinstance(data, dict) and data.get("interval") == "closed" else data
 
     @model_validator(mode="after")
-    def _ids_are_unique(self) -> ObjectsProblem:
+    def _ids_are_unique(self) -> "ObjectsProblem":
         breaks: list[tuple[Location, str]] = []
         for first, i in repeated([buffer.id for buffer in self.buffers]):
             rule = f"must be unique, got {shown(self.buffers[i].id)} again (first at buffers[{first}])"

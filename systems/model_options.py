@@ -1,7 +1,5 @@
 """The options for reading models of other systems, with the forms in which texts say them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast

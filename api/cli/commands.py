@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import cleandoc
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from memplan.capabilities import QUESTIONS, Command, Row, questions
+from memplan.api.cli.help import SETTINGS, SectionedCommand, SectionedGroup
+from memplan.api.cli.texts import written
+from memplan.capabilities import Command, Row, questions
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
 
@@ -40,14 +40,12 @@ PANELS = {
 }
 """The panels of the list of commands for those that are no capability's, whose rows say theirs."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
-_HELP = {"help_option_names": ["-h", "--help"]}
 _APPLICATION: dict[str, Any] = {
     "add_completion": False,
-    "rich_markup_mode": "markdown",
+    "rich_markup_mode": None,
     "pretty_exceptions_enable": False,
+    "context_settings": SETTINGS,
 }
-_DOCSTRING, _GROUP = r'(?ms)^def {}\(.*?"""(.*?)"""', r'(?m)^{} = typer.Typer\(\s*help="(.*?)"'
-"""The help of a command, and of a group of commands, in the source of its module."""
 
 
 def added() -> dict[str, Command]:
@@ -87,21 +85,22 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     if isinstance(command, typer.Typer):
         return Runnable(app([name]), "memplan", arguments)
     alone = typer.Typer(**_APPLICATION)
-    alone.command(context_settings=_HELP)(command)
+    alone.command(cls=SectionedCommand, context_settings=SETTINGS)(command)
     return Runnable(alone, f"memplan {name}", arguments[1:])
 
 
 def app(names: Sequence[str], make: Callable[[str], Any] | None = None) -> typer.Typer:
     """Return the application of some commands, in the panels of their list; `make` returns what stands for one."""
     about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
-    application = typer.Typer(help=about, no_args_is_help=True, context_settings=_HELP, **_APPLICATION)
+    application = typer.Typer(help=about, no_args_is_help=True, cls=SectionedGroup, **_APPLICATION)
     application.callback()(memplan)
     for name in names:
         command, panel = (make or made)(name), _PANEL_OF.get(name) or _row(name).panel
         if isinstance(command, typer.Typer):
-            application.add_typer(command, name=name, rich_help_panel=panel)
+            application.add_typer(command, name=name, cls=SectionedGroup, rich_help_panel=panel)
         else:
-            application.command(name, rich_help_panel=panel)(command)
+            settings: dict[str, Any] = {"context_settings": SETTINGS, "rich_help_panel": panel}
+            application.command(name, cls=SectionedCommand, **settings)(command)
     return application
 
 
@@ -133,19 +132,12 @@ def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
 
 
 def listed(name: str) -> Callable[[], None]:
-    """Return a command for the list of all: it has the help of the one of that name, whose source is not imported."""
+    """Return a command for the list of all: it has the help of the one of that name, which is not imported."""
 
     def command() -> None: ...
 
-    if name not in COMMANDS and name not in QUESTIONS:  # whose source may be anywhere
-        command.__doc__ = _row(name).help
-        return command
-    package, where = Path(__file__).parent, COMMANDS.get(name)
-    folder = package if where else package.parents[1] / "capabilities"
-    module = where or QUESTIONS[name].module
-    source = folder.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
-    docstring, of_group = re.search(_DOCSTRING.format(name), source), re.search(_GROUP.format(name), source)
-    command.__doc__ = next(cleandoc(each[1]) for each in (docstring, of_group) if each)
+    text = written(name)
+    command.__doc__ = _row(name).help if text is None else cleandoc(text.split("\n\n")[1])
     return command
 
 

@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _status(arguments)
     gc.disable()  # what is imported stays: until a command runs, there is no garbage
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some reads all that is installed
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no product here is large, and its threads start at the import
     status = _status(arguments)
     gc.freeze()  # the end of the process frees all at once
     if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
@@ -52,10 +53,12 @@ def _run(words: list[str]) -> int:
 
             print(f"memplan {__version__}", flush=True)  # noqa: T201 - what the list of commands prints, too
             return 0
-        if words in (["-h"], ["--help"]):
-            from memplan.api.cli.commands import runnable
+        if words and words[-1] in ("-h", "--help"):
+            from memplan.api.cli.texts import text_for
 
-            return runnable(words).run(args=words, prog_name="memplan", standalone_mode=False) or 0
+            if (text := text_for(words[:-1])) is not None:
+                print(text, end="", flush=True)  # noqa: T201 - what the command prints, too
+                return 0
     except OSError as error:
         return _full(error)
     return _command(words)

@@ -11,7 +11,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from math import inf
 from types import FrameType
@@ -98,13 +97,14 @@ def run_in_thread(
     A signal's handler runs in the main thread, which must not be inside a kernel when the signal comes. Once no time is
     left, the work is abandoned, and TimeoutError raised.
     """
-    outcome = Future[Result]()
+    results: list[Result] = []
+    errors: list[BaseException] = []
 
     def keep_outcome() -> None:
         try:
-            outcome.set_result(work())
+            results.append(work())
         except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
-            outcome.set_exception(error)
+            errors.append(error)
 
     thread = _WorkThread(target=keep_outcome, daemon=True)
     thread.start()
@@ -120,4 +120,6 @@ def run_in_thread(
         thread.is_abandoned = True
         with _writing:  # a file that is being written is written to its end
             raise
-    return outcome.result()
+    for error in errors:
+        raise error
+    return results[0]

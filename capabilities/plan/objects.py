@@ -1,7 +1,5 @@
 """Whole objects for buffers, such as textures, of the least sum, with a proof or a gap."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """The capability `plan`: a pool and an offset for every buffer, with a proof or an honest gap."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

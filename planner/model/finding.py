@@ -1,7 +1,5 @@
 """A finding of lint: something legal that was surely not meant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 MAX_LISTED = 20

@@ -1,7 +1,5 @@
 """The plan: what is known (status), why the work stopped, and where every buffer lies. The wire format itself."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from importlib import import_module
@@ -219,7 +217,7 @@ class Others(PlanValue):
 
     distance: int
     complete: bool
-    plans: Annotated[tuple[Plan, ...], BeforeValidator(as_tuple)] = ()
+    plans: Annotated[tuple["Plan", ...], BeforeValidator(as_tuple)] = ()
 
 
 class Plan(PlanValue):
@@ -330,11 +328,11 @@ class Plan(PlanValue):
 
 
 # Beside the plan and not in it: what is compared, copied, pickled or written is the plan alone.
-_PROBLEMS: dict[int, Problem] = {}
-_DISPLAYS: list[Callable[[Problem, object], str]] = []
+_PROBLEMS: "dict[int, Problem]" = {}
+_DISPLAYS: "list[Callable[[Problem, object], str]]" = []
 
 
-def with_problem(plan: P, problem: Problem) -> P:
+def with_problem(plan: P, problem: "Problem") -> P:
     """Return the plan, and keep its problem for `problem_of`."""
     if id(plan) not in _PROBLEMS:
         weakref.finalize(plan, _PROBLEMS.pop, id(plan), None).atexit = False
@@ -342,11 +340,11 @@ def with_problem(plan: P, problem: Problem) -> P:
     return plan
 
 
-def show_with(display: Callable[[Problem, object], str]) -> None:
+def show_with(display: "Callable[[Problem, object], str]") -> None:
     """Let a function of the problem and the plan write the HTML of plans in notebooks."""
     _DISPLAYS[:] = [display]
 
 
-def problem_of(plan: object) -> Problem | None:
+def problem_of(plan: object) -> "Problem | None":
     """Return the problem of a plan; None for one that was made of JSON alone."""
     return _PROBLEMS.get(id(plan))

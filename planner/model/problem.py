@@ -1,7 +1,5 @@
 """The problem: buffers, memory pools, what must not share bytes, and what to minimise. The wire format itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -35,7 +33,7 @@ class Problem(ProblemFields):
 
         def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
 
-    def with_capacity(self, capacity: int | Mapping[str, int]) -> Problem:
+    def with_capacity(self, capacity: int | Mapping[str, int]) -> "Problem":
         """Return the problem with so many bytes in its only pool, or in those that are named; raises ProblemError.
 
         Where the problem names no pools, the names make them, in order of preference.
@@ -66,7 +64,7 @@ class Problem(ProblemFields):
         return half_open(data) if data.get("interval") == "closed" else data
 
     @model_validator(mode="after")
-    def _names_what_exists(self) -> Problem:
+    def _names_what_exists(self) -> "Problem":
         all_breaks = [self._repeats()]
         if len(self.buffers.pool_choices) > 1:
             all_breaks.append(self._unknown_pools())

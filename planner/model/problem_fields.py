@@ -3,8 +3,6 @@
 Buffers of a rigid group lie at fixed distances from each other, as `relative` says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from functools import cached_property
 from itertools import chain
@@ -160,7 +158,7 @@ class ReuseCost(Value):
         """The ids in the pairs, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(self.pairs)))
 
-    def among(self, kept: Container[Id]) -> ReuseCost | None:
+    def among(self, kept: Container[Id]) -> "ReuseCost | None":
         """Return what is said of the kept buffers alone; None where that is nothing."""
         pairs = tuple(pair for pair in self.pairs if pair[0] in kept and pair[1] in kept)
         return ReuseCost.model_construct(pairs=pairs, cost=self.cost) if pairs else None

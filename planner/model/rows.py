@@ -1,7 +1,5 @@
 """One buffer of a problem and one placement of a plan, as the wire format spells them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -73,7 +71,7 @@ class WireValue(BaseModel):
     if not TYPE_CHECKING:
 
         @classmethod
-        def model_validate(cls, obj: Any, **options: Any) -> WireValue:
+        def model_validate(cls, obj: Any, **options: Any) -> "WireValue":
             """Return the value that an object or a mapping stands for; of many unknown fields, only some are named."""
             return super().model_validate(narrowed(obj, cls.model_fields), **options)
 
@@ -114,7 +112,7 @@ class Value(WireValue):
         __init__.__pydantic_base_init__ = True
 
         @classmethod
-        def model_validate(cls, obj: Any, **options: Any) -> Value:
+        def model_validate(cls, obj: Any, **options: Any) -> "Value":
             """Return the value that an object or a mapping stands for; raises InputError."""
             try:
                 return super().model_validate(obj, **options)
@@ -122,7 +120,7 @@ class Value(WireValue):
                 return cls._refused(error, lambda obj: super(Value, cls).model_validate(obj, **options), obj)
 
         @classmethod
-        def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Value:
+        def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> "Value":
             """Return the value that a text of JSON stands for; raises InputError."""
             try:
                 return super().model_validate_json(json_data, **options)
@@ -184,7 +182,7 @@ class OffsetMod(Value):
     remainder: Bytes
 
     @model_validator(mode="after")
-    def _is_a_remainder(self) -> OffsetMod:
+    def _is_a_remainder(self) -> "OffsetMod":
         if self.remainder >= self.modulus:
             broken((("remainder",), f"must be less than modulus ({self.modulus}), got {self.remainder}"))
         return self
@@ -217,7 +215,7 @@ class Buffer(Value):
     forbid_pools: Annotated[tuple[Name, ...], WrapValidator(in_parts)] = ()
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Buffer:
+    def _is_whole(self) -> "Buffer":
         breaks = list(self._breaks())
         if breaks:
             broken(*breaks)

@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,6 +78,9 @@ def compile_library(sources: Sequence[Path], library: Path, flags: Sequence[str]
 
     def run(source: Path, made: Path) -> None:
         subprocess.run([*common, str(source), "-o", str(made)], check=True)
+
+    # Imported here: whoever loads the core asks this module for its file alone.
+    from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(run, sources, objects))

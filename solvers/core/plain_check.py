@@ -22,7 +22,7 @@ from memplan.solvers.core.tables import CORE, Reference
 _MOST, _LARGEST = 1_024, 2**54
 """The most buffers of which all pairs are compared, and the largest number by which nothing overflows."""
 _SAMPLE = 64
-_UNSET = Plan()
+_UNSET = Plan.model_construct()
 _SET = {
     *("status", "stop_reason", "peak", "lower_bound", "gap", "pools", "placements", "solver", "proof", "reproducible"),
     *("disturbed_by", "options", "read_with", "findings", "wall_time_s", "problem_hash", "version"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.instance.compile import compile_problem
@@ -23,7 +23,8 @@ from memplan.solvers.search.control import Control, silent
 from memplan.solvers.search.incumbent import Accept, Search
 from memplan.solvers.search.result import SolveResult
 
-_LOG = logging.getLogger("memplan")
+if TYPE_CHECKING:
+    from logging import Logger
 
 _WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
@@ -190,7 +191,7 @@ class OneSearch:
         """Return the best assignment that the verifier lets through."""
         self._drop_false_proof()
         for failure in self._failures:
-            _LOG.warning("%s", failure)
+            _log().warning("%s", failure)
         rejected, order = list[str](), None if self._plain is None else self._plain.order
         for assignment in sorted(self._search.offers.values(), key=lambda offer: offer.score):
             plan = to_plan.of_assignment(self._problem, self._instance, assignment, self._search.proof, order)
@@ -201,7 +202,7 @@ class OneSearch:
                 passed_s, has_failures = self._deadline.passed_s, bool(self._failures or rejected)
                 return SolveResult(plan, assignment, self._search.proof, reason, passed_s, has_failures)
             rejected.append(assignment.by)
-            _LOG.error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
+            _log().error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
         if rejected:
             raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
         plan = to_plan.nothing(self._problem, self._instance, self._search.proof)
@@ -217,3 +218,10 @@ class OneSearch:
         if violations_of(self._problem, plan):
             return None
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
+
+
+def _log() -> Logger:
+    # Imported here: no search is expected to have anything to say.
+    from logging import getLogger
+
+    return getLogger("memplan")

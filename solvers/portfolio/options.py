@@ -1,7 +1,5 @@
 """The options of a solve, written out once: for Python, the command, workers and the service."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

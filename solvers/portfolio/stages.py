@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
 from memplan.planner.errors import OptionError, UnbuiltError
@@ -110,6 +109,9 @@ def run(instance: Instance, search: Search, wanted: list[list[SolverRow]]) -> li
 
 def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
     """Run the solvers of a stage; the first has a head start, which settles most of what it can settle at all."""
+    # Imported here: most plans are proved before any search begins beside another.
+    from concurrent.futures import ThreadPoolExecutor, wait
+
     with ThreadPoolExecutor(solvers_beside(len(stage)), thread_name_prefix="memplan-stage") as pool:
         head_start_s = _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance)
         running = [pool.submit(_run, stage[0], instance, search, failures)]
