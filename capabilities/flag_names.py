@@ -20,7 +20,7 @@ SPELLED = {
     "sizes": ("--size",),
 }
 """The flags that do not follow from the name of their field."""
-_FLAG = re.compile(r"`[^`]*`|(--[a-z]+(?:-[a-z]+)*)[ =](?=[^\s-])")
+_FLAG = r"`[^`]*`|(--[a-z]+(?:-[a-z]+)*)[ =](?=[^\s-])"
 
 
 def dashed(name: str) -> str:
@@ -47,7 +47,7 @@ def in_fields(sentence: str) -> str:
         field = _fields().get(found[1]) if found[1] else None
         return found[0] if field is None else f"{field}="
 
-    return _FLAG.sub(said, sentence)
+    return re.sub(_FLAG, said, sentence)
 
 
 @cache

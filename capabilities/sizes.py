@@ -20,8 +20,8 @@ _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50, "EiB": 2**60}
 _OF_LINKERS = {"K": 2**10, "M": 2**20, "G": 2**30}
 _UNITS = {"": 1, **_DECIMAL, **_BINARY, **_OF_LINKERS}
-_HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,30}", re.ASCII)
-_SIZE = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]*)", re.ASCII)
+_HEXADECIMAL = r"(?a)0[xX][0-9a-fA-F]{1,30}"
+_SIZE = r"(?a)([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]*)"
 UNLIMITED = "unlimited"
 
 
@@ -30,10 +30,10 @@ def parse_size(text: str) -> int:
 
     As linkers write them, `64K` is 64 KiB and `0x10000` is hexadecimal.
     """
-    if _HEXADECIMAL.fullmatch(text.strip()):
+    if re.fullmatch(_HEXADECIMAL, text.strip()):
         size = Fraction(int(text.strip(), 16))
     else:
-        match = _SIZE.fullmatch(text.strip())
+        match = re.fullmatch(_SIZE, text.strip())
         if match is None or match[2] not in _UNITS:
             raise ValueError(f"must be a size such as 4096, 64kB or 1MiB, got {shown(text)}{_meant(match, text)}")
         size = Fraction(match[1]) * _UNITS[match[2]]
@@ -62,7 +62,7 @@ def _meant(match: re.Match[str] | None, text: str) -> str:
         if number := meant_number(text):
             return number
         other = text.strip().lstrip("+-").replace(",", ".").replace(":", "=")
-        is_meant = _SIZE.fullmatch(other.rpartition("=")[2]) is not None and other != text
+        is_meant = re.fullmatch(_SIZE, other.rpartition("=")[2]) is not None and other != text
         return f" (did you mean {other}?)" if is_meant else ""
     unit = match[2].lower().removesuffix("bytes").removesuffix("byte")
     names = [name for name in _UNITS if name.lower() == unit]
@@ -139,12 +139,12 @@ def named_size(text: str, problem: Problem, count: int, option: str = "capacity"
         raise OptionError(f"{option}: {error}") from None
 
 
-_PART = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)", re.ASCII)
+_PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"
 
 
 def share_of(text: str) -> float | None:
     """Return the part that a text such as 10% or 0.1 says; None where it says none."""
-    match = _PART.fullmatch(text.strip())
+    match = re.fullmatch(_PART, text.strip())
     return None if match is None else float(match[1]) / (100 if match[2] else 1)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
-_OF_FILE = re.compile(r"(`memplan[^`]*) FILE\b")
+_OF_FILE = r"(`memplan[^`]*) FILE\b"
 """An advised command up to the word that stands for the file that it is about."""
 
 
@@ -282,7 +282,7 @@ def named(name: str | None, path: str | None = None) -> Iterator[None]:
         if name is None:
             raise
         file = shlex.quote(path or name)
-        texts = (_OF_FILE.sub(lambda found: f"{found[1]} {file}", sentence) for sentence in error.sentences)
+        texts = (re.sub(_OF_FILE, lambda found: f"{found[1]} {file}", sentence) for sentence in error.sentences)
         # A size that was given beside the file is no fault of it.
         of_file = (sentence if sentence.startswith("capacity:") else f"{name}: {sentence}" for sentence in texts)
         raise type(error)(*of_file) from error

@@ -16,7 +16,7 @@ from memplan.capabilities.flag_names import dashed
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 
-_ADVISED = re.compile(r"`memplan ([a-z-]+)((?: --[^`]*)?)`")
+_ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
 """A command without files: which these are, only the command line knows."""
 
 
@@ -40,7 +40,7 @@ class CommandLine:
 
     def completed(self, text: str) -> str:
         """Return a text whose commands have the files that were given, and the flags that say how these are read."""
-        return _ADVISED.sub(self._completed, text)
+        return re.sub(_ADVISED, self._completed, text)
 
     def completed_error(self, error: InputError) -> InputError:
         """Return an error whose sentences advise complete commands."""

@@ -22,12 +22,12 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import silent
 
 _HEAPS = "heaps:"
-_PLANS_AND_DISTANCE = re.compile(r"([0-9]+)@([0-9]+)")
+_PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
 
 
 def _number_of_plans(value: object) -> object:
     """Return a number that a flag says as text; a distance has an option of its own."""
-    if isinstance(value, str) and (pair := _PLANS_AND_DISTANCE.fullmatch(value)):
+    if isinstance(value, str) and (pair := re.fullmatch(_PLANS_AND_DISTANCE, value)):
         raise refuse(f"must be a number, beside the option distance: plans {pair[1]}, distance {pair[2]}")
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 

@@ -128,9 +128,9 @@ _EXAMPLES = {
     "alias_of": "the id of the one that it lies in; left out, it has a place of its own",
 }
 """What the fields of rows are to be given; where one name has two meanings, behind what the field is of."""
-_SIZE = re.compile(r"([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)", re.ASCII)
-_OTHER_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}", re.ASCII)
-_POWER_OF_TEN = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}", re.ASCII)
+_SIZE = r"(?a)([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)"
+_OTHER_NUMBER = r"(?a)0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}"
+_POWER_OF_TEN = r"(?a)[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}"
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 
@@ -195,11 +195,11 @@ def meant_number(value: object) -> str:
     """Say which number of bytes, or which number, a text most likely means; empty where that is not plain."""
     if isinstance(value, float) and value.is_integer():
         return f" (did you mean {value:.0f}?)"
-    if isinstance(value, str) and _OTHER_NUMBER.fullmatch(value.strip()):
+    if isinstance(value, str) and re.fullmatch(_OTHER_NUMBER, value.strip()):
         return f" (did you mean {int(value.replace(',', '').replace('_', ''), 0)}?)"
-    if isinstance(value, str) and _POWER_OF_TEN.fullmatch(value.strip()) and float(value).is_integer():
+    if isinstance(value, str) and re.fullmatch(_POWER_OF_TEN, value.strip()) and float(value).is_integer():
         return f" (did you mean {float(value):.0f}?)"
-    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    match = re.fullmatch(_SIZE, value.strip()) if isinstance(value, str) else None
     if match is None:
         return ""
     number = int(match[1]) * 1024 ** _POWERS[match[2]]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS
 
-_SAID = re.compile(
+_SAID = (
     r"did you mean|JSON has no|such as|, as |as in|left out|leave it out|`memplan|--|; |\(the |save the|download"
     r"|\?\)|:/|wrote it:"
 )
@@ -61,7 +61,7 @@ _WAYS = [
     (r"must be the (model|program), a (\.\w+) file", "give the file that the plan was made of, with that ending"),
     (r"must be '", "write one of these, or leave it out for the usual one"),
 ]
-_FIELDS = re.compile(r"(?:^|: |\.)(\w+)\[\d+\]\.\w+: is not a known field$|(?:^|: )\w+: is not a known field$")
+_FIELDS = r"(?:^|: |\.)(\w+)\[\d+\]\.\w+: is not a known field$|(?:^|: )\w+: is not a known field$"
 
 
 def ways(sentences: Iterable[str]) -> Iterator[str]:
@@ -79,9 +79,9 @@ def with_ways(sentences: Iterable[str]) -> Iterator[str]:
 
 
 def _way(sentence: str) -> str | None:
-    if (unknown := _FIELDS.search(sentence)) is not None:
+    if (unknown := re.search(_FIELDS, sentence)) is not None:
         fields = KNOWN_FIELDS.get(unknown[1] or "")
         return None if fields is None else f"the fields of {unknown[1] or 'a problem'} are {', '.join(fields)}"
-    if _SAID.search(sentence):
+    if re.search(_SAID, sentence):
         return None
     return next((way for rule, way in _WAYS if re.search(rule, sentence)), None)

@@ -21,12 +21,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 IOPDDL = rb'"problem"\s*:\s*\{\s*(?:"name"\s*:\s*"[^"]*"\s*,\s*)?"nodes"\s*:'
 """The first keys of a problem of another format, whose field has the name of one of ours."""
 _KEYS = rb"buffers|pools|ops|size|kept|functions|entry|models|placements|symbols|problem"
-_OWN = re.compile(
-    rb'(?:\xef\xbb\xbf)?\s*\{\s*(?!%s)"(?:format"\s*:\s*"(?:memplan/|operations-by-)|(?:%s)"\s*:)' % (IOPDDL, _KEYS)
-)
+_OWN = rb'(?:\xef\xbb\xbf)?\s*\{\s*(?!%s)"(?:format"\s*:\s*"(?:memplan/|operations-by-)|(?:%s)"\s*:)' % (IOPDDL, _KEYS)
 
-_WORD = re.compile(r"[-+\w.]+")
-_NUMBER = re.compile(r"([+-]?)(?:(\d*\.\d+)|0[xX]([0-9a-fA-F]{1,15})|(\d{1,18}))")
+_WORD = r"[-+\w.]+"
+_NUMBER = r"([+-]?)(?:(\d*\.\d+)|0[xX]([0-9a-fA-F]{1,15})|(\d{1,18}))"
 _FINITE = "a number, or leave the field out"
 _CONSTANTS = {"true": "true", "false": "false", "none": "null", "undefined": "null", "nan": _FINITE}
 _CONSTANTS |= {f"{sign}{name}": _FINITE for sign in ("", "+", "-") for name in ("inf", "infinity")}
@@ -35,7 +33,7 @@ _CONSTANTS |= {f"{sign}{name}": _FINITE for sign in ("", "+", "-") for name in (
 
 def is_own(data: bytes) -> bool:
     """Say whether the bytes begin as an object whose first key is one of memplan's own."""
-    return _OWN.match(data) is not None
+    return re.match(_OWN, data) is not None
 
 
 def recognises(data: bytes) -> bool:
@@ -71,7 +69,7 @@ def _found(text: str, error: str) -> str:
     at = re.search(r"line (\d+) column (\d+)", error)
     line, place = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else "", int(at[2]) if at else 0
     near = line[max(0, place - 20) : place + 20].strip()
-    words = (word for word in _WORD.finditer(line) if word.start() < place <= word.end() + 1)
+    words = (word for word in re.finditer(_WORD, line) if word.start() < place <= word.end() + 1)
     return (f", in {shown(near)}" if near else "") + _meant(text, error, next((word[0] for word in words), ""))
 
 
@@ -83,7 +81,7 @@ def _meant(text: str, error: str, word: str) -> str:
         return ' (keys and texts are in double quotes: {"buffers": []})'
     if word.lower() in _CONSTANTS:
         return f" (JSON has no {word}: write {_CONSTANTS[word.lower()]})"
-    if (number := _NUMBER.fullmatch(word.replace("_", ""))) is not None:
+    if (number := re.fullmatch(_NUMBER, word.replace("_", ""))) is not None:
         plain = number[2] or str(int(number[3] or number[4], 16 if number[3] else 10))
         plain = f"0{plain}" if plain.startswith(".") else plain
         return f" (JSON has no {word}: write {number[1].strip('+')}{plain})"

@@ -54,8 +54,8 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"ML\xefR", "MLIR in bytecode", _AS_MLIR),
 )
 """Beginnings of bytes, what such a file is, and what to do instead."""
-_VERSIONED = re.compile(rb'\s*\{\s*"format"\s*:\s*"(?!memplan/)([a-z-]+/[0-9]+)"')
-_PORTABLE = re.compile(rb"ML\xefR.StableHLO_v", re.DOTALL)
+_VERSIONED = rb'\s*\{\s*"format"\s*:\s*"(?!memplan/)([a-z-]+/[0-9]+)"'
+_PORTABLE = rb"(?s)ML\xefR.StableHLO_v"
 """What a StableHLO program begins with in the FlatBuffer that JAX wraps it in."""
 _IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {
     b"ORTM": ("a model in ONNX Runtime's own format", "give the .onnx that it was made of"),
@@ -64,72 +64,72 @@ _IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {
 }
 """Identifiers of FlatBuffers, which are behind the first offset."""
 _HLO_FLAGS = "--xla_dump_hlo_as_proto beside --xla_dump_to in XLA_FLAGS"
-_TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
+_TEXTS: tuple[tuple[bytes, str, str], ...] = (
     (
-        re.compile(rb"version https://git-lfs"),
+        rb"version https://git-lfs",
         "a pointer of Git LFS, which stands for the file",
         "fetch the file itself: git lfs pull",
     ),
     (
-        re.compile(rb"(?i)(<!--((?!-->).)*-->\s*)*<(!doctype html|html|head|body)", re.DOTALL),
+        rb"(?si)(<!--((?!-->).)*-->\s*)*<(!doctype html|html|head|body)",
         "a page in HTML, as a server sends instead of a file",
         "download the file itself (of GitHub, the raw one)",
     ),
-    (re.compile(rb"(<\?xml[^>]*>\s*)?<net[\s>]"), "a model of OpenVINO", _OF_WHAT),
-    (re.compile(rb"<[?A-Za-z][\w.:-]*[\s/>]"), "XML", "give a model or a problem"),
+    (rb"(<\?xml[^>]*>\s*)?<net[\s>]", "a model of OpenVINO", _OF_WHAT),
+    (rb"<[?A-Za-z][\w.:-]*[\s/>]", "XML", "give a model or a problem"),
     (
-        re.compile(rb"HloModule\s"),
+        rb"HloModule\s",
         "HLO as text, which says nothing of buffers",
         f"run it with {_HLO_FLAGS}, and give the .after_optimizations.hlo.pb",
     ),
     (
-        re.compile(rb"(?s).{0,4000}?\baie\.(device|tile|buffer)\b"),
+        rb"(?s).{0,4000}?\baie\.(device|tile|buffer)\b",
         "MLIR of the dialect aie, whose buffers name tiles and banks, not lifetimes",
         "write its buffers as a problem, with a pool for each bank of a tile",
     ),
     (
-        re.compile(rb'((//|#)[^\n]*\n\s*)*(builtin\.)?module\b[^"]*[{@]'),
+        rb'((//|#)[^\n]*\n\s*)*(builtin\.)?module\b[^"]*[{@]',
         "MLIR whose memory is not packed yet",
         _PACKED,
     ),
     (
-        re.compile(rb"(.*\n)?// -----// IR Dump", re.DOTALL),
+        rb"(?s)(.*\n)?// -----// IR Dump",
         "a dump of IREE without stream.resource.pack, so that nothing is there to plan",
         _PACKED,
     ),
-    (re.compile(rb'(name|input|layer)\s*:\s*"[^{]*\b(layers?|input_shape)\s*\{'), "a network of Caffe", _OF_WHAT),
-    (re.compile(rb"\[(net|network)\]"), "a network of Darknet", _OF_WHAT),
+    (rb'(name|input|layer)\s*:\s*"[^{]*\b(layers?|input_shape)\s*\{', "a network of Caffe", _OF_WHAT),
+    (rb"\[(net|network)\]", "a network of Darknet", _OF_WHAT),
     (
-        re.compile(rb"[^{]*\b(unsigned char|uint8_t|char)\s+\w+\s*\[[^\]]*\][^=;]*="),
+        rb"[^{]*\b(unsigned char|uint8_t|char)\s+\w+\s*\[[^\]]*\][^=;]*=",
         "C source with a model as an array",
         _SOURCE,
     ),
-    (re.compile(rb"\s*(#\s*include|#\s*ifndef|/\*.*?\*/\s*#)", re.DOTALL), "C source", _SOURCE),
+    (rb"(?s)\s*(#\s*include|#\s*ifndef|/\*.*?\*/\s*#)", "C source", _SOURCE),
     (
-        re.compile(rb"(#[^\n]*\n\s*)*(\"\"\".*?\"\"\"\s*)?(import|from) \w+", re.DOTALL),
+        rb"(?s)(#[^\n]*\n\s*)*(\"\"\".*?\"\"\"\s*)?(import|from) \w+",
         "Python source",
         "run it, and give the model that it writes",
     ),
     (
-        re.compile(rb'\{\s*"(format|modelTopology)"\s*:\s*("(layers|graph)-model"|\{)'),
+        rb'\{\s*"(format|modelTopology)"\s*:\s*("(layers|graph)-model"|\{)',
         "a model of TensorFlow.js",
         _OF_WHAT,
     ),
-    (re.compile(rb'\{\s*"(class_name|module)"\s*:\s*"'), "a configuration of Keras", _CONVERT),
-    (re.compile(rb'\{\s*"(cells|nbformat)"\s*:'), "a notebook", "run it, and give the model that it writes"),
+    (rb'\{\s*"(class_name|module)"\s*:\s*"', "a configuration of Keras", _CONVERT),
+    (rb'\{\s*"(cells|nbformat)"\s*:', "a notebook", "run it, and give the model that it writes"),
     (
-        re.compile(rb"(?s)(.{0,4000}\n)?(Memory Configuration|Linker script and memory map)\s*\n"),
+        rb"(?s)(.{0,4000}\n)?(Memory Configuration|Linker script and memory map)\s*\n",
         "a map of a linker, which says no lifetimes",
         "give the model, or the buffers with their lifetimes",
     ),
     (
-        re.compile(rb"(#[^\n]*\n\s*)*(\[\[?(?!true|false|null)[A-Za-z][\w.-]*\]\]?\s*(\n|$)|[\w-]+ *= *[\"'\[{\d])"),
+        rb"(#[^\n]*\n\s*)*(\[\[?(?!true|false|null)[A-Za-z][\w.-]*\]\]?\s*(\n|$)|[\w-]+ *= *[\"'\[{\d])",
         "TOML",
         _AS_JSON,
     ),
-    (re.compile(rb"((#[^\n]*|---)\n\s*)*(?!ir_version)[A-Za-z_][\w-]*:(\s|$)"), "YAML", _AS_JSON),
+    (rb"((#[^\n]*|---)\n\s*)*(?!ir_version)[A-Za-z_][\w-]*:(\s|$)", "YAML", _AS_JSON),
 )
-"""What texts begin with, what such a file is, and what to do instead."""
+"""Patterns of what texts begin with, what such a file is, and what to do instead; they are compiled when first tried."""
 _NAMES: Mapping[str, tuple[str, str]] = {
     ".mlmodel": ("a model of Core ML", _OF_WHAT),
     ".mlpackage": ("a model of Core ML", _OF_WHAT),
@@ -184,20 +184,20 @@ def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
         return _archive(data)
     if data[257:262] == b"ustar":
         return "an archive of tar", _UNPACK
-    if versioned := _VERSIONED.match(data):
+    if versioned := re.match(_VERSIONED, data):
         return f"a file of {versioned[1].decode()}", "use the memplan of the version that wrote it"
     if data[8:10] in (b'{"', b"{ ") and int.from_bytes(data[:8], "little") <= len(data) - 8:
         return f"a file of safetensors, which {_NO_OPERATIONS}", _EXPORT
     if begins_with_description(data):
         is_tensorflow = data[1] == 1 and not (name or "").lower().endswith(".mlmodel")
         return ("a SavedModel of TensorFlow", _CONVERT) if is_tensorflow else _NAMES[".mlmodel"]
-    if _PORTABLE.search(data) and int.from_bytes(data[:4], "little") < len(data):
+    if re.search(_PORTABLE, data) and int.from_bytes(data[:4], "little") < len(data):
         return "what exported.serialize() of JAX gives", "print it as text: exported.mlir_module()"
     if begins_with_nodes(data):
         return "a frozen graph of TensorFlow", _CONVERT
     text = data[:_NEAR].removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, what, instead in _TEXTS:
-        if pattern.match(text):
+        if re.match(pattern, text):
             return what, instead
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return "a pickle, of Python objects that nobody should load for others", _EXPORT

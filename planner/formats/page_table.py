@@ -21,9 +21,9 @@ _TEXTS = ("id", "lower", "upper", "size", "alignment", "gaps", "alias_of", "alia
 NEW = {"gaps", "alias_of", "alias_offset", "rest", "placed"}
 """The columns that other tables lack."""
 LAYOUT = Layout({name: name for name in (*_TEXTS, "placed", "pool")}, ("id", "lower", "upper", "size"), _TEXTS, {})
-_INTEGER = re.compile(r"-?[0-9]{1,30}")
-_GUARDED = re.compile(r"'+[=+\-@\t\r]")
-_GAP = re.compile(r"(-?[0-9]{1,30})-(-?[0-9]{1,30})")
+_INTEGER = r"-?[0-9]{1,30}"
+_GUARDED = r"'+[=+\-@\t\r]"
+_GAP = r"(-?[0-9]{1,30})-(-?[0-9]{1,30})"
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
@@ -44,7 +44,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 def unguarded(cell: str) -> str:
     """Return a text without the quote by which a page keeps programs for tables from taking it for a formula."""
-    return cell[1:] if _GUARDED.match(cell) else cell
+    return cell[1:] if re.match(_GUARDED, cell) else cell
 
 
 def _buffer(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -56,7 +56,7 @@ def _buffer(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str,
     if "lower" in row and "upper" in row:
         ends = [_number(row["lower"])]
         for gap in row.get("gaps", "").split():
-            match = _GAP.fullmatch(gap)
+            match = re.fullmatch(_GAP, gap)
             if match is None:
                 raise ProblemError(f"{sheet.cell(k, 'gaps')}: must be times such as 4-6 8-9, got {shown(gap)}")
             ends += [int(match[1]), int(match[2])]
@@ -67,7 +67,7 @@ def _buffer(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str,
 
 def _number(cell: str) -> int | str:
     """Return the integer of a cell; another text as it is, which the problem refuses."""
-    return int(cell) if _INTEGER.fullmatch(cell.strip()) else cell[:MAX_SHOWN]
+    return int(cell) if re.fullmatch(_INTEGER, cell.strip()) else cell[:MAX_SHOWN]
 
 
 def _object(sheet: Sheet, k: int, cell: str) -> dict[str, Any]:

@@ -12,12 +12,10 @@ import hashlib
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -62,6 +60,9 @@ def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
             continue
         library = library_of(folder)
         library.parent.mkdir(exist_ok=True)
+        # Imported here, and below: whoever loads the core asks this module for its file alone.
+        from tempfile import TemporaryDirectory
+
         # In the same folder, so that the library is put in the place of another one at once.
         with TemporaryDirectory(dir=library.parent) as made:
             compile_library(sorted(folder.glob("*.cpp")), Path(made) / library.name, flags)
@@ -76,11 +77,11 @@ def compile_library(sources: Sequence[Path], library: Path, flags: Sequence[str]
     common = [*compiler, *flags, shared, "-fvisibility=hidden", f"-I{HERE}", "-c"]
     objects = [library.parent / f"{source.stem}.o" for source in sources]
 
+    import subprocess
+    from concurrent.futures import ThreadPoolExecutor
+
     def run(source: Path, made: Path) -> None:
         subprocess.run([*common, str(source), "-o", str(made)], check=True)
-
-    # Imported here: whoever loads the core asks this module for its file alone.
-    from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(run, sources, objects))

@@ -69,7 +69,7 @@ Accepted = Annotated[
 
 ProfileChoice = Profile | str | Mapping[str, float]
 """A profile; `balanced+5%`, which lets costs be so much above the least; or weights of pools, for the least sum."""
-_SLOWER = re.compile(r"balanced\+([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%")
+_SLOWER = r"balanced\+([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%"
 _PROFILES = get_args(Profile)
 _OTHER_PROFILES = {
     "speed": "o3 o2 o1 ofast fast performance latency traffic",
@@ -80,7 +80,7 @@ _OTHER_PROFILES = {
 
 def profile_choice(value: object) -> ProfileChoice:
     """Return a profile: its name, or weights by pool, which may come as texts, fast=3,slow=1; raises OptionError."""
-    if isinstance(value, str) and (value in _PROFILES or _SLOWER.fullmatch(value)):
+    if isinstance(value, str) and (value in _PROFILES or re.fullmatch(_SLOWER, value)):
         return value
     texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
     pairs = [part.partition("=") for text in texts for part in str(text).split(",")]
@@ -177,7 +177,7 @@ class SolveOptions(WireValue):
     @property
     def max_slowdown(self) -> float | None:
         """The percent that costs may be above the least, where that is said."""
-        slower = _SLOWER.fullmatch(self.profile) if isinstance(self.profile, str) else None
+        slower = re.fullmatch(_SLOWER, self.profile) if isinstance(self.profile, str) else None
         return None if slower is None else float(slower[1])
 
     def profile_of(self, problem: Problem) -> Profile | None:
