@@ -129,7 +129,7 @@ _TEXTS: tuple[tuple[bytes, str, str], ...] = (
     ),
     (rb"((#[^\n]*|---)\n\s*)*(?!ir_version)[A-Za-z_][\w-]*:(\s|$)", "YAML", _AS_JSON),
 )
-"""Patterns of what texts begin with, what such a file is, and what to do instead; they are compiled when first tried."""
+"""Patterns of what texts begin with, what such a file is, and what to do instead; compiled when they are tried."""
 _NAMES: Mapping[str, tuple[str, str]] = {
     ".mlmodel": ("a model of Core ML", _OF_WHAT),
     ".mlpackage": ("a model of Core ML", _OF_WHAT),

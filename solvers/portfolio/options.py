@@ -105,7 +105,7 @@ def profile_or_none(value: object) -> ProfileChoice | None:
 
 PROFILE_SCHEMAS: list[dict[str, Any]] = [
     {"type": "string", "enum": [*_PROFILES]},
-    {"type": "string", "pattern": f"^{_SLOWER.pattern}$"},
+    {"type": "string", "pattern": f"^{_SLOWER}$"},
     {"type": "object", "additionalProperties": {"type": "number", "exclusiveMinimum": 0}},
     {"type": "null"},
 ]
