@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from memplan.planner.extensions import extensions, imported
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A question: all that there is of it. Without its folder, its row and what this names, nothing of it is left.
 
     module: the module of `package` that has it as `CAPABILITY`.
@@ -26,12 +25,12 @@ class Row:
     """
 
     module: str
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = MappingProxyType({})
     command: str | None = None
     panel: str = "Plan"
     document: str = "plan.md"
-    former: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
+    former: Mapping[str, str] = MappingProxyType({})
+    files: Mapping[str, str] = MappingProxyType({})
     package: str = __name__
     help: str = ""
 
@@ -41,8 +40,7 @@ class Row:
         return f"{self.package}.{self.module}"
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """A form of the problems of a question that a distribution brings, by an entry point of the group `memplan.forms`.
 
     question: the question, such as `schedule`.
@@ -56,7 +54,7 @@ class Form:
     where: str
     key: str
     words: str
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = MappingProxyType({})
 
     def load(self) -> Any:
         """Import the class of the problems."""

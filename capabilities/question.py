@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from memplan.capabilities.extent import Extent, extent_of
 from memplan.capabilities.reading import Reader
@@ -18,8 +18,7 @@ Question = Mapping[str, Any]
 """The inputs of a request by their names; those that were not given are left out."""
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """The facts of what a request is about that jobs are listed by: a content hash, a name, and its buffers."""
 
     hash: str

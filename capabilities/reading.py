@@ -116,7 +116,7 @@ class Reader:
     without them is read so.
     """
 
-    options: ReadOptions = field(default_factory=ReadOptions)
+    options: ReadOptions = field(default_factory=ReadOptions.model_construct)
     imported: Imported | None = None
     data: bytes = b""
     name: str | None = None
@@ -247,7 +247,9 @@ class Reader:
 def with_reading(answer: A, reader: Reader) -> A:
     """Return an answer with what the reader did not know; a plan remembers the options it was read with, too."""
     changes: dict[str, Any] = {}
-    if isinstance(answer, Plan) and (fields := reader.options.model_dump(mode="json", exclude_defaults=True)):
+    # Where none is set, nothing is dumped, for which the model would have to be complete.
+    fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
+    if isinstance(answer, Plan) and fields:
         changes["read_with"] = fields
     unknown = tuple(warning.message for warning in reader.warnings if warning.is_unknown)
     if unknown and hasattr(answer, "unknown"):

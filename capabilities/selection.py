@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
@@ -16,8 +15,7 @@ FIELDS = "fields"
 HELP = "Only these fields of the answer's JSON, as status,peak, or all but some, as -placements."
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """Some of the fields of an answer that are `known`, in the answer's order."""
 
     names: frozenset[str]

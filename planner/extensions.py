@@ -21,18 +21,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from warnings import warn
 
 _PREFIX = "memplan."
 
 
-@dataclass(frozen=True)
-class OffsetKind:
+class OffsetKind(NamedTuple):
     """A constraint kind on single offsets: the type of its field's values, and what one means for an offset.
 
     `offsets` is that of `memplan.planner.model.constraints.kinds.ConstraintKind`. The modules with a kind and with its

@@ -7,10 +7,10 @@ that are imported when they are used. `python -m lab.manual` makes the table of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from memplan.planner.extensions import extensions, imported
 
@@ -27,8 +27,7 @@ ANY = frozenset({"capacity", "alignment", "cost"})
 """Features that need no rule: a planner that ignores them may keep to them, and the verifier says if not."""
 
 
-@dataclass(frozen=True)
-class FileReader:
+class FileReader(NamedTuple):
     """A format of files.
 
     name: the name of the format.
@@ -55,8 +54,7 @@ class FileReader:
     of: str | None = None
 
 
-@dataclass(frozen=True)
-class ReferencePlanner:
+class ReferencePlanner(NamedTuple):
     """Another system's planner.
 
     name: the name for `--solver`, which begins with `reference:`.
@@ -80,8 +78,7 @@ class ReferencePlanner:
         return imported(self.where)
 
 
-@dataclass(frozen=True)
-class System:
+class System(NamedTuple):
     """A system: what it reads, plans and writes.
 
     name: the name in `SYSTEMS`.
@@ -100,8 +97,8 @@ class System:
     files: str = ""
     readers: tuple[FileReader, ...] = ()
     planners: tuple[ReferencePlanner, ...] = ()
-    writers: Mapping[str, str] = field(default_factory=dict)
-    other_targets: Mapping[str, str] = field(default_factory=dict)
+    writers: Mapping[str, str] = MappingProxyType({})
+    other_targets: Mapping[str, str] = MappingProxyType({})
     reorders: str | None = None
     rewrites: str | None = None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memplan.planner.errors import (
     MAX_SHOWN,
@@ -120,14 +120,16 @@ _ENDLESS = 2**128
 _MUCH = 1024
 
 
-@dataclass(frozen=True)
-class ViewFacts:
+class ViewFacts(NamedTuple):
     """The bytes that the views of a model take: none those that are aliases, and `apart_bytes` all others."""
 
     aliases: int = 0
     alias_bytes: int = 0
     apart: int = 0
     apart_bytes: int = 0
+
+
+_NO_VIEWS = ViewFacts()
 
 
 def no_facts() -> ProgramFacts:
@@ -152,7 +154,7 @@ class Imported:
 
     source: Problem | Callable[[], Problem]
     operations: Operations | None = None
-    views: ViewFacts = ViewFacts()
+    views: ViewFacts = _NO_VIEWS
     warnings: tuple[Finding, ...] = ()
     own_peak: int | None = None
     facts: ProgramFacts = field(default_factory=no_facts)

@@ -103,6 +103,9 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
         name: tuple(value) if isinstance(value, list) else value.value if isinstance(value, StrEnum) else value
         for name, value in values.items()
     }
+    defaults = {name: model.model_fields[name].get_default(call_default_factory=True) for name in listed}  # type: ignore[attr-defined]
+    if listed == defaults:  # which are right, and typer gives them: see `validated`
+        return model.model_construct(**listed)  # type: ignore[attr-defined,no-any-return]
     try:
         return validated(model, listed)
     except OptionError as error:

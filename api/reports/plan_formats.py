@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
@@ -15,8 +14,7 @@ from memplan.planner.model.problem import Problem
 JSON = FORMATS["json"].MEDIA_TYPE
 
 
-@dataclass(frozen=True)
-class PlanFormat:
+class PlanFormat(NamedTuple):
     """A way to write a plan, and its media type; it `is_default` where a caller asks for that type and no more."""
 
     write: Callable[[Plan, Problem], bytes]

@@ -71,14 +71,14 @@ def plan(
     problem: Problem,
     start: Plan | None = None,
     keep: Plan | None = None,
-    options: PlanOptions = PlanOptions(),
+    options: PlanOptions = PlanOptions.model_construct(),
     control: Control = Control(),
 ) -> Plan: ...
 
 
 @overload
 def plan(
-    problem: ObjectsProblem, *, options: PlanOptions = PlanOptions(), control: Control = Control()
+    problem: ObjectsProblem, *, options: PlanOptions = PlanOptions.model_construct(), control: Control = Control()
 ) -> ObjectsAnswer: ...
 
 
@@ -86,7 +86,7 @@ def plan(
     problem: Problem | ObjectsProblem,
     start: Plan | None = None,
     keep: Plan | None = None,
-    options: PlanOptions = PlanOptions(),
+    options: PlanOptions = PlanOptions.model_construct(),
     control: Control = Control(),
 ) -> Plan | ObjectsAnswer:
     """Plan a problem: give every buffer a pool and an offset, and prove that the plan is the best or report the gap.

@@ -7,10 +7,9 @@ column which is declared is right in all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -53,8 +52,7 @@ class Scale(Enum):
     MOST = "bytes, rounded down, or I64_MAX"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A declaration: `counts` names the feature with which the column makes a difference to the best plans.
 
     `along` names another column: the START of the lists for LIST and LIFETIME, the pairs for PAIR. `free` is the value

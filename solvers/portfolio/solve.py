@@ -19,7 +19,7 @@ from memplan.solvers.search.control import Control, Deadline
 
 def solve(
     problem: Problem,
-    options: SolveOptions = SolveOptions(),
+    options: SolveOptions = SolveOptions.model_construct(),
     *,
     start: Plan | None = None,
     is_quick: bool = False,

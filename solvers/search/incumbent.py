@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import numpy as np
@@ -19,8 +19,7 @@ from memplan.planner.model.plan import ProofKind, StopReason
 from memplan.solvers.search.result import Assignment, Progress
 
 
-@dataclass(frozen=True)
-class Accept:
+class Accept(NamedTuple):
     """The target of a search: any plan that fits, or one within `gap` (a part of the bound) above the bound."""
 
     gap: float | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from memplan.planner.extensions import extensions
 from memplan.planner.model.constraints import (
@@ -29,8 +29,7 @@ from memplan.planner.model.rows import Buffer
 Check = Callable[[ProblemFields], Breaks]
 
 
-@dataclass(frozen=True)
-class ConstraintKind:
+class ConstraintKind(NamedTuple):
     """A constraint kind, of which nothing is called for a problem that has none of the values that state it.
 
     `stated_by` names these: fields of a problem, or fields that few buffers have.
@@ -42,7 +41,7 @@ class ConstraintKind:
     """
 
     stated_by: tuple[str, ...]
-    checks: Mapping[int, Check] = field(default_factory=dict)
+    checks: Mapping[int, Check] = MappingProxyType({})
     columns: Callable[[KeptBuffers], dict[str, Any]] | None = None
     offsets: Callable[[Any, Buffer, Pool], OffsetRule] | None = None
     clearances: Callable[[ProblemFields], Iterable[tuple[Id, Id, int]]] | None = None
