@@ -61,8 +61,7 @@ class Form(NamedTuple):
         return imported(self.where)
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command that is no question's, which a distribution brings by an entry point of the group `memplan.commands`.
 
     where: `module:name` of its function, or of the `typer.Typer` with commands of its own; imported where it runs.

@@ -7,6 +7,7 @@ that are imported when they are used. `python -m lab.manual` makes the table of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
@@ -54,7 +55,8 @@ class FileReader(NamedTuple):
     of: str | None = None
 
 
-class ReferencePlanner(NamedTuple):
+@dataclass(frozen=True)
+class ReferencePlanner:
     """Another system's planner.
 
     name: the name for `--solver`, which begins with `reference:`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-_LIST = "memplan"
+_LIST, _WIDTH = "memplan", 80
 
 
 def written(name: str) -> str | None:
@@ -17,10 +17,7 @@ def written(name: str) -> str | None:
 
 
 def text_for(words: Sequence[str]) -> str | None:
-    """Return the help that a command line wants with the words before --help; None where it is not written down.
-
-    The list of all commands is not where other distributions add to it.
-    """
+    """Return the help that a command line wants with the words before --help; None where it is not written down."""
     if len(words) > 1:
         return None
     if words:
@@ -28,4 +25,25 @@ def text_for(words: Sequence[str]) -> str | None:
     # Imported here: the help of one command needs nothing else.
     from memplan.planner.extensions import extensions
 
-    return None if extensions("questions") or extensions("commands") else written(_LIST)
+    text = written(_LIST)
+    for table in ("questions", "commands"):
+        for name, row in extensions(table).items() if text else ():
+            if written(name) is None:  # names of memplan's own win
+                text = _with(text or "", name, row.panel, row.help)
+    return text
+
+
+def _with(text: str, name: str, panel: str, about: str) -> str:
+    """Return the list of all commands with one more, the last of its panel."""
+    # Imported here: most distributions add no command.
+    from textwrap import wrap
+
+    if (head := f"\n{panel}:\n") not in text:
+        return f"{text}{head}  {name}  {about}\n"
+    before, _, after = text.partition(head)
+    section, gap, rest = after.partition("\n\n")
+    start = len(section) - len(section.lstrip().partition(" ")[2].lstrip())
+    first = f"  {name}".ljust(start)
+    lines = wrap(" ".join(about.split()), _WIDTH - start, initial_indent="")
+    row = f"\n{' ' * start}".join(lines)
+    return f"{before}{head}{section.rstrip()}\n{first if len(first) == start else first + '  '}{row}\n{gap[1:]}{rest}"

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from lab import help as lab_help
-from memplan.api.cli.commands import names
+from memplan.api.cli.commands import Runnable, app, listed, made, names
 from memplan.api.cli.main import main
 from memplan.api.cli.texts import text_for, written
+from memplan.capabilities import Command
 
 ROOT = Path(__file__).parents[3]
 LOCKED = f"typer=={version('typer')} " in (ROOT / "requirements-dev.lock").read_text()
@@ -23,6 +24,18 @@ def test_the_written_help_is_what_the_parser_formats() -> None:
     made = lab_help.texts()
     assert made == {name: written(name) for name in made}, "write it anew by `python -m lab.help`"
     assert made.keys() == {file.stem for file in lab_help.FOLDER.glob("*.txt")}
+
+
+@pytest.mark.skipif(not LOCKED, reason="the texts are of the typer of the lock file, and this is another")
+def test_the_list_of_all_has_the_commands_of_other_distributions(monkeypatch: pytest.MonkeyPatch) -> None:
+    frob = Command("nowhere:frob", "Frob a plan, " * 9 + "twice.", "Networks")
+    rows: dict[str, dict[str, Command]] = {"questions": {}, "commands": {"frob": frob}}
+    for module in ("memplan.planner.extensions", "memplan.api.cli.commands"):
+        monkeypatch.setattr(f"{module}.extensions", lambda table: rows[table])
+    whole = app([*lab_help.OWN, "frob"], lambda name: (listed if name == "frob" else made)(name))
+    text = lab_help.shown(Runnable(whole, "memplan", ["--help"]))
+    assert text_for([]) == text
+    assert "  frob      Frob a plan" in text
 
 
 @pytest.mark.parametrize("words", [["-h"], ["--help"], ["plan", "-h"], ["keys", "--help"], ["serve", "--help"]])
