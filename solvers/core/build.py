@@ -60,7 +60,7 @@ def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
             continue
         library = library_of(folder)
         library.parent.mkdir(exist_ok=True)
-        # Imported here, and below: whoever loads the core asks this module for its file alone.
+        # Imported here, and below: what loads the core needs no more of this module than the path of its file.
         from tempfile import TemporaryDirectory
 
         # In the same folder, so that the library is put in the place of another one at once.
