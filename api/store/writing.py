@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import Column, Connection, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 T = TypeVar("T")
 CHANNEL = "memplan_jobs"
@@ -23,14 +23,24 @@ def insert_new(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], column: Column[T]
 ) -> Sequence[T]:
     """Insert those rows that may be beside what is there; return their values of a column."""
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    insert = _insert(connection)
     return connection.execute(insert(table).on_conflict_do_nothing().returning(column), rows).scalars().all()
 
 
 def put(connection: Connection, table: Table, values: Mapping[str, Any]) -> None:
     """Insert a row, or replace the one with its primary key."""
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    insert = _insert(connection)
     keys = {column.name for column in table.primary_key}
     added = insert(table).values(values)
     rest = {name: added.excluded[name] for name in values if name not in keys}
     connection.execute(added.on_conflict_do_update(index_elements=sorted(keys), set_=rest))
+
+
+def _insert(connection: Connection) -> Any:
+    """Return what begins a statement that inserts, in the dialect of a database."""
+    if connection.dialect.name == "sqlite":
+        return sqlite.insert
+    # Imported here: a service with SQLite needs nothing of PostgreSQL.
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert

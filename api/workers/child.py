@@ -5,6 +5,7 @@ What it reads on standard input are tasks, or None: the one that runs is to end 
 
 from __future__ import annotations
 
+import gc
 import logging.config
 import os
 import pickle
@@ -135,9 +136,11 @@ class _Child:
 
 def main() -> None:
     """Run the template, and the children that are forked from it."""
+    gc.disable()  # what is loaded stays; each fork looks for garbage of its own
     logging.config.dictConfig(log_config("json" if os.environ.get(LOG_FORMAT) == "json" else "text"))
     load_all()
     fork_always()
+    gc.enable()
     child = _Child(Parent(is_kept=True))
     threading.Thread(target=child.listen, daemon=True).start()
     child.work()

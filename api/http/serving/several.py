@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import resource
@@ -111,6 +112,7 @@ def _start_tracker() -> None:
 
 def one_of_several() -> FastAPI:
     """Make the app of one of several processes, which ends with its parent."""
+    gc.disable()  # what is imported stays, so that looking for garbage meanwhile finds none
     from memplan.api.http.app import create_app
 
     settings = read_settings()
@@ -118,7 +120,10 @@ def one_of_several() -> FastAPI:
         keep_to_itself()
     _forget_gauges(Path(os.environ[_COUNTS_FOLDER]))
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    return create_app(settings)
+    app = create_app(settings)
+    gc.freeze()
+    gc.enable()
+    return app
 
 
 def _end_with_parent() -> None:
