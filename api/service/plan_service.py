@@ -30,6 +30,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.workers.plan_search import PlanSearch
 from memplan.capabilities.plan.plan import CAPABILITY as PLAN
+from memplan.capabilities.plan.reason import with_reason
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.one_search import OneSearch
@@ -38,7 +39,7 @@ from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import SolveResult
 
-_MOSTLY = 0.9
+_SEARCHED_SHARE = 0.9
 """A plan that was searched for this part of a caller's time is as good as one of a search of its own."""
 _QUICK_S = 0.1
 """The time that a problem is tried in this process before it goes to a child."""
@@ -46,7 +47,7 @@ _QUICK_BUFFERS = 20_000
 """For more buffers than that, nothing is quick; they are tried here only where a child would have too little time."""
 _CARRIED_S = 1e-5
 """The time for each buffer of which a child makes nothing: to get the problem, to verify and to bring back a plan."""
-_ANEW = 2**62
+_CHILD_SEED = 2**62
 """The difference of a child's seed: where one seed has found nothing so far, another one is likely to be sooner."""
 _LEAST_S = 0.02
 """The time that every search gets, however little is left; with less, a child makes nothing of it."""
@@ -95,26 +96,26 @@ class PlanService:
         # Several searches, or one of another instance: not of what is kept.
         has_profile = options.profile_of(problem.problem) is not None or problem.problem.equal_use
         if options.is_usual and not has_profile:
-            result = await self._known_or_found(request, cancelled)
+            result = await self._cached_or_searched(request, cancelled)
         else:
-            result = await self._found(request, cancelled, None, None if has_profile else self._quick(request))
-        return await self._soon(problem, partial(answer_of, result, problem, options, request.deadline))
+            result = await self._search(request, cancelled, None, None if has_profile else self._quick(request))
+        return await self._briefly(problem, partial(answer_of, result, problem, options, request.deadline))
 
-    async def _known_or_found(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
+    async def _cached_or_searched(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
         """Answer from the cache where that is enough; of equal requests one searches, and the others wait for it."""
         problem, options, quick = request.problem, request.options, None
         key = problem.hash, options.time_limit_s, options.accept, options.seed
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
             quick = self._quick(request)
-            result = None if quick is None else quick.begin()
+            result = None if quick is None else await self._explained(request, quick.begin())
             if result is not None and _is_enough(result):  # most of what is new, and the store need not be asked
                 self._metrics.looked_up("miss")
                 self._metrics.solved(result, options.solver, "server")
-                return await self._kept(request, result)
+                return await self._keep(request, result)
         cached, start = await self._cached(problem)
         while (reason := reason_to_answer(cached, start, options, problem.problem)) is None:
             if (ended := self._running.get(key)) is None:
-                return await self._led(request, cancelled, key, start, quick)
+                return await self._search_for_all(request, cancelled, key, start, quick)
             self._metrics.looked_up("joined")
             if (stop := await _wait(ended, cancelled, request.deadline)) is not None:
                 return nothing_known(problem, stop) if start is None else replace(start, stop_reason=stop)
@@ -123,7 +124,7 @@ class PlanService:
         self._metrics.looked_up("hit")
         return replace(start, stop_reason=reason)
 
-    async def _led(
+    async def _search_for_all(
         self,
         request: PlanRequest,
         cancelled: asyncio.Event,
@@ -139,7 +140,7 @@ class PlanService:
                 quick = None  # it was tried when that was found
             elif quick is None:
                 quick = self._quick(request)
-            return await self._kept(request, await self._found(request, cancelled, start, quick))
+            return await self._keep(request, await self._search(request, cancelled, start, quick))
         finally:
             self._running.pop(key).set()
 
@@ -156,7 +157,7 @@ class PlanService:
         quick.verifies = False  # as what is answered is verified, and what was kept
         return quick
 
-    async def _found(
+    async def _search(
         self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
     ) -> SolveResult:
         """Search quickly, then by a child, on from the best known; raises FullError where neither has a place."""
@@ -164,6 +165,7 @@ class PlanService:
         if quick is not None:
             with anyio.move_on_after(max(0.0, request.deadline.left_s)):
                 best = await to_thread.run_sync(quick.finish, limiter=self._places)
+                best = await self._explained(request, best)
             tried_s = time.monotonic() - began
             if best is not None:
                 self._metrics.solved(best, request.options.solver, "server")
@@ -180,6 +182,17 @@ class PlanService:
             if best is None or not best.plan.placements or not is_busy:
                 raise
             return replace(best, stop_reason="time_limit")  # which is more than nothing
+
+    async def _explained(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
+        """Return a result with its reason, as far as that is quick, where a bound shows that nothing fits."""
+        problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
+        if found is None or lack is None or lack.by is not None:  # a search proved it, and others can say why
+            return found
+        if not problem.is_small or request.options.deterministic:
+            return found
+        control = Control(request.deadline.within(_QUICK_S))
+        reason = partial(with_reason, problem.problem, found.plan, control, is_quick=True)
+        return replace(found, plan=await to_thread.run_sync(reason, limiter=self._places))
 
     async def _by_child(
         self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None, tried_s: float
@@ -199,7 +212,7 @@ class PlanService:
         due = taken if deadline.at == inf else Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S))
         start = None if best is None or options.deterministic or not has_answer else best.plan
         if start is not None:
-            options = options.model_copy(update={"seed": options.seed ^ _ANEW})
+            options = options.model_copy(update={"seed": options.seed ^ _CHILD_SEED})
         try:
             search = PlanSearch(request.problem.problem, options, due, start)
             child_result = await self._workers.solve(search, cancelled, place.is_short)
@@ -211,10 +224,10 @@ class PlanService:
         self._metrics.solved(result, options.solver, "worker")
         return result
 
-    async def _kept(self, request: PlanRequest, found: SolveResult) -> SolveResult:
+    async def _keep(self, request: PlanRequest, found: SolveResult) -> SolveResult:
         """Keep what was found, where it is better than what is known."""
         problem, searched_s = request.problem, time_searched(found, request.options)
-        if (cached := await self._soon(problem, partial(CachedPlan.of, problem, found, searched_s))) is not None:
+        if (cached := await self._briefly(problem, partial(CachedPlan.of, problem, found, searched_s))) is not None:
             self._cache.keep(problem, cached)
         return found
 
@@ -222,12 +235,12 @@ class PlanService:
         """Return what is cached, also as a result for this problem, verified."""
         if (cached := await self._cache.find(problem)) is None:
             return None, None
-        if (result := await self._soon(problem, partial(result_of, cached, problem))) is None:
+        if (result := await self._briefly(problem, partial(result_of, cached, problem))) is None:
             self._cache.forget(problem)
             return None, None
         return cached, result
 
-    async def _soon(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
+    async def _briefly(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
         """Do work that is no search: at once where that is quick, else in a thread."""
         return work() if problem.is_small else await to_thread.run_sync(work)
 
@@ -239,8 +252,11 @@ def _least_s(problem: CompiledProblem) -> float:
 
 
 def _is_enough(found: SolveResult) -> bool:
-    """Return True where no child could add anything: of what does not fit it could say why."""
-    return found.stop_reason != "time_limit" and found.plan.status != "infeasible"
+    """Return True where no child could add anything: of what does not fit, the reason is whole, too."""
+    if found.plan.status != "infeasible":
+        return found.stop_reason != "time_limit"
+    why = found.plan.explanation
+    return why is not None and bool(why.irreducible) and why.would_do is not None and why.would_do.proved
 
 
 async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadline) -> StopReason | None:
@@ -283,7 +299,7 @@ def reason_to_answer(
         return None
     if plan.placements and _is_accepted(plan, options, problem):
         return "accepted"
-    return "time_limit" if known.searched_s >= _MOSTLY * options.time_limit_s else None
+    return "time_limit" if known.searched_s >= _SEARCHED_SHARE * options.time_limit_s else None
 
 
 def _is_accepted(plan: Plan, options: SolveOptions, problem: Problem) -> bool:

@@ -52,8 +52,13 @@ def is_own_planner(solver: str) -> bool:
     return ":" in solver and not solver.startswith(table.PREFIX)
 
 
-def with_reason(problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S) -> Plan:
-    """Return a plan with the reason looked into, where nothing fits and there is time for that."""
+def with_reason(
+    problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S, *, is_quick: bool = False
+) -> Plan:
+    """Return a plan with the reason looked into, where nothing fits and there is time for that.
+
+    A quick look runs no solver that needs a process of its own.
+    """
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
@@ -64,5 +69,5 @@ def with_reason(problem: Problem, plan: Plan, running: Control, reason_s: float 
 
     if plan.explanation is not None:
         running.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
-    explanation = reason_of(problem, plan, running.within(limit_s))
+    explanation = reason_of(problem, plan, running.within(limit_s), is_quick=is_quick)
     return with_problem(plan.model_copy(update={"explanation": explanation}), problem)

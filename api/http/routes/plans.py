@@ -52,7 +52,7 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
         rule = "must be sha256: and 64 hexadecimal digits"
         return problem_details(404, (f"problem_hash: {rule}, got {shown(problem_hash)}",))
     plan = await service.cache.by_hash(problem_hash)
-    if plan is None or plan.pool is None:
+    if plan is None:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
     write = partial(_answer, request, problem_hash, plan, service.gate.requires_keys)
     response = await service.run(write, 0, is_short=plan.is_small)

@@ -1,9 +1,10 @@
-"""The best known result of a problem in canonical form: stored, compared, and translated back for each caller.
+"""The best known plan of a problem in canonical form: stored, compared, and translated back for each caller.
 
 Buffers are numbered in the canonical order, pools by their position, and offsets count in the instance's units. So a
 plan that was found for one problem is one of every problem with the same hash. Nothing is believed because it is kept:
 plans are verified for each caller, and bounds are made anew from the caller's own bytes. What only a search has proved
-is told to those who ask for the same bytes of the process that searched, and is a start for all others.
+holds for callers with the same bytes in the process that searched, and its plan is a start for all others. A cached
+plan is what one search left; plans and bounds of several searches are not joined.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ _LEVEL = 1
 
 @dataclass(frozen=True, eq=False)
 class CachedPlan:
-    """The best known plan of a problem, and what was proved of it.
+    """The plan of one search, and what that search proved of it.
 
-    status: what whoever searched says of it.
-    pool, offset: of each buffer, (n,), in canonical order; None where there is no plan.
+    status: `optimal` or `feasible`, as the search says.
+    pool, offset: of each buffer, (n,), in canonical order.
     used: the units that are used of each pool.
     bound: the least score; empty where none is known.
     total: the least sum of what is used of the pools, in units.
-    kind, by: how the bound was proved, or that nothing fits.
+    kind, by: how the bound was proved.
     solver: who made the plan.
     searched_s: how long was searched.
     units: the bytes and the traffic that count as one in the problem for which this process proved the bound; None
@@ -52,8 +53,8 @@ class CachedPlan:
     """
 
     status: Status
-    pool: I64 | None = None
-    offset: I64 | None = None
+    pool: I64
+    offset: I64
     used: tuple[int, ...] = ()
     bound: Score = ()
     total: int = 0
@@ -67,11 +68,11 @@ class CachedPlan:
     def of(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
         """Put a valid result of this process in canonical form.
 
-        None where offsets lie between units and do not sink to whole ones.
+        None where there is no plan, or where offsets lie between units and do not sink to whole ones.
         """
-        plan, instance, units = result.plan, compiled.instance, units_of(compiled)
+        plan, instance = result.plan, compiled.instance
         if plan.status in ("infeasible", "unknown"):
-            return cls(plan.status, by="an earlier search", searched_s=searched_s, units=units)
+            return None
         assignment = result.assignment or _assignment(compiled, plan)
         if assignment is None:
             return None
@@ -87,35 +88,34 @@ class CachedPlan:
             by=None if plan.proof is None else plan.proof.by,
             solver=plan.solver,
             searched_s=searched_s,
-            units=units,
+            units=units_of(compiled),
         )
 
     @property
     def without_claims(self) -> CachedPlan:
         """The plan alone: of one that was called final, it is not known how long was searched."""
-        status: Status = "unknown" if self.pool is None else "feasible"
         searched_s = 0.0 if self.is_final else self.searched_s
-        return CachedPlan(status, self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s)
+        return CachedPlan("feasible", self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s)
 
     @property
     def is_final(self) -> bool:
         """True where a search has proved, as it says, that nothing can be better."""
-        return self.status in ("optimal", "infeasible")
+        return self.status == "optimal"
 
     @property
     def is_small(self) -> bool:
         """True where writing it takes no time worth a thread."""
-        return self.pool is None or len(self.pool) <= _SMALL
+        return len(self.pool) <= _SMALL
 
     def score(self, compiled: CompiledProblem) -> Score:
-        """Return the plan's score in the numbers of a problem; worse than any where there is no plan."""
+        """Return the plan's score in the numbers of a problem; worse than any where it is of another problem."""
         assignment = self.assignment(compiled)
         return (float("inf"),) if assignment is None else assignment.score
 
     def assignment(self, compiled: CompiledProblem) -> Assignment | None:
-        """Return the assignment of the buffers of a problem's instance; None where there is no plan of so many."""
+        """Return the assignment of the buffers of a problem's instance; None where it has others."""
         n, n_pools = len(compiled.instance), len(compiled.instance.pools)
-        if self.pool is None or self.offset is None or not n == len(self.pool) == len(self.offset):
+        if not n == len(self.pool) == len(self.offset):
             return None
         if n and (self.pool.min() < 0 or self.pool.max() >= n_pools or self.offset.min() < 0):
             return None
@@ -127,8 +127,8 @@ class CachedPlan:
     def stored(self, problem_hash: str) -> StoredPlan:
         """Write it for the store: JSON, compressed."""
         content = {
-            "pool": None if self.pool is None or not self.pool.any() else self.pool.tolist(),
-            "offset": None if self.offset is None else self.offset.tolist(),
+            "pool": self.pool.tolist() if self.pool.any() else None,
+            "offset": self.offset.tolist(),
             "used": self.used,
             "total": self.total,
             "solver": self.solver,
@@ -143,11 +143,12 @@ class CachedPlan:
             return None
         try:
             content = json.loads(zlib.decompress(stored.plan))
-            offset = content["offset"]
+            if (offset := content["offset"]) is None:  # an older version kept that nothing fits, too
+                return None
             cached = cls(
                 status=stored.status,  # type: ignore[arg-type]  # one of those that were written
-                pool=None if offset is None else column(content["pool"] or [0] * len(offset)),
-                offset=None if offset is None else column(offset),
+                pool=column(content["pool"] or [0] * len(offset)),
+                offset=column(offset),
                 used=tuple(content["used"]),
                 total=content["total"],
                 solver=content["solver"],
@@ -168,17 +169,14 @@ def units_of(compiled: CompiledProblem) -> tuple[int, int]:
 def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | None:
     """Return what is cached as a result for a problem, verified; None where it does not pass.
 
-    What is claimed of it is told where the problem's own live sets show it, or where this process proved it for the
-    same bytes; that nothing fits, by the problem's own live sets alone.
+    A bound is that of the problem's own live sets, or one that this process proved for the same bytes.
     """
     bound = compiled.bound
     known = known if known.units == units_of(compiled) else known.without_claims
     assignment = known.assignment(compiled)
     if assignment is None:
-        if known.pool is not None:
-            _LOG.error("a cached plan has other buffers or pools")
-            return None
-        return SolveResult(to_plan.nothing(compiled.problem, compiled.instance, bound), None, bound)
+        _LOG.error("a cached plan has other buffers or pools")
+        return None
     least = assignment.score if known.status == "optimal" else known.bound
     if least > bound.score:
         # The witness of a bound that is better for another order of buffers is in the words of that problem.
@@ -201,41 +199,19 @@ def nothing_known(compiled: CompiledProblem, reason: StopReason = "cancelled") -
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
-    """Join a cached plan with a new one: the better plan, the better bound, the longer search.
+    """Return the better of two plans as its search left it: one that is proved, else by its score, then by its search.
 
-    Returns `known` itself where nothing of `found` is better. Claims are joined where this process proved them for the
-    same bytes; else those of `known` are dropped.
+    Claims of `known` do not count beside those that this process made for other bytes.
     """
-    if known is not None and known.units != found.units and found.units is not None:
-        known = known.without_claims
-    elif known is not None and known.units != found.units:
-        found = found.without_claims
     if known is None:
         return found
-    searched_s = max(known.searched_s, found.searched_s)
-    if known.pool is None and (found.pool is not None or found.is_final):
-        return known if found.pool is None and known.is_final else replace(found, searched_s=searched_s)
-    if known.is_final or (found.pool is None and found.searched_s <= known.searched_s):
-        return known
-    if found.pool is None:
-        return replace(known, searched_s=searched_s)
-    if found.is_final:
-        return found
-    best = found if found.score(compiled) < known.score(compiled) else known
-    bound = found if found.bound > known.bound else known
-    joined = replace(
-        best,
-        bound=bound.bound,
-        kind=bound.kind,
-        by=bound.by,
-        total=max(known.total, found.total),
-        searched_s=searched_s,
-        units=bound.units,
-    )
-    if joined.bound >= joined.score(compiled):
-        joined = replace(joined, status="optimal")
-    is_same = best is known and bound is known and joined.total == known.total and searched_s == known.searched_s
-    return known if is_same and joined.status == known.status else joined
+    if found.units is not None and known.units != found.units:
+        known = known.without_claims
+
+    def rank(one: CachedPlan) -> tuple[bool, Score, float]:
+        return not one.is_final, one.score(compiled), -one.searched_s
+
+    return min(known, found, key=rank)
 
 
 def _assignment(compiled: CompiledProblem, plan: Plan) -> Assignment | None:

@@ -9,7 +9,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner import __version__
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import NO_PLACEMENTS, Plan, PoolUse
+from memplan.planner.model.plan import Plan, PoolUse
 
 
 def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
@@ -18,20 +18,15 @@ def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
     Buffer k is the one at position k of `memplan.planner.instance.canonical.canonical_order`, and pool "0" the first.
     """
     names = tuple(map(str, range(len(known.used))))
-    peak = lower_bound = gap = None
-    placements = NO_PLACEMENTS
-    if known.pool is not None and known.offset is not None:
-        placements = PlacementTable(tuple(range(len(known.pool))), names, known.pool, known.offset)
-        peak = sum(known.used)
-        lower_bound = peak if known.status == "optimal" else known.total
-        gap = None if lower_bound == 0 < peak else peak / lower_bound - 1 if lower_bound else 0.0
+    peak = sum(known.used)
+    lower_bound = peak if known.is_final else known.total
     return Plan(
         status=known.status,
         peak=peak,
         lower_bound=lower_bound,
-        gap=gap,
+        gap=None if lower_bound == 0 < peak else peak / lower_bound - 1 if lower_bound else 0.0,
         pools=tuple(PoolUse(name=name, used=used) for name, used in zip(names, known.used, strict=True)),
-        placements=placements,
+        placements=PlacementTable(tuple(range(len(known.pool))), names, known.pool, known.offset),
         solver=known.solver,
         wall_time_s=round(known.searched_s, 6),
         problem_hash=problem_hash,
@@ -42,18 +37,12 @@ def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
 def translated(compiled: CompiledProblem, plan: Plan) -> Plan | None:
     """Return a plan in canonical form as one of a problem, verified; None where it is one of another problem."""
     places, count = plan.placements, len(compiled.instance)
-    if compiled.hash != plan.problem_hash or (places and places.ids != tuple(range(count))):
+    if compiled.hash != plan.problem_hash or places.ids != tuple(range(count)):
         return None
-    cached = CachedPlan(plan.status, searched_s=plan.wall_time_s or 0.0, by="an earlier search", solver=plan.solver)
-    if plan.status in ("optimal", "feasible"):
-        names = column([int(name) if name.isdecimal() else -1 for name in places.pool_names] or [0])
-        pool = names[places.pool]
-        if len(pool) != count or not np.isin(pool, np.arange(len(compiled.instance.pools))).all():
-            return None
-        least = plan.lower_bound or 0
-        bound = (least,) if len(compiled.instance.pools) == 1 and compiled.instance.objective != "cost" else ()
-        cached = CachedPlan(
-            plan.status, column(pool), places.offset, bound=bound, total=least, solver=plan.solver, by=cached.by
-        )
-    result = result_of(cached, compiled)
+    names = column([int(name) if name.isdecimal() else -1 for name in places.pool_names] or [0])
+    pool = names[places.pool]
+    if not np.isin(pool, np.arange(len(compiled.instance.pools))).all():
+        return None
+    # Its bound is one of another process.
+    result = result_of(CachedPlan("feasible", column(pool), places.offset, solver=plan.solver), compiled)
     return None if result is None else result.plan

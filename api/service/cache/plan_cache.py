@@ -80,9 +80,7 @@ class PlanCache:
         return await self._stored(problem_hash, with_claims=True)
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> None:
-        """Keep a result where it is better than what is known."""
-        if found.status == "unknown" and found.searched_s <= 0:
-            return
+        """Keep a plan where it is better than what is known."""
         cached = self._memory.get(problem.hash, (None,))[0]
         best = found if cached is None else better_of(problem, cached, found)
         if best is not cached:
@@ -141,7 +139,7 @@ class PlanCache:
 
     def _remember(self, problem_hash: str, known: CachedPlan) -> None:
         """Put an entry first in memory; those that were used longest ago are dropped."""
-        size = _ENTRY_BYTES + (0 if known.pool is None else 16 * len(known.pool))
+        size = _ENTRY_BYTES + 16 * len(known.pool)
         self._held_bytes += size - self._memory.pop(problem_hash, (None, 0.0, 0))[2]
         self._memory[problem_hash] = known, time.monotonic(), size
         while self._held_bytes > self._memory_bytes and self._memory:

@@ -11,6 +11,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.plan import Enough
 from memplan.planner.model.problem import Problem, with_fields
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
@@ -70,7 +71,7 @@ def overfull_stretches(problem: Problem, instance: Instance) -> int:
 _LEAST_S = 0.05
 
 
-def enough(problem: Problem, pool: str | None, least: int, control: Control) -> Enough | None:
+def enough(problem: Problem, pool: str | None, least: int, control: Control, is_quick: bool = False) -> Enough | None:
     """Return a size of the pool that would do, the others as they are; None where none was found.
 
     No size below `least` would, as the caller knows.
@@ -87,7 +88,8 @@ def enough(problem: Problem, pool: str | None, least: int, control: Control) -> 
     except ProblemError:  # another pool begins where this one ends
         return None
     limit_s, cancelled = max(_LEAST_S, control.left_s), Control(cancelled=control.cancelled)
-    plan = solve(larger, time_limit_s=limit_s, deterministic=control.counts_work, control=cancelled)
+    options = SolveOptions(time_limit_s=limit_s, deterministic=control.counts_work)
+    plan = solve(larger, options, is_quick=is_quick, control=cancelled)
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]

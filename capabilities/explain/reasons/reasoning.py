@@ -42,10 +42,11 @@ _CALL_SHARE = 0.15
 """The part of the whole time that one question may take."""
 
 
-def reason_of(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
+def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool = False) -> Explanation | None:
     """Return why a problem does not fit its pools, by the answer of a solve; None where it does fit.
 
-    Where it is not known that nothing fits, the explanation has no `kind`, and says where it is tightest.
+    Where it is not known that nothing fits, the explanation has no `kind`, and says where it is tightest. A quick look
+    runs no solver that needs a process of its own.
     """
     if plan.status in ("optimal", "feasible"):
         return None
@@ -53,7 +54,7 @@ def reason_of(problem: Problem, plan: Plan, control: Control) -> Explanation | N
         return plan.explanation
     if problem.equal_use:
         return _reason_of_equal_pools(EqualPools(problem), plan.explanation, control)
-    return Reasoning(problem, plan.explanation, control).explanation()
+    return Reasoning(problem, plan.explanation, control, is_quick=is_quick).explanation()
 
 
 def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
@@ -71,13 +72,14 @@ def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Contr
 class Reasoning:
     """The search for the reason that a problem does not fit, which is proved; `first` is what the solve said of it.
 
-    Without `with_enough`, no size that would do is looked for.
+    Without `with_enough`, no size that would do is looked for; where it `is_quick`, no solver has a process of its own.
     """
 
     problem: Problem
     first: Explanation
     control: Control
     with_enough: bool = True
+    is_quick: bool = False
     queries: Queries = field(init=False)
     kept: Bool = field(init=False)
     dropped: tuple[ProblemRule, ...] = ()
@@ -116,7 +118,8 @@ class Reasoning:
             reason = self._said(self.unsure == 0, self.kind, names, rules)
         self._report("irreducible" if reason.irreducible else "core", reason)
         if self.with_enough and not self.control.cancelled.is_set():
-            size = enough(self.problem, reason.pool, self._least(reason), self.control.child(_ENOUGH_SHARE))
+            control = self.control.child(_ENOUGH_SHARE)
+            size = enough(self.problem, reason.pool, self._least(reason), control, self.is_quick)
             if size is not None:
                 message = f"{reason.message}; {size.size:,} bytes would do"
                 needed = size.size if size.proved else reason.needed
@@ -233,7 +236,7 @@ class Reasoning:
         return self._query(kept) == "no"
 
     def _query(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
-        return self.queries.fits(part(self.problem, kept, dropped)) if kept.any() else "fits"
+        return self.queries.fits(part(self.problem, kept, dropped), self.is_quick or None) if kept.any() else "fits"
 
     def _closed(self, names: set[int]) -> Bool:
         """Return True for the buffers in the bodies of some."""

@@ -210,6 +210,29 @@ def test_what_is_hard_goes_on_at_a_worker_from_the_quick_plan(problem: Problem) 
     in_a_room(day)
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 2}], "pools": [{"name": "sram", "size": 48}]},
+        {"buffers": [{"id": k, "size": 32, "start": 0, "end": 2} for k in "ab"], "pools": [{"name": "a", "size": 48}]},
+        {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2, "offset": 44}], "pools": [{"name": "a", "size": 48}]},
+    ],
+    ids=["a buffer above its pool", "a live set", "a pin"],
+)
+def test_what_a_bound_shows_not_to_fit_goes_to_no_worker_however_often_it_comes(problem: dict[str, Any]) -> None:
+    async def day(room: Room) -> None:
+        asked = Problem.model_validate(problem)
+        for _ in range(2):
+            plan = await room.ask(asked)
+            why = plan.explanation
+            assert why is not None
+            assert why.would_do is not None
+            assert (plan.status, why.irreducible, why.would_do.proved) == ("infeasible", True, True)
+        assert room.workers.tasks == []
+
+    in_a_room(day)
+
+
 def test_what_a_worker_would_get_too_late_is_tried_where_it_came_in() -> None:
     async def day(room: Room) -> None:
         plan = await room.ask(LARGE, Options(time_limit_s=0.2))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memplan.api.service.cache.cached_plan import CachedPlan, result_of, units_of
+from memplan.api.service.cache.cached_plan import CachedPlan, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.store import Store
 from memplan.planner.errors import InputError
@@ -59,14 +59,6 @@ def test_nor_does_it_after_a_restart(tmp_path: Path) -> None:
             service = AloneService(store)
             assert [plan.status for plan in answers(problem, service=service)] == [status]
             asyncio.run(service.cache.write())
-
-
-def test_that_nothing_fits_is_not_believed_without_a_witness() -> None:
-    compiled, service = CompiledProblem.of(TWO), AloneService()
-    for units in (None, units_of(compiled)):
-        service.cache.keep(compiled, CachedPlan("infeasible", by="an earlier search", searched_s=1e6, units=units))
-        (plan,) = answers(TWO, service=service)
-        assert (plan.status, plan.peak) == ("optimal", 2048)
 
 
 def forged(problem: Problem, status: str = "optimal") -> tuple[CompiledProblem, CachedPlan]:
