@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.formulation.pair_rules import PairRules
-from memplan.solvers.packing.rigid_bodies import Bodies, Body
 from tests.support.conflict_masks import ConflictMasks, neighbours
+from tests.support.plain_bodies import Body, PlainBodies
 
 
 class PlainPacker:
@@ -26,7 +26,7 @@ class PlainPacker:
         self.size = instance.size.tolist()
         self.masks = ConflictMasks(instance)
         self.share = neighbours(instance.share_first, instance.share)
-        self._bodies: dict[int, Bodies] = {}
+        self._bodies: dict[int, PlainBodies] = {}
         self.rules: dict[int, PairRules] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
@@ -35,7 +35,7 @@ class PlainPacker:
         A rigid group is in `order` as a whole, or not at all.
         """
         if q not in self._bodies:
-            self._bodies[q] = Bodies(self.instance, q, self.glued)
+            self._bodies[q] = PlainBodies(self.instance, q, self.glued)
             self.rules[q] = PairRules.of(self.instance, q)
         floor = _Floor(self, q)
         offset: dict[int, int | None] = dict.fromkeys(order.tolist())

@@ -10,8 +10,8 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.core.pack import PackOrder, PackRules, pack
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.packing.packer import Packer
-from memplan.solvers.packing.rigid_bodies import Body, Page
 from tests.support.packers import PackerOfBlocks
+from tests.support.plain_bodies import Body, Page
 from tests.support.plain_packer import PlainPacker
 from tests.support.random_problems import random_problem
 

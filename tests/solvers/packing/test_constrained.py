@@ -15,11 +15,12 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.pair_rules import Pair
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.packing.packer import Packer
-from memplan.solvers.packing.rigid_bodies import Bodies, Body, Page, first_multiple
+from memplan.solvers.packing.rigid_bodies import first_multiple
 from memplan.solvers.packing.sharing_decisions import share_pairs
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_instance
 from tests.support.depth import seeds
 from tests.support.packers import PackerOfBlocks
+from tests.support.plain_bodies import Body, Page, PlainBodies
 from tests.support.plain_packer import PlainPacker
 from tests.support.random_problems import random_problem
 
@@ -241,7 +242,7 @@ def instance_of(*buffers: dict[str, Any], **rest: Any) -> Instance:
 
 
 def glued(instance: Instance, *pairs: tuple[int, int]) -> list[tuple[int, ...]]:
-    bodies = Bodies(instance, 0, pairs)
+    bodies = PlainBodies(instance, 0, pairs)
     return [bodies.of(i).members for i in range(len(instance))]
 
 

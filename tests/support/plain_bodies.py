@@ -1,0 +1,101 @@
+"""Bodies with the offsets that they may have, in plain Python: what the kernel that packs finds by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from memplan.planner.instance.legal_offsets import Ranges, merged
+from memplan.solvers.packing.rigid_bodies import Bodies, first_multiple
+
+_TRIES = 1_000
+"""An offset is raised so often from one page rule of a body to the next before the search for it is given up."""
+
+
+class Page(NamedTuple):
+    """A rule for a body's offset o: (o + shift) % length + size <= length."""
+
+    length: int
+    shift: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Body:
+    """Buffers at fixed distances from each other, and the offsets that they may have in one pool.
+
+    Buffer members[k] lies at the body's offset + distances[k]; the offset is lowest + j * step, j >= 0, and at most
+    `highest`, outside of the `barred` ranges.
+    """
+
+    members: tuple[int, ...]
+    distances: tuple[int, ...]
+    lowest: int
+    step: int
+    highest: int
+    pages: tuple[Page, ...] = ()
+    barred: Ranges = ()
+
+    def next(self, at: int) -> int | None:
+        """Return the least offset, not below `at`, that it may have; None if there is none, or it is far to seek."""
+        at = self.lowest if at <= self.lowest else at + (self.lowest - at) % self.step
+        for _ in range(_TRIES):
+            for low, high in self.barred:
+                if low <= at < high:
+                    at = high + (self.lowest - high) % self.step
+            broken = next(
+                (page for page in self.pages if (at + page.shift) % page.length + page.size > page.length), None
+            )
+            if broken is None or at > self.highest:
+                break
+            past = broken.length - (at + broken.shift) % broken.length
+            steps = first_multiple(self.step, broken.length, past, past + broken.length - broken.size)
+            if steps is None:
+                return None
+            at += steps * self.step
+        else:
+            return None
+        return at if at <= self.highest else None
+
+
+class PlainBodies(Bodies):
+    """The bodies of one pool, each by its members, its grid, its pages and what is barred to it."""
+
+    def of(self, i: int) -> Body:
+        """Return the body of buffer `i`."""
+        return self._body(self.members(int(self.lead[i])))
+
+    def _body(self, members: list[int]) -> Body:
+        instance, q = self.instance, self.q
+        distances, sizes = self.distance[members].tolist(), instance.size[members].tolist()
+        return Body(
+            members=tuple(members),
+            distances=tuple(distances),
+            lowest=int(self.lowest[members[0]]),
+            step=int(self.step[members[0]]),
+            highest=min(
+                int(self.highest[members[0]]),
+                *(instance.pools[q].capacity - x - size for x, size in zip(distances, sizes, strict=True)),
+            ),
+            pages=(
+                *(
+                    Page(int(instance.page[q, i]), int(instance.page_shift[q, i]) + x, size)
+                    for i, x, size in zip(members, distances, sizes, strict=True)
+                    if instance.page[q, i] > 0
+                ),
+                *self._bank_borders(members),
+            ),
+            barred=self._barred(members, distances),
+        )
+
+    def _barred(self, members: list[int], distances: list[int]) -> Ranges:
+        """Return what is barred to a body, as it is to one of its members."""
+        rows = [(x, self.instance.barred_to(i, self.q)) for i, x in zip(members, distances, strict=True)]
+        return merged((low - x, high - x) for x, ranges in rows for low, high in ranges)
+
+    def _bank_borders(self, members: list[int]) -> Iterator[Page]:
+        """Yield what keeps apart, by banks, those of a body that must touch no common one."""
+        pool = self.instance.pools[self.q]
+        for j, taken in self._borders(members):
+            yield Page(pool.bank, pool.bank_shift + int(self.distance[j]), taken)
