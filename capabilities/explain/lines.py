@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.capabilities.explain.reasons.sentences import rule_text
 from memplan.capabilities.explain.values import OrderRepair, OrderRepairs, RepairChange, Repairs, WhatIf
+from memplan.planner.bounds.reason_sentence import rule_text
 from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Explanation
 

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from memplan.planner.bounds.reason_sentence import sentence
 from memplan.planner.errors import InvalidPlanError, OptionError, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import I64, column
@@ -245,11 +246,15 @@ class EqualPools:
     def _timed(self, witness: Named, time: int) -> Named:
         q, at = divmod(time, len(self.times))
         ids = tuple(self.members.get(name, {}).get(q, name) for name in witness.buffers)
-        named: dict[str, object] = {"time": int(self.times[at]), "buffers": ids}
-        if isinstance(witness, Explanation):
-            turn = f"at time {self.times[at]} in {shown(self.problem.pools[q].name)}"
-            named["message"] = witness.message.replace(f"at time {time}", turn)
-        return witness.model_copy(update=named)
+        named = witness.model_copy(update={"time": int(self.times[at]), "buffers": ids})
+        if not isinstance(named, Explanation):
+            return named
+        turn = f"in {shown(self.problem.pools[q].name)}"
+        if named.missing_bytes is None:
+            message = named.message.replace(f"at time {time}", f"at time {self.times[at]} {turn}")
+        else:
+            message = f"{sentence(self.problem, named)}, {turn}"
+        return named.model_copy(update={"message": message})
 
     def _timeless(self, witness: Named) -> Named:
         """Return a witness of no time; what conflicts by several buffers of one offset is no clique of these."""

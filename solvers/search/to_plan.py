@@ -8,6 +8,7 @@ import numpy as np
 
 from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import Bound, Witness
+from memplan.planner.bounds.reason_sentence import sentence
 from memplan.planner.errors import shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import lift
@@ -63,13 +64,15 @@ def _unplaceable(problem: Problem, i: int) -> Explanation:
         message += f": it must not cross a multiple of {page} bytes"
     lacks = [size - pool.size for pool in pools if pool.size is not None and pool.size < size]
     starts = problem.buffers.start[problem.buffers.first[i] : problem.buffers.first[i + 1]]
-    return Explanation(
+    why = Explanation(
         message=message,
         pool=pools[-1].name,
         missing_bytes=min(lacks) if len(lacks) == len(pools) else None,
         time=int(starts[0]) if len(starts) else None,
         buffers=(buffer,),
     )
+    is_of_one = len(problem.pools) == 1 and why.missing_bytes is not None
+    return why.model_copy(update={"message": sentence(problem, why)}) if is_of_one else why
 
 
 def _lack(problem: Problem, instance: Instance, witness: Witness) -> Explanation:
@@ -80,14 +83,9 @@ def _lack(problem: Problem, instance: Instance, witness: Witness) -> Explanation
     # Of the capacity, what is left over when it is divided into units, is there already.
     missing = witness.missing * instance.unit - last_end(pool) % instance.unit
     buffers = _ids(problem, instance, witness)
-    message = f"pool {shown(pool.name)} lacks {missing} bytes"
-    if witness.time is None:
-        message += f" for {len(buffers)} buffers that conflict pairwise"
-    else:
-        message += f" at time {witness.time}, when {len(buffers)} buffers are alive"
-    if pool.size is None:
-        message += "; without a size it ends at 2^63 - 1 bytes"
-    return Explanation(message=message, pool=pool.name, missing_bytes=missing, time=witness.time, buffers=buffers)
+    why = Explanation(message="", pool=pool.name, missing_bytes=missing, time=witness.time, buffers=buffers)
+    end = "; without a size it ends at 2^63 - 1 bytes" if pool.size is None else ""
+    return why.model_copy(update={"message": sentence(problem, why) + end})
 
 
 def _ids(problem: Problem, instance: Instance, witness: Witness) -> tuple[int | str, ...]:

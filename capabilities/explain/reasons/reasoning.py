@@ -18,7 +18,7 @@ from memplan.capabilities.explain.questions.parts import ProblemRule, bodies, pa
 from memplan.capabilities.explain.questions.queries import Answer, Queries
 from memplan.capabilities.explain.reasons.live_sets import OverfullSet, enough, overfull_set, overfull_stretches
 from memplan.capabilities.explain.reasons.reduction import deleted, shortest_stretch
-from memplan.capabilities.explain.reasons.sentences import sentence
+from memplan.planner.bounds.reason_sentence import sentence
 from memplan.planner.errors import shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance

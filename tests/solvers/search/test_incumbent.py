@@ -150,7 +150,7 @@ def explained(**fields: Any) -> dict[str, Any]:
 
 def test_three_that_are_alive_together_are_all_named() -> None:
     assert explained(buffers=THREE, pools=[{"name": "sram", "size": 25}]) == {
-        "message": 'pool "sram" lacks 5 bytes at time 0, when 3 buffers are alive',
+        "message": 'pool "sram" lacks 5 bytes at time 0; 3 buffers ("a", "b", "c") do not fit',
         "pool": "sram",
         "missing_bytes": 5,
         "time": 0,
@@ -160,7 +160,7 @@ def test_three_that_are_alive_together_are_all_named() -> None:
 
 def test_a_buffer_that_is_larger_than_its_pool_is_named() -> None:
     assert explained(buffers=[{"id": "w", "size": 9, "start": 4, "end": 5}], pools=[{"name": "sram", "size": 8}]) == {
-        "message": 'buffer "w" (9 bytes) fits no pool that it may use ("sram"), even alone',
+        "message": 'pool "sram" lacks 1 byte at time 4; 1 buffer ("w": 9 bytes, more than 8) alone does not fit',
         "pool": "sram",
         "missing_bytes": 1,
         "time": 4,
@@ -197,7 +197,8 @@ def test_buffers_that_conflict_by_name_have_no_time() -> None:
     rows = [{"id": name, "size": 10} for name in "abc"]
     pairs = [["a", "b"], ["b", "c"], ["a", "c"]]
     found = explained(buffers=rows, conflicts=pairs, pools=[{"name": "sram", "size": 25}])
-    assert found["message"] == 'pool "sram" lacks 5 bytes for 3 buffers that conflict pairwise'
+    said = '3 buffers ("a", "b", "c"), which conflict pairwise, do not fit'
+    assert found["message"] == f'pool "sram" lacks 5 bytes; {said}'
     assert found["missing_bytes"] == 5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memplan.planner.errors import counted, shown
+from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.entries import FIELDS
 from memplan.planner.model.plan import Explanation, RuleMember
 from memplan.planner.model.problem import ADDRESS_SPACE, Problem
@@ -15,34 +16,29 @@ def sentence(problem: Problem, found: Explanation) -> str:
     """Say what an explanation says, short enough for one line of a terminal where it can be."""
     count = len(found.buffers)
     names = [shown(name) for name in found.buffers]
+    capacity = None if found.pool is None else last_end(problem.pools[problem.pool_index[found.pool]])
     size = int(problem.buffers.size[problem.index[found.buffers[0]]]) if count == 1 else 0
-    if found.capacity is not None and size > found.capacity:
-        names[0] += f": {size:,} bytes, more than {found.capacity:,}"
+    if capacity is not None and size > capacity:
+        names[0] += f": {size:,} bytes, more than {capacity:,}"
     buffers = f"{counted(count, 'buffer')} ({_listed(names, count)})"
-    if found.missing_bytes is not None and found.time is not None:
-        alone = "" if count > 1 else " alone"
-        lacks = f"lacks {counted(found.missing_bytes, 'byte')} at time {found.time}"
-        text = f"pool {shown(found.pool)} {lacks}; {buffers}{alone}"
-        text += " do not fit" if count > 1 else " does not fit"
+    if found.missing_bytes is not None:
+        when = "" if found.time is None else f" at time {found.time}"
+        alone = " alone does not fit" if count == 1 else " do not fit"
+        apart = ", which conflict pairwise," if found.time is None and count > 1 else ""
+        text = f"pool {shown(found.pool)} lacks {counted(found.missing_bytes, 'byte')}{when}; {buffers}{apart}{alone}"
+    elif found.kind == "stretch" and found.stretch is not None:
+        first, last = found.stretch
+        text = f"what is alive from time {first} to {last} does not fit: {counted(count, 'buffer')}"
     else:
-        text = f"{_pool(found)} {buffers}"
-        if found.kind == "stretch" and found.stretch is not None:
-            first, last = found.stretch
-            text = f"what is alive from time {first} to {last} does not fit: {counted(count, 'buffer')}"
+        has_end = capacity not in (None, ADDRESS_SPACE - 1)
+        pool = f"pool {shown(found.pool)}" + (f" ({capacity:,} bytes)" if has_end else "")
+        text = f"{f'{pool} does not' if len(problem.pools) == 1 else 'no pools'} hold {buffers}"
     if found.rules:
         text += f", with {_listed([rule_text(rule, problem) for rule in found.rules], len(found.rules))}"
-    if len(problem.pools) > 1 and found.missing_bytes is None:
-        text = text.replace(_pool(found), "no pools hold", 1)
     if found.other_bottlenecks:
         more = found.other_bottlenecks
         text += f"; {more} other stretch{'es' * (more > 1)} of time {'are' if more > 1 else 'is'} too full as well"
     return text
-
-
-def _pool(found: Explanation) -> str:
-    """Say which pool does not hold buffers, with its size where it has one."""
-    size = "" if found.capacity in (None, ADDRESS_SPACE - 1) else f" ({found.capacity:,} bytes)"
-    return f"pool {shown(found.pool)}{size} does not hold"
 
 
 def rule_text(rule: RuleMember, problem: Problem | None = None) -> str:
