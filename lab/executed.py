@@ -14,6 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from memplan_models.tflite.interpreter import MicroRun, run
+from memplan_models.tflite.model import read_model
+from memplan_models.tflite.tflm_tail import arena_of
+
 from lab.support.cases import ended
 from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.answer import CascadeAnswer
@@ -25,9 +29,6 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
-from memplan.systems.tflite.interpreter import MicroRun, run
-from memplan.systems.tflite.model import read_model
-from memplan.systems.tflite.tflm_tail import arena_of
 from tests.support.micro_models import FLOAT_ONLY, LAYERS, micro_model
 
 _LESS = 64

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from memplan_models.onnx.model import graphs_of
 
 from lab.support.cases import ended
 from memplan.capabilities.order.options import OrderOptions
@@ -23,7 +24,6 @@ from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.planner.errors import InputError
 from memplan.systems.model_graph import read_model_graph
-from memplan.systems.onnx.model import graphs_of
 from memplan.systems.reading import read_model
 from memplan.systems.writing import write_reordered
 from tests.support import onnx_models

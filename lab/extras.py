@@ -134,6 +134,9 @@ run("plan examples/mobilenet_v2.csv -q --solver reference:ttlang-multi-order-dec
     "torch": """
 run("plan tests/models/exported.pt2 --dim s77=16 -q")
 """,
+    "models": """
+run("plan tests/models/recorded/kws_dscnn_int8.tflite -q")
+""",
     "library": """
 run("library check minimalloc-a schedule --fast")
 """,

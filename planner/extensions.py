@@ -88,7 +88,7 @@ def _declarations() -> Iterator[tuple[str, str]]:
     seen = set()
     for folder in dict.fromkeys(sys.path):
         with suppress(OSError), os.scandir(folder or ".") as entries:
-            for entry in entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):  # files are recognised in this order
                 stem, _, kind = entry.name.rpartition(".")
                 if kind not in ("dist-info", "egg-info"):
                     continue

@@ -17,8 +17,7 @@ from memplan.planner.extensions import extensions, imported
 
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.systems.c.system",
-    "tflite": "memplan.systems.tflite.system",
-    "onnx": "memplan.systems.onnx.system",
+    "tflm": "memplan.systems.tflm.system",
     "executorch": "memplan.systems.executorch.system",
     "cadence": "memplan.systems.cadence.system",
     "tvm": "memplan.systems.tvm.system",
@@ -92,6 +91,7 @@ class System(NamedTuple):
     other_targets: from a target to what others call it, with spaces between.
     reorders: the function that writes a model with its operations in another order.
     rewrites: the function that writes a model in parts, as cascades are.
+    arena: the module with the rules of its runtime's arena, a `memplan.systems.arena.ArenaRules`.
     """
 
     name: str
@@ -103,6 +103,7 @@ class System(NamedTuple):
     other_targets: Mapping[str, str] = MappingProxyType({})
     reorders: str | None = None
     rewrites: str | None = None
+    arena: str | None = None
 
 
 @cache

@@ -18,8 +18,7 @@ from memplan.planner.errors import OperationsError, OptionError, shown
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.systems import file_readers
 from memplan.systems import reading as importers
-from memplan.systems.tflite.system import is_tflite
-from memplan.systems.tflite.tflm_tail import MicroArena, arena_of
+from memplan.systems.arena import Arena, rules_of
 from memplan.systems.writing import write_reordered
 
 RUNTIME = "TFLite Micro"
@@ -44,20 +43,20 @@ class Written:
 
     data: bytes | None
     sentences: tuple[str, ...]
-    arena: MicroArena | None = None
+    arena: Arena | None = None
 
 
 def written_model(reader: Reader, found: OrderAnswer) -> Written:
     """Return the model that was read with its operations in the order of an answer; as given, if that is no better."""
     assert found.ordered is not None, "an answer of this machine's own has its graph"
-    has_no_arena = not is_tflite(reader.data)
-    if found.moves == 0 or (has_no_arena and found.saved_bytes <= 0):
+    rules = rules_of(reader.data)
+    if found.moves == 0 or (rules is None and found.saved_bytes <= 0):
         return Written(reader.data, (f"{_AS_GIVEN}: the given order has the least peak, {found.peak:,} bytes",))
     file = write_reordered(reader.data, reader.name, permuted(found.ordered, found.order))
     left_out = tuple(f"has not {what}" for what in file.left_out)
-    if has_no_arena:
+    if rules is None:
         return Written(file.data, left_out)
-    own_arena, arena = (arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
+    own_arena, arena = (rules.arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
     if not arena.is_smaller(own_arena):
         way_out = "a plan in the file may help, which `memplan convert` writes"
         return Written(
@@ -88,8 +87,10 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
 
 def written_in_parts(model: RewritableModel, result: CascadeAnswer, data: bytes, scratch: Mapping[str, int]) -> Written:
     """Return the form of a cascade's points whose arena is the smallest as a file, if it is smaller than as given."""
-    own_arena = arena_of(data, scratch)
-    forms = arenas_in_parts(model, result.points, own_arena, partial(arena_of, scratch=scratch))
+    rules = rules_of(data)
+    assert rules is not None, "a system whose models are written in parts has an arena"
+    own_arena = rules.arena_of(data, scratch)
+    forms = arenas_in_parts(model, result.points, own_arena, partial(rules.arena_of, scratch=scratch))
     best = min(forms, key=lambda row: row[0].used, default=None)
     if best is None or not best[0].is_smaller(own_arena):
         least = "no form has fewer" if best is None else f"{best[0]} in parts"
@@ -102,10 +103,10 @@ def written_in_parts(model: RewritableModel, result: CascadeAnswer, data: bytes,
 def arenas_in_parts(
     model: RewritableModel,
     points: Sequence[CascadePoint],
-    given: MicroArena,
-    measured: Callable[[bytes], MicroArena],
+    given: Arena,
+    measured: Callable[[bytes], Arena],
     most: int = _MOST_WRITTEN,
-) -> Iterator[tuple[MicroArena, Rewriting, bytes]]:
+) -> Iterator[tuple[Arena, Rewriting, bytes]]:
     """Yield the forms of points that may take less than the given arena, with theirs, the most promising first.
 
     The price of operations and tensors that ranks them is an estimate, so several are written and measured by the

@@ -12,9 +12,7 @@ from memplan.capabilities.convert.answer import RuntimeArena
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import FormatError, InputError, sentences, shown
-from memplan.systems.reading import detect
-from memplan.systems.tflite.tflm_arena import scratch_flags
-from memplan.systems.tflite.tflm_tail import arena_of
+from memplan.systems.arena import rules_of, scratch_flags
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
@@ -39,10 +37,11 @@ def _read(value: Any) -> RuntimeArena:
 
 
 def _arena_inside(reader: Reader, question: Question) -> RuntimeArena | None:
-    """Return the arena of a TFLite model as its file is; of a plan that is given for it, nothing is known."""
-    if reader.imported is not None and "plan" not in question and detect(reader.data) == "tflite":
-        with suppress(InputError):
-            return RuntimeArena.of(arena_of(reader.data, reader.options.scratch))
+    """Return the arena of a model as its file is; of a plan that is given for it, nothing is known."""
+    if reader.imported is None or "plan" in question or (rules := rules_of(reader.data)) is None:
+        return None
+    with suppress(InputError):
+        return RuntimeArena.of(rules.arena_of(reader.data, reader.options.scratch))
     return None
 
 

@@ -17,8 +17,8 @@ from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.systems.arena import rules_of
 from memplan.systems.layout import lay_out
-from memplan.systems.tflite.tflm_tail import arena_of
 from memplan.systems.writing import EXPORTERS, export
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
@@ -90,10 +90,11 @@ def _exported(
     found = found.model_copy(update={"warnings": (*found.warnings, *of_alignment(problem, plan, target))})
     layout = replace(lay_out(problem, plan, model, options.scratch), section=options.section)
     files = export(target, layout, options.prefix or PurePath(options.name or "memplan").stem)
-    arenas = {} if target != TFLITE or model is None else {"arena": files[""], "given": model}
+    rules = None if target != TFLITE or model is None else rules_of(model)
+    arenas = {} if rules is None or model is None else {"arena": files[""], "given": model}
     of_files = {
         "files": tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
-        **{name: RuntimeArena.of(arena_of(data, options.scratch)) for name, data in arenas.items()},
+        **{name: RuntimeArena.of(rules.arena_of(data, options.scratch)) for name, data in arenas.items() if rules},
     }
     return found.model_copy(update={**of_files, "plan": made, "own_peak": None, "violations": ()})
 

@@ -11,28 +11,27 @@ from memplan.capabilities.convert.options import TFLITE, ConvertOptions
 from memplan.capabilities.convert.source import warnings_of
 from memplan.planner.errors import FormatError
 from memplan.systems import reading as importers
-from memplan.systems.tflite.interpreter import LIMIT_S, compared
-from memplan.systems.tflite.system import is_tflite
-from memplan.systems.tflite.tflm_tail import write_c_model
+from memplan.systems.arena import rules_of
 
 
 def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     """Return a model of TensorFlow Lite in its best form; raises FormatError for another file."""
-    if not is_tflite(file):
-        got = "JSON" if file.lstrip()[:1] == b"{" else importers.detect(file, None) or f"{file[:8]!r}"
+    is_json = file.lstrip()[:1] == b"{"
+    if is_json or (rules := rules_of(file)) is None:
+        got = "JSON" if is_json else importers.detect(file, None) or f"{file[:8]!r}"
         way = "--to c writes its plan" if got == "JSON" else "convert it first"
         raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
-    search = FormSearch(file, options, running)
+    search = FormSearch(file, rules, options, running)
     best, given = search.run(), search.given
-    sizes, limit_s = (given.arena.least, best.arena.least), min(LIMIT_S, running.left_s / 2)
-    runs, measured = compared(given.data, best.data, sizes, limit_s)
+    sizes, limit_s = (given.arena.least, best.arena.least), min(rules.LIMIT_S, running.left_s / 2)
+    runs, measured = rules.compared(given.data, best.data, sizes, limit_s)
     if runs is False:
         search.notes.append(f"{best.kind}: {measured}")
-        best, (runs, measured) = given, compared(given.data, given.data, (sizes[0], sizes[0]), limit_s)
+        best, (runs, measured) = given, rules.compared(given.data, given.data, (sizes[0], sizes[0]), limit_s)
     files = {"": best.data}
     if options.c_array:
         stem = options.prefix or PurePath(options.name or "model").stem
-        files |= write_c_model(best.data, best.arena, stem, options.section)
+        files |= rules.write_c_model(best.data, best.arena, stem, options.section)
     return Converted(
         to=TFLITE,
         format=TFLITE,

@@ -11,19 +11,18 @@ from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.cascade.in_parts.write import rewritable
 from memplan.capabilities.cascade.writing import arenas_in_parts
+from memplan.capabilities.convert.options import TFLITE, ConvertOptions
 from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.search.regions import permuted
 from memplan.planner.errors import InputError
 from memplan.solvers.portfolio.solve import solve
+from memplan.systems.arena import Arena, ArenaRules
 from memplan.systems.layout import lay_out
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
-from memplan.systems.tflite.tflm import write_tflm
-from memplan.systems.tflite.tflm_tail import MicroArena, arena_of
-from memplan.systems.writing import write_reordered
+from memplan.systems.writing import export, write_reordered
 
 if TYPE_CHECKING:
-    from memplan.capabilities.convert.options import ConvertOptions
     from memplan.planner.operations.graph import OperationGraph
 
 _ALIGNMENT = 16
@@ -38,7 +37,7 @@ class DeviceForm:
     """A form of the model: its file, its arena, and its multiplications, of those as given."""
 
     data: bytes
-    arena: MicroArena
+    arena: Arena
     kind: Literal["given", "ordered", "cascade"]
     planned: bool = False
     macs_ratio: float = 1.0
@@ -47,8 +46,8 @@ class DeviceForm:
 class FormSearch:
     """Tries forms of a model, those without multiplications more first."""
 
-    def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
-        self.options, self.running = options, running
+    def __init__(self, data: bytes, rules: ArenaRules, options: ConvertOptions, running: Control) -> None:
+        self.rules, self.options, self.running = rules, options, running
         self.given = DeviceForm(data, self._arena(data), "given")
         self.notes: list[str] = []
 
@@ -94,17 +93,17 @@ class FormSearch:
         return self.options.fit is not None and form.arena.least <= self.options.fit
 
     def _planned(self, form: DeviceForm) -> DeviceForm | None:
-        """Return a form with a plan inside the file; None where TFLite Micro does as well by itself."""
+        """Return a form with a plan inside the file; None where the runtime does as well by itself."""
         try:
             problem = read_model(form.data, options=self.options).problem
             plan = solve(problem, time_limit_s=self._share_s(), control=self.running.searching())
-            data = write_tflm(lay_out(problem, plan, form.data, self.options.scratch), "model")[""]
+            data = export(TFLITE, lay_out(problem, plan, form.data, self.options.scratch), "model")[""]
         except InputError:
             return None
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
-    def _arena(self, data: bytes) -> MicroArena:
-        return arena_of(data, self.options.scratch)
+    def _arena(self, data: bytes) -> Arena:
+        return self.rules.arena_of(data, self.options.scratch)
 
     def _share_s(self) -> float:
         return max(0.05, _SHARE * self.running.left_s)

@@ -24,11 +24,12 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "systems": ("memplan_systems",),
     "library": ("memplan_library",),
     "torch": ("memplan_torch",),
+    "models": ("memplan_models",),
 }
 """The packages that each extra brings and that are imported by name."""
 COMMANDS: Mapping[str, str] = {"library": "memplan_library", "fits": "memplan_torch"}
 """The packages that bring a command."""
-OF_SYSTEMS = ("systems", "torch")
+OF_SYSTEMS = ("models", "systems", "torch")
 """The extras whose packages have systems: files, planners, targets of `convert`."""
 
 

@@ -75,6 +75,8 @@ def test_a_package_has_a_readme_of_one_screen_and_an_extra(name: str) -> None:
         ["schedule", "examples/schedules/attention.json"],
         ["library", "list"],
         ["plan", "tests/models/exported.pt2"],
+        ["plan", "tests/models/recorded/kws_dscnn_int8.tflite"],
+        ["convert", "examples/mobilenet_v2.csv", "--to", "tflite"],
         ["fits", "examples/torch_steps.py:gpt2"],
         ["convert", "examples/mobilenet_v2.csv", "--to", "pto"],
     ],

@@ -6,8 +6,7 @@ import contextlib
 from importlib import import_module
 
 import numpy as np
-
-from memplan.systems.tflite.interpreter import MicroRun
+from memplan_models.tflite.interpreter import MicroRun
 
 
 def run_here(data: bytes, arena_size: int) -> MicroRun:

@@ -82,11 +82,12 @@ def model_if_gained(call: Invocation, written: Written, path: str) -> bytes | No
     """Return a model in another form, if it is there, and keep the sentences about it; without, the status is 1."""
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
-        from memplan.systems.tflite.interpreter import compared
-        from memplan.systems.tflite.tflm_tail import arena_of
+        from memplan.systems.arena import rules_of
 
-        least = arena_of(call.reader.data, call.reader.options.scratch).least
-        runs, said = compared(call.reader.data, data, (least, written.arena.least))
+        rules = rules_of(call.reader.data)
+        assert rules is not None, "a model with an arena is of a system with one"
+        least = rules.arena_of(call.reader.data, call.reader.options.scratch).least
+        runs, said = rules.compared(call.reader.data, data, (least, written.arena.least))
         sentences[-1] += f"; {said}"
         data = None if runs is False else data
     if data is None:

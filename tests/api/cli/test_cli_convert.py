@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from memplan_models.tflite.tflm_tail import arena_of
 
 from memplan.api.cli.main import main
 from memplan.capabilities.convert.options import Target
 from memplan.systems.reading import read_model
-from memplan.systems.tflite.tflm_tail import arena_of
 from memplan.systems.writing import EXPORTERS
 from tests.support.tflite_files import two_halves
 

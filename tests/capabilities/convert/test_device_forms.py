@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memplan_models.tflite.tflm_tail import arena_of
 
 from memplan.api.cli.main import main
 from memplan.capabilities.convert.answer import Converted
 from memplan.capabilities.convert.convert import convert
 from memplan.capabilities.convert.options import ConvertOptions
 from memplan.planner.errors import FormatError, OptionError
-from memplan.systems.tflite.tflm_tail import arena_of
 from tests.support.tflite_files import two_halves
 
 Captured = pytest.CaptureFixture[str]

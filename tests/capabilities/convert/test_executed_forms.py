@@ -7,12 +7,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from memplan_models.tflite import interpreter
 
 from lab.executed import faults
 from memplan.api.cli.main import main
 from memplan.capabilities.convert.convert import convert
 from memplan.capabilities.convert.options import ConvertOptions
-from memplan.systems.tflite import interpreter
 from tests.support.micro_models import MicroModel, crossed, micro_model, window
 from tests.support.micro_runs import run_here
 

@@ -1,0 +1,77 @@
+"""ONNX models with their nodes in another order, also in the graphs inside of nodes, and nothing else changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from memplan.planner.errors import FormatError, InvalidPlanError
+from memplan.systems.sequence import ReorderedFile, Where, new_order
+from memplan_models.onnx.facts import BY_CHANCE
+from memplan_models.onnx.loading import parsed
+from memplan_models.onnx.model import graphs_of, subgraphs
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
+
+
+def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
+    """Return a model whose nodes are in the orders given by graph; fields that are not known here stay.
+
+    The main graph is at (), the k-th graph of its node v at (v, k), and so on. Raises FormatError for a model with
+    functions, whose nodes are in several places, and OperationsError for orders that are wrong.
+    """
+    model = parsed(data)
+    if model.functions:
+        raise FormatError("model.functions: must be empty where nodes get another order: inline them first")
+    if not _reorder(model.graph, orders, ()):
+        return ReorderedFile(data)
+    written: bytes = model.SerializeToString()
+    if _sorted(parsed(written)) != _sorted(parsed(data)):
+        raise InvalidPlanError("model.graph: must have the same nodes in another order")
+    return ReorderedFile(written)
+
+
+def _reorder(graph: GraphProto, orders: Mapping[Where, Sequence[int]], where: Where) -> bool:
+    """Put the nodes of a graph, and of those inside, in order; return whether any is in another place."""
+    reads, writes = [[*_names_read(node)] for node in graph.node], [[*filter(None, node.output)] for node in graph.node]
+    order = new_order(orders.get(where, ()), reads, writes, {v for v, node in enumerate(graph.node) if _draws(node)})
+    inside = [
+        _reorder(inner, orders, (*where, v, k))
+        for v, node in enumerate(graph.node)
+        for k, (_, inner) in enumerate(subgraphs(node))
+    ]
+    rank = {v: place for place, v in enumerate(order)}
+    places = iter([rank[v] for v in range(len(order))])
+    graph.node.sort(key=lambda _: next(places))
+    return any(inside) or list(order) != list(range(len(order)))
+
+
+def _nodes_in(node: NodeProto) -> Iterator[NodeProto]:
+    """Yield a node, and all nodes of the graphs that it runs."""
+    yield node
+    for _, inner in subgraphs(node):
+        for graph in graphs_of(inner):
+            yield from graph.node
+
+
+def _names_read(node: NodeProto) -> Iterator[str]:
+    """Yield the names that a node reads, and those that graphs inside of it read, which may be of its own graph."""
+    for each in _nodes_in(node):
+        yield from filter(None, each.input)
+    for _, inner in subgraphs(node):
+        for graph in graphs_of(inner):
+            yield from (value.name for value in graph.output)
+
+
+def _draws(node: NodeProto) -> bool:
+    """Return True for a node that draws random numbers, or runs one that does."""
+    return any(each.op_type in BY_CHANCE for each in _nodes_in(node))
+
+
+def _sorted(model: ModelProto) -> bytes:
+    """Return a model's bytes, which no order of nodes changes."""
+    for graph in reversed([*graphs_of(model.graph)]):
+        graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content

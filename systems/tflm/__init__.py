@@ -1,0 +1,1 @@
+"""TFLite Micro: its planner, written anew."""
