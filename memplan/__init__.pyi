@@ -181,10 +181,10 @@ def convert(
         "ld",
         "armlink",
         "triples",
-        "tflite",
         "executorch",
         "pte",
         "mlf",
+        "tflite",
         "pto",
     ]
     | None = ...,
