@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from memplan_models.tflite import arena
 from memplan_models.tflite.interpreter import MicroRun, run
 from memplan_models.tflite.model import read_model
-from memplan_models.tflite.tflm_tail import arena_of
 
 from lab.support.cases import ended
 from memplan.capabilities.capability import Control
@@ -45,7 +45,8 @@ class Form(NamedTuple):
 
 def forms(data: bytes, seconds: float) -> Iterator[Form]:
     """Yield the forms of a model that memplan writes, but for those that are the model as given."""
-    best = FormSearch(data, ConvertOptions(time_limit_s=seconds), Control().begun(OrderOptions(time_limit_s=seconds)))
+    running = Control().begun(OrderOptions(time_limit_s=seconds))
+    best = FormSearch(data, arena, ConvertOptions(time_limit_s=seconds), running)
     yield Form("convert", best.run().data)
     reader = Reader()
     graph = reader.graph(data, "model.tflite")
@@ -62,7 +63,7 @@ def forms(data: bytes, seconds: float) -> Iterator[Form]:
 
 def faults(data: bytes, seconds: float, tally: Counter[str], run: Run = run) -> Iterator[str]:
     """Yield what is wrong with the forms of a model, and with the arena that is told of it; count what was run."""
-    given = arena_of(data)
+    given = arena.arena_of(data)
     before = run(data, given.least)
     if before.outputs is None and not given.unknown:
         yield f"as given does not run in {given.least} bytes: {before.said}"
@@ -73,7 +74,7 @@ def faults(data: bytes, seconds: float, tally: Counter[str], run: Run = run) -> 
         if form.data in seen:
             continue
         seen.add(form.data)
-        now = run(form.data, arena_of(form.data).least)
+        now = run(form.data, arena.arena_of(form.data).least)
         tally[f"forms of {form.name}"] += 1
         if before.outputs is not None and (now.outputs is None or not now.equals(before)):
             yield f"{form.name}: {now.said if now.outputs is None else 'its outputs differ'}"
@@ -82,11 +83,11 @@ def faults(data: bytes, seconds: float, tally: Counter[str], run: Run = run) -> 
 
 def _too_large(name: str, data: bytes, tally: Counter[str], run: Run) -> Iterator[str]:
     """Yield a sentence where a model starts in less than it is said to need."""
-    arena = arena_of(data)
-    if arena.unknown:
+    whole = arena.arena_of(data)
+    if whole.unknown:
         tally["arenas not known"] += 1
-    elif not run(data, arena.least - _LESS).fails:
-        yield f"{name}: starts in {_LESS} bytes less than {arena.least}"
+    elif not run(data, whole.least - _LESS).fails:
+        yield f"{name}: starts in {_LESS} bytes less than {whole.least}"
     else:
         tally["arenas exact within 64 bytes"] += 1
 

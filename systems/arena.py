@@ -16,7 +16,7 @@ from memplan.systems.reading import detect
 
 
 @dataclass(frozen=True)
-class Arena:
+class ModelArena:
     """A runtime's arena for a model: `head` has tensors and scratch, `tail` what stays.
 
     `least` is the smallest arena that the model starts in: what is known of tensors while they are placed lies where
@@ -34,7 +34,7 @@ class Arena:
         """The bytes that are in use once the model has started."""
         return self.head + self.tail
 
-    def is_smaller(self, other: Arena) -> bool:
+    def is_smaller(self, other: ModelArena) -> bool:
         """Return True if less is in use than in another arena, and no larger one is needed to start."""
         return self.used < other.used and self.least <= other.least
 
@@ -50,7 +50,7 @@ class ArenaRules(Protocol):
     LIMIT_S: float
     """The seconds that a run may take."""
 
-    def arena_of(self, data: bytes, scratch: Mapping[str, int] | None = None) -> Arena:
+    def arena_of(self, data: bytes, scratch: Mapping[str, int] | None = None) -> ModelArena:
         """Return the arena of a model's file; `scratch` is what kernels require, in bytes, by operators' names."""
 
     def measured(self, data: bytes, arena_size: int) -> str:
@@ -63,7 +63,9 @@ class ArenaRules(Protocol):
         is not known; and what the runtime says of the form.
         """
 
-    def write_c_model(self, data: bytes, arena: Arena, stem: str, section: str | None = None) -> Mapping[str, bytes]:
+    def write_c_model(
+        self, data: bytes, arena: ModelArena, stem: str, section: str | None = None
+    ) -> Mapping[str, bytes]:
         """Return files of C by their suffixes: the model, and its arena in a section of its own."""
 
 

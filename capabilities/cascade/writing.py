@@ -18,7 +18,7 @@ from memplan.planner.errors import OperationsError, OptionError, shown
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.systems import file_readers
 from memplan.systems import reading as importers
-from memplan.systems.arena import Arena, rules_of
+from memplan.systems.arena import ModelArena, rules_of
 from memplan.systems.writing import write_reordered
 
 RUNTIME = "TFLite Micro"
@@ -43,7 +43,7 @@ class Written:
 
     data: bytes | None
     sentences: tuple[str, ...]
-    arena: Arena | None = None
+    arena: ModelArena | None = None
 
 
 def written_model(reader: Reader, found: OrderAnswer) -> Written:
@@ -103,10 +103,10 @@ def written_in_parts(model: RewritableModel, result: CascadeAnswer, data: bytes,
 def arenas_in_parts(
     model: RewritableModel,
     points: Sequence[CascadePoint],
-    given: Arena,
-    measured: Callable[[bytes], Arena],
+    given: ModelArena,
+    measured: Callable[[bytes], ModelArena],
     most: int = _MOST_WRITTEN,
-) -> Iterator[tuple[Arena, Rewriting, bytes]]:
+) -> Iterator[tuple[ModelArena, Rewriting, bytes]]:
     """Yield the forms of points that may take less than the given arena, with theirs, the most promising first.
 
     The price of operations and tensors that ranks them is an estimate, so several are written and measured by the

@@ -17,7 +17,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph, write_graph
 from memplan.planner.operations.operations import Operations
-from memplan.systems.arena import Arena
+from memplan.systems.arena import ModelArena
 from memplan.systems.program_names import NO_NAMES, ProgramNames
 from memplan.systems.writing import EXPORTERS
 
@@ -63,7 +63,7 @@ class RuntimeArena(Answer):
     @property
     def text(self) -> str:
         """The arena for people."""
-        return str(Arena(self.head, self.tail, self.least, self.unknown))
+        return str(ModelArena(self.head, self.tail, self.least, self.unknown))
 
 
 class Deployment(Answer):

@@ -16,7 +16,7 @@ from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.search.regions import permuted
 from memplan.planner.errors import InputError
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.arena import Arena, ArenaRules
+from memplan.systems.arena import ArenaRules, ModelArena
 from memplan.systems.layout import lay_out
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
@@ -37,7 +37,7 @@ class DeviceForm:
     """A form of the model: its file, its arena, and its multiplications, of those as given."""
 
     data: bytes
-    arena: Arena
+    arena: ModelArena
     kind: Literal["given", "ordered", "cascade"]
     planned: bool = False
     macs_ratio: float = 1.0
@@ -102,7 +102,7 @@ class FormSearch:
             return None
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
-    def _arena(self, data: bytes) -> Arena:
+    def _arena(self, data: bytes) -> ModelArena:
         return self.rules.arena_of(data, self.options.scratch)
 
     def _share_s(self) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memplan.planner import __version__
-from memplan.systems.arena import Arena
+from memplan.systems.arena import ModelArena
 from memplan.systems.c.arena import IN_SECTION, section_name
 from memplan.systems.c_names import constant, guarded, include_of, prefix_of
 from memplan.systems.imported import element_count
@@ -66,12 +66,12 @@ _WIDE = {"FULLY_CONNECTED", "VAR_HANDLE"}
 _COPIES_SHAPE = {"BATCH_MATMUL", "DEPTH_TO_SPACE", "GATHER", "GATHER_ND", "L2_POOL_2D", "SPACE_TO_DEPTH"}
 
 
-def arena_of(data: bytes, scratch: Mapping[str, int] | None = None) -> Arena:
+def arena_of(data: bytes, scratch: Mapping[str, int] | None = None) -> ModelArena:
     """Return the arena of a model's file; `scratch` is what kernels require, in bytes, by the names of operators."""
     return whole_arena(replace(read_model(data), scratch=scratch or {}))
 
 
-def whole_arena(model: Model) -> Arena:
+def whole_arena(model: Model) -> ModelArena:
     """Return the arena of a model, with the plan that its file has."""
     head = arena_head(model, model.offline_offsets)
     places = model.offline_offsets or (-1,) * len(model.tensors)
@@ -91,7 +91,7 @@ def whole_arena(model: Model) -> Arena:
     names = {operator.name for graph in model.subgraphs for operator in graph.operators}
     unknown = tuple(dict.fromkeys((*head.unknown, *sorted(names - _DATA.keys() - model.scratch.keys()))))
     least = max(tail + head.size, planned_later + rows)
-    return Arena(head.size, tail, -(-least // ALIGNMENT) * ALIGNMENT, unknown)
+    return ModelArena(head.size, tail, -(-least // ALIGNMENT) * ALIGNMENT, unknown)
 
 
 def _down(size: int, allocations: Iterable[tuple[int, int]]) -> int:
@@ -197,7 +197,7 @@ def _bytes(tensor: TfliteTensor) -> int:
 _PER_LINE = 16
 
 
-def write_c_model(data: bytes, arena: Arena, stem: str, section: str | None = None) -> Mapping[str, bytes]:
+def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None = None) -> Mapping[str, bytes]:
     """Return a header and a source: the model, aligned to 16 bytes, and its arena, in a section of its own."""
     prefix = prefix_of(stem)
     macro = prefix.upper()
