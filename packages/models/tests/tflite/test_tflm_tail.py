@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 from memplan_models.tflite.model import read_model
-from memplan_models.tflite.tflm_tail import MicroArena, whole_arena
+from memplan_models.tflite.tflm_tail import whole_arena
 
+from memplan.systems.arena import ModelArena
 from tests.support.tflite_files import model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 RECORDED = {
-    "view.tflite": MicroArena(128, 1120, 1488),
-    "loop.tflite": MicroArena(96, 1536, 2496),
-    "choice.tflite": MicroArena(80, 1472, 2128),
-    "variable.tflite": MicroArena(48, 1792, 2368),
-    "recorded/kws_dscnn_int8.tflite": MicroArena(16000, 8208, 24208),
+    "view.tflite": ModelArena(128, 1120, 1488),
+    "loop.tflite": ModelArena(96, 1536, 2496),
+    "choice.tflite": ModelArena(80, 1472, 2128),
+    "variable.tflite": ModelArena(48, 1792, 2368),
+    "recorded/kws_dscnn_int8.tflite": ModelArena(16000, 8208, 24208),
 }
 """What `tflite_micro` measured: the head, the tail, and the least arena of multiples of 16 that started."""
 
