@@ -90,6 +90,14 @@ def test_what_a_package_knows_is_refused_with_the_line_that_installs_it(command:
     assert re.search(line, done.stderr), done.stderr
 
 
+def test_a_module_of_memplan_whose_names_a_package_has_is_refused_with_the_line_that_installs_it() -> None:
+    script = f"import sys; sys.modules.update({HIDDEN!r}); from memplan.torch import fits"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "memplan_torch, which is not installed: pip install 'memplan[torch]'" in done.stderr
+
+
 @pytest.mark.slow
 def test_the_rows_of_the_sources_pass_with_memplan_alone(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules.update({HIDDEN!r})\n", encoding="utf-8")
