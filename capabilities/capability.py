@@ -87,7 +87,7 @@ class PlanLink:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Capability(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, and what entrances need of it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from memplan.capabilities.extent import Extent, extent_of
@@ -26,8 +25,7 @@ class Subject(NamedTuple):
     n_buffers: int
 
 
-@dataclass(frozen=True, eq=False)
-class Input(Generic[T]):
+class Input(NamedTuple, Generic[T]):
     """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
 
     `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with

@@ -20,7 +20,7 @@ _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
 """A command without files: which these are, only the command line knows."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CommandLine:
     """A command line that was given: the capability, the parameters of its command, and their values by name.
 

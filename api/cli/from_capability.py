@@ -7,8 +7,9 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import typer
@@ -53,7 +54,7 @@ _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
 EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Invocation:
     """A command while it runs.
 
@@ -139,8 +140,7 @@ Writer = Callable[[Invocation, Any, str], bytes | None]
 """Returns the bytes of a file; None where there are none, and then it says why."""
 
 
-@dataclass(frozen=True, eq=False)
-class CommandExtras:
+class CommandExtras(NamedTuple):
     """What a command has that no other entrance has.
 
     flags: flags of its own, which win over those that are made.
@@ -163,8 +163,8 @@ class CommandExtras:
 
     flags: Sequence[inspect.Parameter] = ()
     formats: Sequence[str] = ("json", TABLE)
-    forms: Mapping[str, Writer] = field(default_factory=dict)
-    beside: Mapping[str, Writer] = field(default_factory=dict)
+    forms: Mapping[str, Writer] = MappingProxyType({})
+    beside: Mapping[str, Writer] = MappingProxyType({})
     needs_plans: Sequence[str] = ()
     files: Sequence[str] = ()
     loads: Callable[[Mapping[str, Any]], None] = lambda _given: None
@@ -279,7 +279,7 @@ def run_apart(lines: Sequence[CommandLine], extras: CommandExtras, keep: Keep | 
         yield from run_away(lines, lines[0].given["on"], keep)
         return
     if keep is not None:
-        extras = replace(extras, shows=lambda call, answer: keep(call.line, answer) or True)
+        extras = extras._replace(shows=lambda call, answer: keep(call.line, answer) or True)
     for one in lines:
         wrong = tuple[str, ...]()
         try:

@@ -20,7 +20,7 @@ Spans = list[tuple[int, int]]
 """Runs of live sets, half-open, ascending and disjoint."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Demand:
     """Terms of the demand, (r,) each: `size` units of a buffer count in the live sets `start` to `end`, half-open."""
 

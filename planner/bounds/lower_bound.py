@@ -102,7 +102,7 @@ def _least_cost(instance: Instance) -> float:
     return cost_of((sum(instance.traffic[cheapest == price].tolist()), price) for price in sorted({*prices.tolist()}))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _OffsetGrid:
     """Offsets of the `kept` buffers in pool `q` are shift[q] + k * granule, whatever the plan."""
 
@@ -155,7 +155,7 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
     return ends
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _PoolGroup:
     """Pools that some buffers are confined to, the heaviest live sets of those buffers, and the largest load.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from collections.abc import Mapping
 from typing import NoReturn
 
@@ -227,6 +226,9 @@ def _behind_number(data: bytes, at: int) -> int:
 
 
 def _archive(data: bytes) -> tuple[str, str]:
+    # Imported here: few files are archives.
+    import zipfile
+
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()

@@ -46,7 +46,7 @@ class Layout:
     numbers: Mapping[str, int | None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sheet:
     """The columns of a table, by the field that each is for."""
 

@@ -55,7 +55,7 @@ def numbers(instance: Instance) -> Iterator[I64]:
             yield from (values[q] for q in range(len(instance.pools)) for values in masked)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Neighbours:
     """Symmetric lists of buffers, list i at neighbour[first[i]:first[i + 1]]; each entry with a weight, if any."""
 
@@ -69,7 +69,7 @@ class Neighbours:
         return np.diff(self.first) > 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Groups:
     """Groups of buffers: the position of one buffer names the group of each."""
 

@@ -25,7 +25,7 @@ FEW = 7
 """So many buffers can be enumerated: of plans of one cost the one that ends lowest is found, too."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CompiledPool:
     """A pool in units: no end offset may pass `capacity`; `reserved` holds disjoint ascending (start, end) rows.
 
@@ -41,7 +41,7 @@ class CompiledPool:
     bank_shift: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PricedPairs:
     """Pairs that cost something where their bytes meet in one pool.
 
@@ -58,7 +58,7 @@ class PricedPairs:
         return len(self.rows)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Instance:
     """A problem for solvers: `n` buffers, `m` lifetimes, `p` pools; everything in bytes is counted in `unit`s.
 

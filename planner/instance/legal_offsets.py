@@ -35,7 +35,7 @@ Ranges = tuple[tuple[int, int], ...]
 EVERYWHERE: Ranges = OffsetRule().intervals
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LegalPlaces:
     """The pools and offsets that each buffer of a problem, other than aliases, may have; in bytes.
 

@@ -38,7 +38,7 @@ def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Viol
             yield _sharing(problem, placed, i, j, None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Lives:
     """The lifetimes of all that takes bytes of one pool: the buffer that is alive, the times, and the offsets."""
 

@@ -15,7 +15,7 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import MAX_BYTES, Problem
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlacedBuffers:
     """Pool and offset of each buffer, in the problem's order; `pool` is ABSENT for one in no pool of the problem."""
 

@@ -92,9 +92,15 @@ SPENT, PAUSED, BETTER, RAISED, PROVED, INFEASIBLE, WAITS, FAILED = range(8)
 bound; nothing fits; another thread makes what this one needs next, so that it is to be called again; no memory."""
 
 
+_FIRST_SEED = -2653508690321835842
+"""The seed of the first thread of a search whose seed is 0, for which most plans would import `numpy.random`."""
+
+
 @lru_cache(maxsize=16)
 def seed_of(seed: int, number: int) -> int:
     """Return the seed of a search thread."""
+    if seed == number == 0:
+        return _FIRST_SEED
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64).view(np.int64)[0])
 
 

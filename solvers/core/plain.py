@@ -58,7 +58,7 @@ plan_plain = CORE.kernel("plan_plain", tables=1)
 """`plan_plain(task)`: compile, bound, pack in orders, and search."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BegunSearch:
     """An exact search that has spent some nodes, as a turn of it ends; `offset` is its own, where it has a `peak`."""
 
@@ -75,7 +75,7 @@ class BegunSearch:
         weakref.finalize(self, _close, self.parts, self.search)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlainStart:
     """What one call makes of a plain problem; `rule` is the best of the quick orders, -1 where nothing fits in any.
 

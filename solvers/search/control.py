@@ -85,7 +85,7 @@ def silent(_: Any) -> None:
     """Report to nobody."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Control:
     """The control of a call while it runs: of a question, of a solve, of a search.
 

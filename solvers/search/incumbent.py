@@ -25,7 +25,7 @@ class Accept(NamedTuple):
     gap: float | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Search:
     """The search that a solver is given: it reads the best results there, and offers its own; safe for several threads.
 

@@ -13,7 +13,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Disturbance, Plan, StopReason
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Assignment:
     """A pool and an offset (in units) for every buffer of an instance, and the solver that found it."""
 
@@ -23,7 +23,7 @@ class Assignment:
     by: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SolveResult:
     """The outcome of a solve: a plan that passed the verifier, or an explanation, and what it was made of.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import webbrowser
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,9 @@ def open_page(call: Invocation, answer: Plan) -> None:
     """Open the page of a plan in a browser."""
     path = next((path for path in call.outputs if suffix_of(path) == PAGE), None)
     if path is None:
+        # Imported here: it is needed where a page is opened.
+        import tempfile
+
         handle, path = tempfile.mkstemp(prefix="memplan-", suffix=PAGE)
         os.close(handle)
         write(path, plan_page(call, answer))

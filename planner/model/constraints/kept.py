@@ -36,7 +36,7 @@ class OffsetRule(NamedTuple):
     page: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KeptBuffers:
     """The `n` buffers of some bytes that are no alias, at `source` in the problem, in its order.
 

@@ -209,3 +209,9 @@ def test_of_a_problem_with_any_other_rule_nothing_is_shown(more: dict[str, Any])
     plan = solve(plain)
     assert is_shown_valid(plain, plan)
     assert not is_shown_valid(Problem(**{"buffers": ROWS, **more}), plan)
+
+
+def test_the_first_seed_is_that_of_a_sequence_of_seeds() -> None:
+    drawn = np.random.SeedSequence([0, 0]).generate_state(1, np.uint64).view(np.int64)[0]
+    assert exact.seed_of(0, 0) == drawn
+    assert len({exact.seed_of(seed, number) for seed in range(3) for number in range(3)}) == 9
