@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from memplan.capabilities.extent import Extent, extent_of
@@ -25,7 +26,8 @@ class Subject(NamedTuple):
     n_buffers: int
 
 
-class Input(NamedTuple, Generic[T]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Input(Generic[T]):
     """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
 
     `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with

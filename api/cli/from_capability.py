@@ -179,7 +179,10 @@ class CommandExtras(NamedTuple):
     draws_progress: bool = False
 
 
-def command_of(capability: Capability[Any], extras: CommandExtras = CommandExtras()) -> Callable[..., None]:
+_NO_EXTRAS = CommandExtras()
+
+
+def command_of(capability: Capability[Any], extras: CommandExtras = _NO_EXTRAS) -> Callable[..., None]:
     """Return the function that typer makes a command of."""
     unique = parameters_of(capability, extras)
 
