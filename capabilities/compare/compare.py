@@ -13,7 +13,7 @@ from memplan.capabilities.order.reordering import reorder_program
 from memplan.capabilities.verify.better import BesideBest, beside_best
 from memplan.planner import formats
 from memplan.planner.audit import verify
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import FormatError, TimeOverError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -25,6 +25,8 @@ from memplan.systems.imported import Imported, ViewFacts
 from memplan.systems.reading import detect, file_readers, read_model
 
 RECORDED = "the plan in the file"
+_LARGE_BYTES = 2**18
+"""The bytes of a file from which on reading it takes long, and so does all that is done with what it has."""
 _PLANS = 6
 """The plans and audits that a comparison makes at the most; each has an equal part of the time that is left."""
 
@@ -94,10 +96,14 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
         kind = "JSON" if formats.detect(file, options.name) == "json" else "a table of lifetimes"
         way = "of a problem, `memplan plan FILE` and POST /v1/plan make a plan"
         raise FormatError(f"must be a model file, got {kind}: {way}")
+    running, is_large = control.begun(options), len(file) > _LARGE_BYTES
     shared = apart = read_model(file, options.name, options)
-    if shared.views.aliases:
+    if shared.views.aliases and not (is_large and running.is_over):
         apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
-    running = control.begun(options)
+    if is_large and running.is_over:
+        raise TimeOverError(
+            f"time_limit_s: must be enough to plan a model of {len(file):,} bytes, got as far as reading it"
+        )
     time, is_partial = _SharedTime(running), True
     own: OwnPlan | None = None
     audited: OwnAudit | None = None
@@ -126,6 +132,8 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
 
     note = running.note or silent
     note(answer())
+    if is_large and running.is_over:
+        return answer()
     in_place = _planned(shared.problem, time) if shared.views.aliases else None
     note(answer(in_place))
     own, audited = _own(format_name, (apart, shared), time)

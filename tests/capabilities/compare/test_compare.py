@@ -10,6 +10,7 @@ import pytest
 from memplan.capabilities.capability import Control
 from memplan.capabilities.compare import compare as comparing
 from memplan.capabilities.compare.compare import compare
+from memplan.planner.errors import TimeOverError
 from memplan.planner.model import rows
 from memplan.systems.reading import read_model
 
@@ -25,6 +26,18 @@ def test_no_other_order_is_looked_for_once_time_is_over_and_that_is_said(monkeyp
     assert found.memplan_reordered is None
     assert found.warnings[-1] == "the time was over before another order of its operations was looked at"
     assert whole.warnings == found.warnings[:-1]
+
+
+def test_a_large_model_is_read_no_further_and_planned_no_more_once_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(comparing, "_LARGE_BYTES", 0)
+    over = threading.Event()
+    found = compare(MODEL, control=Control(cancelled=over, note=lambda _: over.set()))
+    assert found.memplan.peak is not None
+    assert found.own is found.memplan_reordered is None
+    with pytest.raises(TimeOverError, match=rf"plan a model of {len(MODEL):,} bytes, got as far as reading it"):
+        compare(MODEL, control=Control(cancelled=over))
 
 
 def test_nothing_that_a_model_lacks_is_looked_up_among_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
