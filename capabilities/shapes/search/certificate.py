@@ -24,6 +24,8 @@ from memplan.planner.symbols.space import Values
 from memplan.planner.symbols.tables import Box, settled
 
 Forms = Sequence[Polynomial]
+_MOST_CELLS = 2**22
+"""The most numbers in the table of live sets by sizes, from which bounds are taken: what is more, no bound needs."""
 _MOST_UNCOMPARED = 16
 """The most forms of a bound that are compared with each other once time is over."""
 Found = Literal["proved", "refuted", "open"]
@@ -35,8 +37,14 @@ def load_forms(sized: Sized, is_over: Callable[[], bool] = lambda: False) -> lis
 
     Once it `is_over`, they are fewer, and a bound all the same.
     """
-    counts = np.zeros((sized.live_sets, len(sized.forms)), np.int64)
-    np.add.at(counts, (sized.sets, sized.form_of[sized.members]), 1)
+    form_of, most = sized.form_of[sized.members], np.array([float(sized.space.most(row) or 0) for row in sized.forms])
+    # Of too many sets for a table those with the most bytes are taken.
+    largest = np.argsort(-np.bincount(sized.sets, most[form_of], sized.live_sets), kind="stable")
+    row_of = np.full(sized.live_sets, -1)
+    row_of[largest] = np.arange(sized.live_sets)
+    rows, is_in = row_of[sized.sets], row_of[sized.sets] < (height := max(1, _MOST_CELLS // max(1, len(sized.forms))))
+    counts = np.zeros((min(height, sized.live_sets), len(sized.forms)), np.int64)
+    np.add.at(counts, (rows[is_in], form_of[is_in]), 1)
     counts = np.unique(counts, axis=0)
     counts = counts[np.argsort(-counts.sum(axis=1), kind="stable")]
     rows, count = np.zeros_like(counts), 0

@@ -23,6 +23,7 @@ from memplan.capabilities.shapes.search.stacking import (
     pins_first,
 )
 from memplan.capabilities.shapes.search.values import cover, fewest, improved, offsets_alone
+from memplan.planner.errors import TimeOverError, counted
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.polynomials import Polynomial
 from memplan.planner.symbols.problem import SymbolicProblem
@@ -30,6 +31,8 @@ from memplan.planner.symbols.sized import Rows, Sized, compiled
 from memplan.planner.symbols.space import Values
 from memplan.solvers.search.control import Control, silent
 
+_LARGE = 10_000
+"""The buffers from which on no program is found soon: what meets is a table of all pairs."""
 SAMPLES = 256
 CORNERS = 27
 NEAR = 16
@@ -92,6 +95,9 @@ class _Search:
         """Search, until the best programs are proved or time is over."""
         sized = self.sized
         self.loads = load_forms(sized, lambda: self._is_late(self.deadline))
+        if sized.count > _LARGE and self.control.is_over:
+            buffers = counted(sized.count, "buffer")
+            raise TimeOverError(f"time_limit_s: must be enough for a program of {buffers}, got as far as their bound")
         self.sizes = self.least = np.zeros((sized.count, 0), np.int64)
         self.bound = np.zeros(0, np.int64)
         self._sample(samples(sized.space, SAMPLES))

@@ -35,7 +35,8 @@ def test_a_large_model_is_read_no_further_and_planned_no_more_once_time_is_over(
     over = threading.Event()
     found = compare(MODEL, control=Control(cancelled=over, note=lambda _: over.set()))
     assert found.memplan.peak is not None
-    assert found.own is found.memplan_reordered is None
+    assert found.own is None
+    assert found.memplan_reordered is None
     with pytest.raises(TimeOverError, match=rf"plan a model of {len(MODEL):,} bytes, got as far as reading it"):
         compare(MODEL, control=Control(cancelled=over))
 

@@ -18,6 +18,8 @@ from memplan.api.cli.main import main
 from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.limits import ShapesLimits
 from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
+from memplan.capabilities.shapes.search import certificate, search
+from memplan.capabilities.shapes.search.certificate import load_forms
 from memplan.capabilities.shapes.shapes import (
     CAPABILITY,
     LEAST_VERIFIED,
@@ -27,7 +29,7 @@ from memplan.capabilities.shapes.shapes import (
     shapes,
 )
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, TimeOverError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicProblem
 from memplan.planner.symbols.sized import compiled
@@ -164,6 +166,25 @@ def test_a_training_step_with_free_sizes_is_optimal_by_a_certificate_that_is_dec
     answer = found.model_dump(mode="json")
     assert said_of(answer, problem.model_dump(mode="json")) == "proved"
     assert said_of(answer | {"programs": answer["programs"][:1]}, problem.model_dump(mode="json")) == "refused"
+
+
+def test_bounds_of_many_live_sets_are_those_of_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
+    sized = compiled(drawn_problem(9))
+    whole = load_forms(sized)
+    monkeypatch.setattr(certificate, "_MOST_CELLS", 1)
+    few = load_forms(sized)
+    assert len(few) == 1 < len(whole)
+    top = {name: row.max or 1 for name, row in sized.space.symbols.items()}
+    columns = sized.space.columns([top])
+    assert int(sized.space.at(few[0], columns)[0]) == max(int(sized.space.at(form, columns)[0]) for form in whole)
+
+
+def test_a_problem_of_many_buffers_without_time_is_said_to_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_LARGE", 0)
+    over = threading.Event()
+    over.set()
+    with pytest.raises(TimeOverError, match=r"for a program of \d+ buffers, got as far as their bound"):
+        shapes(drawn_problem(7), control=Control(cancelled=over))
 
 
 def test_once_time_is_over_less_is_proved_and_verified_and_that_is_said() -> None:
