@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memplan.capabilities.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
+from memplan.capabilities.order.recompute.annealing import Annealing
+from memplan.capabilities.order.recompute.search import DropSearch, floor_of, peak_steps
+from memplan.capabilities.order.recompute.stays import Drops
 
 _STEP = 0.98
 """Each budget is this part of the one before."""
@@ -18,6 +20,8 @@ _LARGE = 200
 _BISECTIONS = 8
 _STEPS_TO_LIMIT = 4
 """The points above a limit."""
+_MARKS = 300
+"""The peaks for which the cheapest programs are kept where the cost is limited."""
 _RAISED = 8
 """The cheapest drops below a limit, from which those are taken back that the limit does not need."""
 
@@ -28,26 +32,34 @@ class Descent:
     def __init__(self, search: DropSearch) -> None:
         self.search, self.start = search, search.nothing()
         self.found: list[Drops] = []
+        self._is_large = search.stays.n > _LARGE
 
     def to_limit(self, limit: int) -> list[Drops]:
-        """Return drops of falling peaks, the last one the cheapest within a limit of bytes, or else the lowest."""
+        """Return drops of falling peaks, the last one the cheapest within a limit of bytes, or else the lowest.
+
+        Where work is counted, all that is searched for a limit is searched for each higher one as well: no answer to
+        that costs more.
+        """
         if limit >= self.start.peak:
             return []
         budgets = peak_steps(self.start.peak, limit, _STEPS_TO_LIMIT)
-        self._try(self._sweep(budgets), limit)
-        way, last = self._way(), self.start
-        for budget, drops in way:
-            if budget <= limit:
+        if not self.search.counts_work:
+            self._try(self._sweep(budgets), limit)
+        for budget, drops in self._way():
+            if self._is_large and min(budget, drops.peak) <= limit and not self.search.counts_work:
                 break
-            last = drops
-        self._try(last, limit)
-        # What is found below the limit may be cheaper.
-        for _ in way:
-            pass
-        within = sorted((drops for drops in self.found if drops.peak <= limit), key=lambda drops: drops.cost)
-        self.found += [self.search.raised(drops, limit) for drops in within[:_RAISED]]
-        least = min(drops.peak for drops in self.found)
-        return self._cheapest([*budgets, *([] if within else [least])])
+        if not self.search.counts_work:
+            within = sorted((drops for drops in self.found if drops.peak <= limit), key=lambda drops: drops.cost)
+            self.found += [self.search.raised(drops, limit) for drops in within[:_RAISED]]
+        annealing = Annealing(self.search, [*self._percents(), limit], self.found)
+        if self.search.counts_work:
+            least = min((drops.peak for drops in self.found), default=self.start.peak)
+            annealing.climb([peak for peak in self._percents() if peak >= least], limit)
+        else:
+            annealing.rounds(limit)
+        self.found += annealing.found()
+        least = min((drops.peak for drops in self.found), default=self.start.peak)
+        return self._cheapest([*budgets, *([] if least <= limit else [least])])
 
     def to_cost(self, most: int, points: int) -> list[Drops]:
         """Return drops of falling peaks whose cost is at most so much in all."""
@@ -57,6 +69,10 @@ class Descent:
         for _, drops in self._way():
             if drops.cost > most:
                 break
+        marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
+        annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found])
+        annealing.lower(most)
+        self.found += annealing.found()
         affordable = [drops for drops in self.found if drops.cost <= most]
         return self._cheapest(self._budgets(affordable, points), affordable)
 
@@ -67,7 +83,15 @@ class Descent:
         self._sweep(peak_steps(self.start.peak, lowest.peak, points))
         for _ in self._way():
             pass
+        budgets = sorted(self._budgets(self.found, points))
+        annealing = Annealing(self.search, budgets, self.found)
+        annealing.climb(budgets, self.start.peak)
+        self.found += annealing.found()
         return self._cheapest(self._budgets(self.found, points))
+
+    def _percents(self) -> list[int]:
+        """Return the percents of the peak without drops: rising budgets, the same ones whatever is asked."""
+        return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
         """Return the cheapest drops within a limit that were found, if any."""
@@ -93,7 +117,7 @@ class Descent:
         floor = floor_of(self.search.stays)
         while idle < _IDLE and floor < budget and not self.search.is_over():
             budget = max(floor, min(budget - 1, int(budget * _STEP)))
-            best = self._try(last, budget, is_quick=self.search.stays.n > _LARGE)
+            best = self._try(last, budget, is_quick=self._is_large)
             idle = 0 if best.peak <= budget else idle + 1
             if best.peak < last.peak:
                 last = best

@@ -12,6 +12,7 @@ from memplan.capabilities.order.recompute.least import LARGEST_BOUNDED, least_wo
 from memplan.capabilities.order.recompute.points import points_of
 from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.search import DropSearch
+from memplan.capabilities.order.recompute.snapshots import LARGEST
 from memplan.capabilities.order.recompute.states import can_search
 from memplan.capabilities.order.recompute.stays import Stays
 from memplan.capabilities.order.search.solve import LARGE, WORK_PER_S, bound_unsearched, order_unplanned
@@ -49,7 +50,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     if len(ordered.ops) > LARGE and control.is_over:
         return first_answer
     # Of a graph that is too large for a bound, drops are looked for that much longer.
-    is_large = options.within is not None and len(ordered.ops) > LARGEST_BOUNDED and not control.counts_work
+    is_large = options.within is not None and len(ordered.ops) > LARGEST and not control.counts_work
     share_s = control.left_s - _REST_SHARE * limit_s if is_large else _SEARCH_SHARE * limit_s
     with control.within(share_s).watched(WORK_PER_S) as watched:
         descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
@@ -201,7 +202,7 @@ def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list
         drops = descent.to_cost(most // stays.cost_unit + stays.once, options.points)
     else:
         drops = descent.to_lowest(options.points)
-    return [stays.run(row.is_dropped) for row in drops]
+    return [stays.run(row) for row in drops]
 
 
 def _points_within(
@@ -224,7 +225,7 @@ def _points_within(
             # A plan of this one would be within if it needed as much more than what is alive.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
-        known = None if drops is None else _written(graph, descent.search.stays.run(drops.is_dropped))
+        known = None if drops is None else _written(graph, descent.search.stays.run(drops))
         runs = None if known is None or known[0] > target else known[1]
         runs = least_work(graph, costs, target, runs, control.child(0.5)).runs
         if runs is None:

@@ -8,6 +8,7 @@ from functools import partial
 
 from memplan.capabilities.order.recompute.engines import PACKAGE, ask, engines, is_exact
 from memplan.capabilities.order.recompute.rewrite import rewritten
+from memplan.capabilities.order.recompute.snapshots import LARGEST, Snapshots
 from memplan.capabilities.order.recompute.stages import Stages
 from memplan.capabilities.order.recompute.states import MOST_STATES, can_search, search_states
 from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
@@ -23,8 +24,8 @@ LARGEST_BOUNDED = 400
 """Of more operations no program of stages is that small."""
 _ORDER_S = 0.2
 """The time for the order of a program whose stages are within the budget, and which is not."""
-_STATES_SHARE, _SHARE = 0.3, 0.5
-"""The parts of the time that is left for the search of states, and for each engine that is asked in turn."""
+_STATES_SHARE, _SNAPSHOTS_SHARE, _SHARE = 0.3, 0.4, 0.5
+"""The parts of the time that is left for the search of states, for snapshots, and for each engine in its turn."""
 
 
 @dataclass(frozen=True)
@@ -85,39 +86,44 @@ class _Search:
         self.is_none = max(bound_unsearched(graph)[0], ends) > budget
 
     def ask_engines(self) -> None:
-        """Ask the engines, until the least cost is known or the time is over."""
-        if self._is_settled() or self.control.is_over or len(self.graph.ops) > LARGEST_BOUNDED:
+        """Ask the engines, of snapshots and then of stages, until the least cost is known or the time is over."""
+        if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE):
             return
+        is_large = len(self.graph.ops) > LARGEST_BOUNDED
         stages = Stages(self.graph, self.costs, self.budget)
-        if len(engines()) == len(PACKAGE) and stages.count_columns(self._most(stages)) <= _MOST_COLUMNS:
-            self._ask_in_turn(stages)
+        if len(self.graph.ops) <= LARGEST:
+            snapshots = Snapshots(stages)
+            if snapshots.chain:
+                self._ask_in_turn(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
+        if not is_large and stages.count_columns(self._most(stages)) <= _MOST_COLUMNS:
+            self._ask_in_turn(stages, self.control)
 
-    def _most(self, stages: Stages) -> int:
+    def _most(self, program: Stages | Snapshots) -> int:
         """Return the most that a program of interest costs, in units."""
-        return stages.most_cost if self.extra_cost is None else (self.extra_cost - 1) // stages.cost_unit
+        return program.most_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
-    def _ask_in_turn(self, stages: Stages) -> None:
+    def _ask_in_turn(self, program: Stages | Snapshots, control: Control) -> None:
         """Ask one engine after the other, each with the best that is known by then."""
         refuted = dict.fromkeys(PACKAGE, 0)
         left = list(PACKAGE)
-        while left and not self._is_settled() and not self.control.is_over:
+        while left and not self._is_settled() and not control.is_over:
             engine = left.pop(0)
             # Where work is counted, each is asked once.
-            is_last = not left or self.control.counts_work
-            most = self._most(stages)
-            draft = stages.draft(self.bound // stages.cost_unit, most)
+            is_last = not left or control.counts_work
+            most = self._most(program)
+            draft = program.draft(min(most, self.bound // program.cost_unit), most)
             if not is_exact(draft):
                 return
-            share = self.control.child(1.0 if is_last else _SHARE)
-            said = ask(engine, draft, share, partial(self._take_solution, stages, draft))
+            share = control.child(1.0 if is_last else _SHARE)
+            said = ask(engine, draft, share, partial(self._take_solution, program, draft))
             refuted[engine] = max(refuted[engine], most + 1 if said.is_none else said.bound)
-            if not (said.has_ended or self.control.counts_work):
+            if not (said.has_ended or control.counts_work):
                 left.append(engine)
             least = min(refuted.values())
-            if self.extra_cost is None and least > stages.most_cost:
+            if self.extra_cost is None and least > program.most_cost:
                 self.is_none = True
             else:
-                bound = least * stages.cost_unit
+                bound = least * program.cost_unit
                 self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
 
     def search_states(self, most_states: int) -> None:
@@ -137,8 +143,9 @@ class _Search:
             # No program costs less than the one that is known.
             self.bound = self.extra_cost
 
-    def _take_solution(self, stages: Stages, draft: Draft, values: Sequence[int]) -> bool:
-        return self._take(stages.sequence(draft, values))
+    def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
+        # A solution of snapshots is no program.
+        return isinstance(program, Stages) and self._take(program.sequence(draft, values))
 
     def _take(self, runs: Sequence[int]) -> bool:
         """Keep a program that is within the budget, in this order or another one; return True once all is known."""

@@ -7,13 +7,12 @@ needed is taken back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from memplan.capabilities.order.recompute.stays import Stays
-from memplan.solvers.core.tables import Flags
+from memplan.capabilities.order.recompute.stays import Drops, Stays
+from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.control import Control
 
 _BATCH = 24
@@ -21,16 +20,6 @@ _BATCH = 24
 _ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
 """Drops worth this part of the best are dropped together; a worth may be so much below one that is not known anew; what
 they save together must be this part of what they would save one by one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Drops:
-    """Stays that are dropped, the peak in bytes that this has, and the cost of all that runs."""
-
-    is_dropped: Flags
-    peak: int
-    cost: int
-    excess: float
 
 
 class DropSearch:
@@ -46,7 +35,7 @@ class DropSearch:
 
     def nothing(self) -> Drops:
         """Return the program in which nothing stays dropped that something needs."""
-        return self._drops(self._first.copy(), 0)
+        return self._drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def within(self, start: Drops, budget: int) -> Drops:
         """Return drops that are within a budget, or as near to it as was found, begun from others."""
@@ -62,15 +51,25 @@ class DropSearch:
         self._spent = self.stays.work
         return self._control.is_over
 
-    def _drops(self, is_dropped: Flags, budget: int) -> Drops:
-        tries = self.stays.try_changes(is_dropped, [()], budget)
-        return Drops(is_dropped, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]))
+    def work_left(self) -> int:
+        """Return the steps that may be searched yet, where work is counted; else more than there is time for."""
+        self.is_over()
+        return int(self._control.work_left[0])
+
+    @property
+    def counts_work(self) -> bool:
+        """True where work is counted, and not time."""
+        return self._control.counts_work
+
+    def _drops(self, drop: I64, places: I64, budget: int) -> Drops:
+        tries = self.stays.try_changes(drop, [()], budget, places)
+        return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 
     def _lowered(self, start: Drops, budget: int) -> Drops:
         """Drop stays until the peak is within the budget or no drop helps."""
-        now = self._drops(start.is_dropped.copy(), budget)
+        now = self._drops(start.drop.copy(), start.places, budget)
         queue: list[tuple[float, int]] = []
-        for change, value in self._worths(now, budget, [(s,) for s in self._real if not now.is_dropped[s]]):
+        for change, value in self._worths(now, budget, [(s,) for s in self._real if not now.drop[s]]):
             if value > 0:
                 queue.append((-value, change[0]))
         heapify(queue)
@@ -90,19 +89,19 @@ class DropSearch:
         """Drop stays that are worth about the same, all at once where that helps as it should, else the first only."""
         if not stays:
             return now, 0
-        tries = self.stays.try_changes(now.is_dropped, [stays, stays[:1]], budget)
+        tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
         gains = (now.excess - tries.excess).tolist()
         # Drops that share what they save are worth less together; then only the best is taken.
         count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
-        is_dropped = now.is_dropped.copy()
-        is_dropped[list(stays[:count])] = True
-        return self._drops(is_dropped, budget), count
+        drop = now.drop.copy()
+        drop[list(stays[:count])] = 1
+        return self._drops(drop, now.places, budget), count
 
     def _worths(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
     ) -> Iterable[tuple[tuple[int, ...], float]]:
         """Yield for each change how many bytes above the budget it saves for its cost."""
-        tries = self.stays.try_changes(now.is_dropped, changes, budget)
+        tries = self.stays.try_changes(now.drop, changes, budget, now.places)
         for change, peak, cost, excess in zip(
             changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
         ):
@@ -114,22 +113,22 @@ class DropSearch:
         # Where the budget was not met, drops are taken back that the peak reached does not need.
         goal = max(budget, now.peak)
         while not self.is_over():
-            dropped = np.flatnonzero(now.is_dropped).tolist()
-            tries = self.stays.try_changes(now.is_dropped, [(s,) for s in dropped], goal)
+            dropped = np.flatnonzero(now.drop).tolist()
+            tries = self.stays.try_changes(now.drop, [(s,) for s in dropped], goal, now.places)
             saved = now.cost - tries.cost
             good = np.flatnonzero((tries.peak >= 0) & (tries.peak <= goal) & (saved > 0))
             if not len(good):
                 return now
-            is_dropped, cost = now.is_dropped.copy(), now.cost
+            drop, cost = now.drop.copy(), now.cost
             for k in good[np.argsort(-saved[good], kind="stable")].tolist():
                 # Tried again, as an earlier one that was taken back may have made this one needed.
-                one = self.stays.try_changes(is_dropped, [(dropped[k],)], goal)
+                one = self.stays.try_changes(drop, [(dropped[k],)], goal, now.places)
                 if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
-                    is_dropped[dropped[k]] = False
+                    drop[dropped[k]] = 0
                     cost = int(one.cost[0])
             if cost == now.cost:
                 return now
-            now = self._drops(is_dropped, goal)
+            now = self._drops(drop, now.places, goal)
         return now
 
 

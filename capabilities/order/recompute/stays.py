@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from memplan.capabilities.order.core.kernels import Program, Replay, replay_drops
+from memplan.capabilities.order.core.kernels import Annealing, Program, Replay, anneal, replay_drops
 from memplan.capabilities.order.recompute.again import may_run_again
 from memplan.capabilities.order.search.parts import rows_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.core.tables import Flags, Reference
+from memplan.solvers.core.tables import Reference
 
 _MOST_COST = 2**60
 _FEW = 2
@@ -19,6 +21,38 @@ _FEW = 2
 _NO_FLAG = np.zeros(1, dtype=np.int64)
 _STEPS = 8
 """A program may become so many times as long."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drops:
+    """The stays that are dropped, the peak in bytes that this has, and the cost of all that runs.
+
+    `places` is the order in which operations run for the first time, by their places in the order of the stays.
+    """
+
+    drop: I64
+    peak: int
+    cost: int
+    excess: float
+    places: I64
+
+
+class Effort(NamedTuple):
+    """The seed of a search by chance, the steps of programs it has, and how dear a change it takes at first."""
+
+    seed: int
+    steps: int
+    heat: float
+
+
+class Kept(NamedTuple):
+    """The cheapest programs that were found, each within one of rising marks, in bytes, and above the one before."""
+
+    mark: I64
+    cost: I64
+    peak: I64
+    places: I64
+    drops: I64
 
 
 class Stays:
@@ -43,9 +77,9 @@ class Stays:
         self.begin = np.array([k for row in starts for k in row], dtype=np.int64)
         self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
         self.is_last = self.end == self.n
-        self.until = self._may_run_again_until(at)
+        again = [may_run_again(graph)[v] for v in self.order]
         # A given tensor has no maker that could run again.
-        self.can_drop = np.array([m >= 0 and self.until[m] > 0 for m in maker], dtype=np.bool_)[self.tensor]
+        self.can_drop = np.array([m >= 0 and again[m] is not None for m in maker], dtype=np.bool_)[self.tensor]
         # Costs are any integers; so divided, their sum over the longest program stays below 2^60.
         self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
         self.cost = np.array([costs[v] // self.cost_unit for v in self.order], dtype=np.int64)
@@ -57,38 +91,39 @@ class Stays:
                 inputs[k].add(tensor)
         input_first, inputs_ = rows_of([sorted(row) for row in inputs])
         output_first, outputs = rows_of([graph.made[v] for v in self.order])
+        before_first, before = rows_of([sorted(at[u] for u in graph.predecessors[v]) for v in self.order])
+        behind_first, behind = rows_of([sorted(at[w] for w in row or ()) for row in again])
         self._program = Reference(
             Program(
                 input_first=input_first,
                 input=inputs_,
                 output_first=output_first,
                 output=outputs,
+                before_first=before_first,
+                before=before,
+                behind_first=behind_first,
+                behind=behind,
+                is_again=np.array([row is not None for row in again], dtype=np.int64),
                 work=np.array([graph.ops[v].work for v in self.order], dtype=np.int64),
                 cost=self.cost,
-                until=self.until,
                 size=np.array(graph.counted, dtype=np.int64),
                 maker=np.array(maker, dtype=np.int64),
                 is_there=np.array([bool(row) or t in results for t, row in enumerate(used)], dtype=np.int64),
                 is_kept=np.array([t in results for t in range(len(used))], dtype=np.int64),
                 stay_first=first,
+                tensor=self.tensor,
+                end=self.end,
             )
         )
+        self.places = np.arange(self.n)
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
-    def _may_run_again_until(self, at: dict[int, int]) -> I64:
-        """Return, for each place in the order, that of the first operation behind which it must not run; 0: none."""
-        until = np.zeros(self.n, dtype=np.int64)
-        for v, behind in enumerate(may_run_again(self.graph)):
-            if behind is not None:
-                until[at[v]] = min((at[w] for w in behind), default=self.n + 1)
-        return until
-
-    def run(self, is_dropped: Flags) -> list[int]:
+    def run(self, drops: Drops) -> list[int]:
         """Return the operations, by their positions in the graph, as they run with these drops; empty if too many."""
-        table = self.try_changes(is_dropped, [()], 0)
+        table = self.try_changes(drops.drop, [()], 0, drops.places)
         return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
 
-    def try_changes(self, is_dropped: Flags, changes: Sequence[Sequence[int]], budget: int) -> Replay:
+    def try_changes(self, drop: I64, changes: Sequence[Sequence[int]], budget: int, places: I64) -> Replay:
         """Try each change of the drops by itself: it turns the stays that it names.
 
         Where time runs out among many, the peaks of the rest are -1.
@@ -96,7 +131,8 @@ class Stays:
         first, rows = rows_of(changes)
         table = Replay(
             budget=budget,
-            is_dropped=is_dropped,
+            order=places,
+            drop=drop,
             change_first=first,
             change=rows,
             peak=np.full(len(changes), -1, dtype=np.int64),
@@ -110,3 +146,29 @@ class Stays:
         replay_drops(self._program, Reference(table))
         self.work += int(table.answer[1])
         return table
+
+    def anneal(self, start: Drops, kept: Kept, budget: int, effort: Effort) -> Drops:
+        """Change drops and their order by chance, and return what comes of it; what is cheap is kept."""
+        stay = np.flatnonzero(self.can_drop & ~self.is_last & (self.end - self.begin > 1))
+        table = Annealing(
+            budget=budget,
+            seed=effort.seed,
+            steps=effort.steps,
+            heat=effort.heat,
+            order=start.places.copy(),
+            drop=start.drop.copy(),
+            stay=stay,
+            begin=self.begin,
+            run=self._run,
+            mark=kept.mark,
+            cost=kept.cost,
+            peak=kept.peak,
+            orders=kept.places,
+            drops=kept.drops,
+            flag=self._flag,
+            answer=np.zeros(4, dtype=np.int64),
+        )
+        anneal(self._program, Reference(table))
+        steps, _, peak, cost = table.answer.tolist()
+        self.work += steps
+        return Drops(table.drop, peak, cost, 0.0, table.order)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-from math import ceil
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from memplan import Control, OperationGraph, OrderOptions, Recomputed, order
 from memplan.capabilities.order.recompute.engines import ask
 from memplan.capabilities.order.recompute.least import least_work
 from memplan.capabilities.order.recompute.rewrite import rewritten
+from memplan.capabilities.order.recompute.snapshots import Snapshots
 from memplan.capabilities.order.recompute.stages import Stages
 from memplan.capabilities.order.recompute.states import Searched, search_states
 from memplan.checkers import extra
@@ -143,12 +143,11 @@ def test_no_program_costs_less_than_a_bound_of_states_that_ended_early() -> None
     assert ended > 0
 
 
-def _least_of_stages(graph: OperationGraph, budget: int) -> int | None:
-    stages = Stages(graph, costs_of(graph), budget)
-    draft = stages.draft(0, stages.most_cost)
-    said = ask("highs", draft, Control.of(60), lambda _: False)
+def _least_of(program: Stages | Snapshots) -> int | None:
+    """Return the least cost of an integer program; None where it has no solution."""
+    said = ask("highs", program.draft(0, program.most_cost), Control.of(60), lambda _: False)
     assert said.has_ended
-    return None if said.is_none else ceil(said.bound) * stages.cost_unit
+    return None if said.is_none else said.bound * program.cost_unit
 
 
 @pytest.mark.drawn
@@ -159,13 +158,33 @@ def test_stages_are_never_above_the_least_cost_and_mostly_there() -> None:
         rng = random.Random(seed)
         graph = chain(rng, 5) if seed % 2 else random_graph(rng, 7)
         for budget in budgets(graph)[1:3]:
-            least, of_stages = searched(graph, budget).bound, _least_of_stages(graph, budget)
+            least, of_stages = searched(graph, budget).bound, _least_of(Stages(graph, costs_of(graph), budget))
             assert of_stages is not None or least is None
             if least is not None:
                 assert of_stages is not None
                 assert of_stages <= least
                 count, equal = count + 1, equal + (of_stages == least)
     assert equal > 0.8 * count > 0
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_snapshots_are_never_above_the_least_cost_and_see_most_of_it() -> None:
+    least_of_all = of_snapshots = none = 0
+    for seed in seeds(8):
+        rng = random.Random(seed)
+        graph = chain(rng, 5) if seed % 2 else random_graph(rng, 7)
+        for budget in budgets(graph)[2:]:
+            least = searched(graph, budget).bound
+            bound = _least_of(Snapshots(Stages(graph, costs_of(graph), budget)))
+            none += bound is None
+            if least is None:
+                continue
+            assert bound is not None
+            assert bound <= least
+            least_of_all, of_snapshots = least_of_all + least, of_snapshots + bound
+    assert of_snapshots > 0.5 * least_of_all > 0
+    assert none > 0
 
 
 @pytest.mark.slow

@@ -1,0 +1,138 @@
+"""Programs changed by chance, ever more seldom for the worse; for each of many peaks the cheapest one is kept.
+
+What a greedy search ends in is left so: other orders, tensors made again early, or for each reader anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from memplan.capabilities.order.recompute.search import DropSearch
+from memplan.capabilities.order.recompute.stays import Drops, Effort, Kept
+
+_HEATS = 0.5, 0.1, 0.5, 2.0
+"""The first temperatures of rounds, one after the other, as parts of what an operation costs on average."""
+_FIRST_STEPS, _DOUBLINGS, _SPLIT = 5_000, 5, 8
+"""The steps of the first round for each operation, how often they double, and the part of what is left that a round may
+take."""
+_IDLE = 9
+"""Rounds end after so many of the longest that find nothing cheaper."""
+_LOWER, _LEAST_LOWER = 0.04, 0.001
+"""The part by which a peak is to fall within a cost, and the least such part that is tried."""
+_MOST_KEPT = 20_000_000
+"""So many numbers at most are kept of programs."""
+
+_NONE = 2**62
+"""The cost where there is no program."""
+
+
+class Annealing:
+    """A search by chance from drops that are known; of each peak among `marks`, the cheapest program is kept."""
+
+    def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops]) -> None:
+        self._search, stays = search, search.stays
+        self._marks = sorted({*marks})
+        # Of a large graph, what is within the highest marks alone.
+        row = len(stays.tensor) + stays.n
+        self._marks = self._marks[-max(1, _MOST_KEPT // row) :]
+        count = len(self._marks)
+        self._known: list[Drops | None] = [None] * count
+        for drops in known:
+            at = int(np.searchsorted(self._marks, drops.peak))
+            if at < count and (self._known[at] is None or drops.cost < self._known[at].cost):  # type: ignore[union-attr]
+                self._known[at] = drops
+        costs = [_NONE if drops is None else drops.cost for drops in self._known]
+        self._kept = Kept(
+            mark=np.array(self._marks, dtype=np.int64),
+            cost=np.array(costs, dtype=np.int64),
+            peak=np.zeros(count, dtype=np.int64),
+            places=np.zeros(count * stays.n, dtype=np.int64),
+            drops=np.zeros(count * len(stays.tensor), dtype=np.int64),
+        )
+        self._first = _FIRST_STEPS * stays.n
+        self._seed = 0
+        self._nearest = min(known, key=lambda drops: drops.peak, default=search.nothing())
+
+    def found(self) -> list[Drops]:
+        """Return the cheapest drops of each mark that were not known before."""
+        return [drops for at in range(len(self._marks)) if (drops := self._at(at)) not in (None, self._known[at])]
+
+    def best(self, budget: int) -> Drops | None:
+        """Return the cheapest drops within a budget."""
+        rows = [self._at(at) for at, mark in enumerate(self._marks) if mark <= budget]
+        return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
+
+    def run(self, budget: int, steps: int, heat: float) -> bool:
+        """Search for so many steps; return whether something cheaper is within the budget than before."""
+        before = self._least(budget)
+        start = self.best(budget) or self._nearest
+        self._seed += 1
+        ended = self._search.stays.anneal(start, self._kept, budget, Effort(self._seed, steps, heat))
+        if ended.peak < self._nearest.peak:
+            self._nearest = ended
+        return self._least(budget) < before
+
+    def rounds(self, budget: int) -> None:
+        """Search for the cheapest within a budget, until nothing more is found or the time is over."""
+        idle = number = 0
+        while idle < _IDLE and not self._is_over(budget):
+            steps = self._steps(number)
+            is_better = self.run(budget, steps, _HEATS[number % len(_HEATS)])
+            idle = 0 if is_better or number < _DOUBLINGS else idle + 1
+            number += 1
+
+    def climb(self, budgets: Sequence[int], most: int) -> None:
+        """Search within each of some rising budgets, up to the first that is `most` or more, from what is cheap below.
+
+        Each has the same part of the work, whatever the most is.
+        """
+        left = self._search.work_left() // (_SPLIT // 2 * max(1, len(budgets)) * len(_HEATS))
+        steps = max(1, min(left, self._first))
+        for budget in budgets:
+            for heat in _HEATS:
+                if self._is_over(budget):
+                    break
+                self.run(budget, steps, heat)
+            if budget >= most:
+                break
+
+    def lower(self, most: int) -> None:
+        """Search for the lowest peak at a cost of at most so much."""
+        part, number = _LOWER, 0
+        while part > _LEAST_LOWER and not self._search.is_over():
+            affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]
+            if not affordable or affordable[0] == 0:
+                break
+            lowest = self._at(affordable[0])
+            assert lowest is not None
+            budget = min(self._marks[affordable[0] - 1], int(lowest.peak * (1 - part)))
+            for heat in _HEATS:
+                self.run(budget, self._steps(number), heat)
+            number += 1
+            if self._kept.cost[: affordable[0]].min() > most:
+                part /= 2
+
+    def _steps(self, number: int) -> int:
+        left = self._search.work_left() // _SPLIT
+        return max(1, min(left, self._first << min(number // len(_HEATS), _DOUBLINGS)))
+
+    def _is_over(self, budget: int) -> bool:
+        return self._search.is_over() or self._least(budget) <= self._search.stays.once
+
+    def _least(self, budget: int) -> int:
+        return min(
+            (int(cost) for mark, cost in zip(self._marks, self._kept.cost, strict=True) if mark <= budget),
+            default=_NONE,
+        )
+
+    def _at(self, at: int) -> Drops | None:
+        known, cost = self._known[at], int(self._kept.cost[at])
+        if cost == _NONE or (known is not None and known.cost == cost):
+            return known
+        stays = self._search.stays
+        n, count = stays.n, len(stays.tensor)
+        places = self._kept.places[at * n : (at + 1) * n].copy()
+        drop = self._kept.drops[at * count : (at + 1) * count].copy()
+        return Drops(drop, int(self._kept.peak[at]), cost, 0.0, places)

@@ -1,0 +1,160 @@
+"""Snapshots of a program: a small integer program whose least cost no program within a budget is below.
+
+A *snapshot* is what is in memory while one of a few operations, each of which waits for the one before, runs for the
+first time. What is needed behind it, and was made before it, is in memory then or made again behind it. All orders, and
+any number of runs, keep to the rows below; what is surely so in any order is all that they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from memplan.capabilities.order.recompute.stages import Stages
+from memplan.solvers.core.tables import F64, Flags
+from memplan.solvers.mip.draft import ONE, Draft, Term
+
+_MOST = 10
+"""The snapshots of a program at most."""
+_APART = 30
+"""They are at least this part of the operations apart."""
+LARGEST = 3000
+"""Of more operations, it takes too long to see which ones come before which."""
+
+
+class Snapshots:
+    """The snapshots of a graph's programs within a budget, where most must be away; costs as in `Stages`."""
+
+    def __init__(self, stages: Stages) -> None:
+        self.stages, self.cost_unit = stages, stages.cost_unit
+        n = stages.n
+        self.earlier: Flags = np.zeros((n, n), dtype=np.bool_)
+        """Row v: the operations that run before v in any order."""
+        for v, row in enumerate(stages.graph.predecessors):
+            for u in row:
+                self.earlier[v] |= self.earlier[u]
+                self.earlier[v, u] = True
+        self.chain = self._chain()
+
+    def _chain(self) -> list[int]:
+        """Return operations, each of which waits for the one before, beside which most bytes are above the budget."""
+        excess = self._excess()
+        chain: list[int] = []
+        apart = max(1, self.stages.n // _APART)
+        for v in sorted(np.flatnonzero(excess > 0).tolist(), key=lambda v: (-excess[v], v)):
+            is_in_row = all(self.earlier[v, u] or self.earlier[u, v] for u in chain)
+            if is_in_row and all(abs(u - v) >= apart for u in chain):
+                chain.append(v)
+            if len(chain) == _MOST:
+                break
+        return sorted(chain)
+
+    def _excess(self) -> F64:
+        """Return for each operation the bytes above the budget while it runs, if all that is of use yet is there."""
+        stages = self.stages
+        graph, kept = stages.graph, {*stages.graph.kept}
+        excess = np.array([work - float(stages.budget) for work in stages.work])
+        for t, maker in enumerate(graph.maker):
+            if maker is None and t not in stages.given:
+                continue
+            over = np.ones(stages.n, dtype=np.bool_) if maker is None else self.earlier[:, maker].copy()
+            if t not in kept:
+                later = np.zeros(stages.n, dtype=np.bool_)
+                for reader in graph.readers[t]:
+                    later |= self.earlier[reader]
+                over &= later
+            over[[*graph.readers[t], *([] if maker is None else [maker])]] = True
+            excess[over] += float(stages.size[t])
+        return excess
+
+    @property
+    def most_cost(self) -> int:
+        """The most that a solution can cost, in units: all that may runs again behind each snapshot."""
+        return sum(self.stages.cost[v] for v, k in self.again())
+
+    def draft(self, at_least: int, at_most: int) -> Draft:
+        """Write the program; its objective is the cost of what runs again, in units, between two limits."""
+        return _Writer(self, at_least, at_most).draft
+
+    def again(self) -> Iterator[tuple[int, int]]:
+        """Yield each operation that may run again behind a snapshot, of which it is known that it ran before."""
+        for k, at in enumerate(self.chain):
+            for v, behind in enumerate(self.stages.behind):
+                if behind is not None and self.has_run(v, at) and not any(self.has_run(w, at) for w in behind):
+                    yield v, k
+
+    def has_run(self, v: int, at: int) -> bool:
+        """Return True if an operation has run, or runs, while another one does."""
+        return v == at or bool(self.earlier[at, v])
+
+
+class _Writer:
+    def __init__(self, snapshots: Snapshots, at_least: int, at_most: int) -> None:
+        self.snapshots, self.stages, self.draft = snapshots, snapshots.stages, Draft()
+        self.chain = snapshots.chain
+        self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)
+        cost = self.stages.cost
+        self.again = {
+            (v, k): Term(self.draft.column(("again", v, k), 0, 1, is_whole=True))
+            for v, k in snapshots.again()
+            if cost[v] <= at_most
+        }
+        runs = [(term, cost[v]) for (v, _), term in self.again.items()]
+        self.draft.row_of(("cost",), [(Term(0), -1), *runs], at_most=0)
+        self.here: dict[tuple[int, int], Term] = {}
+        for k, at in enumerate(self.chain):
+            self._snapshot(k, at)
+        for k in range(len(self.chain)):
+            self._behind(k)
+
+    def _is_known(self, t: int, k: int) -> bool:
+        """A tensor was given, or made by the time of a snapshot."""
+        maker = self.stages.graph.maker[t]
+        return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
+
+    def _makes(self, t: int, k: int) -> list[tuple[Term, int]]:
+        """What makes a tensor again behind a snapshot, and before the next one."""
+        maker = self.stages.graph.maker[t]
+        return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
+
+    def _snapshot(self, k: int, at: int) -> None:
+        """What is in memory fits, and was there at the snapshot before, or is made again behind that."""
+        stages, draft = self.stages, self.draft
+        held = []
+        for t, size in enumerate(stages.size):
+            if t in stages.own[at]:
+                self.here[t, k] = ONE
+            elif self._is_known(t, k):
+                self.here[t, k] = Term(draft.column(("here", t, k), 0, 1, is_whole=True))
+            else:
+                continue
+            if size:
+                held.append((self.here[t, k], size))
+            if k and self._is_known(t, k - 1):
+                before = [(self.here[t, k - 1], 1), *self._makes(t, k - 1)]
+                row = [(self.here[t, k], 1), *((term, -1) for term, _ in before)]
+                draft.row_of(("stays", t, k), row, at_most=0)
+        draft.row_of(("memory", k), held, at_most=stages.budget - stages.work[at])
+
+    def _behind(self, k: int) -> None:
+        """What is needed behind a snapshot is in memory then, or made again."""
+        stages, snapshots = self.stages, self.snapshots
+        is_last = k == len(self.chain) - 1
+        later = np.flatnonzero(snapshots.earlier[:, self.chain[k]]).tolist()
+        for w in later:
+            follows = [j for j in range(k, len(self.chain)) if not snapshots.has_run(w, self.chain[j])]
+            if not is_last and snapshots.earlier[w, self.chain[k + 1]]:
+                # A later snapshot says it.
+                continue
+            for t in sorted(stages.own[w].difference(stages.graph.made[w])):
+                if self._is_known(t, k):
+                    makes = [term for j in follows for term in self._makes(t, j)]
+                    self.draft.row_of(("needed", w, t, k), [(self.here[t, k], 1), *makes], at_least=1)
+        for (v, j), again in self.again.items():
+            for t in sorted(stages.own[v].difference(stages.graph.made[v])) if j == k else ():
+                makes = [(self.here[t, k], -1), *((term, -1) for term, _ in self._makes(t, k))]
+                self.draft.row_of(("input", v, t, k), [(again, 1), *makes], at_most=0)
+        for t in stages.graph.kept if is_last else ():
+            if self._is_known(t, k):
+                self.draft.row_of(("kept", t), [(self.here[t, k], 1), *self._makes(t, k)], at_least=1)
