@@ -114,12 +114,12 @@ class _Writer:
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 
     def _makes(self, t: int, k: int) -> list[tuple[Term, int]]:
-        """What makes a tensor again behind a snapshot, and before the next one."""
+        """Return the runs that make a tensor again behind a snapshot, and before the next one."""
         maker = self.stages.graph.maker[t]
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _snapshot(self, k: int, at: int) -> None:
-        """What is in memory fits, and was there at the snapshot before, or is made again behind that."""
+        """Let the tensors in memory fit, each of which was there at the snapshot before or is made again behind that."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):
@@ -138,7 +138,7 @@ class _Writer:
         draft.row_of(("memory", k), held, at_most=stages.budget - stages.work[at])
 
     def _behind(self, k: int) -> None:
-        """What is needed behind a snapshot is in memory then, or made again."""
+        """Let each tensor that is needed behind a snapshot be in memory then, or be made again."""
         stages, snapshots = self.stages, self.snapshots
         is_last = k == len(self.chain) - 1
         later = np.flatnonzero(snapshots.earlier[:, self.chain[k]]).tolist()
