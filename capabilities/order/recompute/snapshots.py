@@ -119,7 +119,7 @@ class _Writer:
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _snapshot(self, k: int, at: int) -> None:
-        """Let the tensors in memory fit, each of which was there at the snapshot before or is made again behind that."""
+        """Let the tensors in memory fit, each of which was there before or is made again."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):
