@@ -1,11 +1,11 @@
-"""Count the functions that one call enters: `python -m lab.count_calls [--list] post | reordered | COMMAND ...`.
+"""Count the functions that one call enters: `python -m lab.count_calls [--list] post | reordered | above | COMMAND`.
 
 COMMAND is a command line of memplan, such as `plan examples/mobilenet_v2.csv`, which runs in this process. `post` sends
 `POST /v1/plan` to the app in this process, with a store of its own and no worker processes: one to warm it up, then
 five, each of a problem that it has not seen; the one that enters the fewest counts, as the server's own loops may come
-in between. `reordered` sends each problem twice, and counts the second time, with its rows in another order. Counted
-are functions, methods, properties and nested functions, in all threads, once each; comprehensions, lambdas, class
-bodies and modules are not.
+in between. `reordered` sends each problem twice, and counts the second time, with its rows in another order; `above`
+sends problems with a buffer above its pool. Counted are functions, methods, properties and nested functions, in all
+threads, once each; comprehensions, lambdas, class bodies and modules are not.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Recorder:
         }
 
 
-def of_post(is_known: bool = False) -> set[Function]:
+def of_post(is_known: bool = False, query: str = "") -> set[Function]:
     """Return the functions that one request enters, of a problem whose plan `is_known` of other rows, or is not."""
     recorder, found = Recorder(), []
     with (
@@ -67,7 +67,7 @@ def of_post(is_known: bool = False) -> set[Function]:
                 client.post("/v1/plan", json={"buffers": rows[::-1]}).raise_for_status()
             time.sleep(0.6)  # so that what the last one left to be written is written
             recorder.functions()
-            client.post("/v1/plan", json={"buffers": rows}).raise_for_status()
+            client.post(f"/v1/plan{query}", json={"buffers": rows}).raise_for_status()
             found.append(recorder.functions())
     return min(found[1:], key=len)
 
@@ -83,9 +83,10 @@ def main() -> None:
     """Count, and print how many functions in how many files there are."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the functions as well")
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="post | reordered | COMMAND")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="post | reordered | above | COMMAND")
     given = parser.parse_args()
     of_words = {"post": of_post, "reordered": lambda: of_post(is_known=True)}
+    of_words["above"] = lambda: of_post(query="?capacity=64")
     found = of_words.get(" ".join(given.words), lambda: of_command(given.words))()
     sys.setprofile(None)
     for file, name in sorted(found) if given.list else ():
