@@ -34,9 +34,9 @@ from pydantic import TypeAdapter
 
 from lab.support.drawn_calls import drawn_call
 from lab.support.served import Served, exchanged, served
-from memplan.capabilities.bodies import read_body_options, read_question
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.wire import read_body_options, read_question
 from memplan.planner.errors import InputError
 from tests.support.stopping import Asks, stopped
 

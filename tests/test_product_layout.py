@@ -16,7 +16,7 @@ MANY_IMPORTS = {
     # Here the parts of the service are put together, or a request meets reading, searching, storing and writing.
     "api/client/http_async.py",
     "api/http/app_state.py",
-    "api/http/job_requests.py",
+    "api/http/submissions.py",
     "api/http/problem_details.py",
     "api/http/routes/batch.py",
     "api/http/routes/job_contents.py",

@@ -15,8 +15,8 @@ from fastapi import Request
 
 from memplan.api.faults import Faults
 from memplan.api.http.auth import KeyGate, caller_of, look_up
-from memplan.api.http.bodies import BODIES_HELD, HeldBytes
 from memplan.api.http.middleware import Streams
+from memplan.api.http.receiving import BODIES_HELD, HeldBytes
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.lifecycle import open_jobs
 from memplan.api.metrics import Metrics

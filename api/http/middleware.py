@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memplan.api.faults import Faults
-from memplan.api.http.bodies import HeldBytes, HeldShare
 from memplan.api.http.problem_details import REFUSED, problem_details, refused
+from memplan.api.http.receiving import HeldBytes, HeldShare
 from memplan.api.logs import REQUEST
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError

@@ -17,10 +17,10 @@ from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, body_shape
-from memplan.capabilities.bodies import request_model
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.capabilities.selection import FIELDS, HELP
+from memplan.capabilities.wire import request_model
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 

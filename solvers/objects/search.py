@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import exp
 
 from memplan.solvers.objects.demands import Demands, IsOver, Objects, demands, groups
-from memplan.solvers.objects.sweep import least_objects
+from memplan.solvers.objects.live_set_sweep import least_objects
 from memplan.solvers.objects.ways import tried
 
 _MOST_STEPS = 300_000

@@ -15,10 +15,10 @@ from lab.manual import PAGE, manual
 from memplan.api.cli.commands import COMMANDS
 from memplan.api.cli.main import main
 from memplan.api.settings import Settings
-from memplan.capabilities.bodies import read_body_options, read_question
 from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.flag_names import in_fields, spelled
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.wire import read_body_options, read_question
 from memplan.planner.errors import OptionError
 from tests.support.server import Running, running
 

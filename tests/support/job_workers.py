@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from memplan.api.faults import Faults
-from memplan.api.http.job_requests import read_new_job
+from memplan.api.http.submissions import read_new_job
 from memplan.api.jobs.workers import JobWorkers
 from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings

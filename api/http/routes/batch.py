@@ -20,9 +20,9 @@ from memplan.api.faults import BODY
 from memplan.api.http.answers import Wanted
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
-from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.openapi import BATCH_ANSWER, BATCH_REQUEST, NDJSON
 from memplan.api.http.problem_details import error_answer, error_answers
+from memplan.api.http.receiving import media_type, read_body
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
@@ -30,7 +30,7 @@ from memplan.api.request_bodies import JSON, PLAN
 from memplan.api.requests import check_time_limit, head_of, parse_request, write_in
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
-from memplan.capabilities.bodies import read_object
+from memplan.capabilities.wire import read_object
 from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.control import Deadline

@@ -12,7 +12,6 @@ from starlette.exceptions import HTTPException
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
-from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.job_models import (
     PATH,
     Forget,
@@ -26,14 +25,15 @@ from memplan.api.http.job_models import (
     job_list,
     server_sent,
 )
-from memplan.api.http.job_requests import read_new_job
 from memplan.api.http.openapi import CHANGE_REQUEST, EVENTS_ANSWER, JOB_REQUEST
 from memplan.api.http.problem_details import error_answers
+from memplan.api.http.receiving import media_type, read_body
+from memplan.api.http.submissions import read_new_job
 from memplan.api.refusals import ConflictError
 from memplan.api.requests import most_bytes
 from memplan.api.store.job import OPEN, Job
 from memplan.api.store.tables.jobs import JOB_ID
-from memplan.capabilities.bodies import read_object
+from memplan.capabilities.wire import read_object
 
 router = APIRouter()
 

@@ -17,9 +17,9 @@ from memplan.api.faults import BODY
 from memplan.api.http.answers import Wanted, format_accepted, plan_response
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
-from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.openapi import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
+from memplan.api.http.receiving import media_type, read_body
 from memplan.api.metrics import LATE_S, LOOKUP
 from memplan.api.options import Options
 from memplan.api.refusals import NotInTimeError

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
-from memplan.api.http.bodies import media_type, read_body
+from memplan.api.http.receiving import media_type, read_body
 from memplan.api.http.problem_details import error_answers
 from memplan.api.request_bodies import JSON
 from memplan.planner.bounds.lower_bound import live_bytes

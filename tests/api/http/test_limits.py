@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from memplan.api.http import bodies
-from memplan.api.http.bodies import HeldBytes, HeldShare
+from memplan.api.http import receiving
 from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
+from memplan.api.http.receiving import HeldBytes, HeldShare
 from memplan.api.refusals import FullError
 from memplan.api.request_bodies import TooLargeError
 from memplan.api.requests import MOST_BUFFERS, check_extent
@@ -88,7 +88,7 @@ def everything(from_: socket.socket) -> bytes:
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "BODY_S", 0.2)
+    monkeypatch.setattr(receiving, "BODY_S", 0.2)
     with running(Settings(workers=0)) as server, connection(server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
         answer = everything(slow)

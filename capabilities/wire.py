@@ -1,4 +1,4 @@
-"""Bodies of requests: an object of inputs and options, or the first input alone."""
+"""Questions as objects of JSON: inputs by their names, and options."""
 
 from __future__ import annotations
 
