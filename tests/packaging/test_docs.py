@@ -272,7 +272,7 @@ def test_every_command_that_a_page_names_is_there_with_its_flags(page: Path) -> 
         assert command is not None, line
         if rest and hasattr(command, "commands"):
             command = command.commands[rest.pop(0)]
-        flags = {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)}
+        flags = {"--help", *(flag for each in command.params for flag in (*each.opts, *each.secondary_opts))}
         assert [word for word in rest if re.match("--?[a-z]", word) and word.partition("=")[0] not in flags] == [], line
         places = [each.nargs for each in command.params if each.param_type_name == "argument"]
         words = [each for each, before in zip(rest, ["", *rest], strict=False) if not {each[:1], before[:1]} & {"-"}]
