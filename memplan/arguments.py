@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import signal
+import threading
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
@@ -33,6 +36,8 @@ _ARGUMENTS = {
     _CONTROL: "Ends the call early, bounds its time, and hears of its progress.",
 }
 """What docstrings say of the arguments of questions that are not options."""
+_LOOK_EVERY_S, _END_S = 0.1, 3.0
+"""The time between two looks for an interrupt, and the time that a cancelled call has to end."""
 _WARNED = "never-alive"
 """The rule whose findings are warnings: in Python, fields are easily forgotten."""
 
@@ -82,7 +87,9 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
                 )
         if _CONTROL in signature.parameters:
             bound.arguments[_CONTROL] = _of_this_process(bound.arguments.get(_CONTROL))
-        answer = function(*bound.args, **bound.kwargs)
+        control = bound.arguments.get(_CONTROL)
+        work = functools.partial(function, *bound.args, **bound.kwargs)
+        answer = work() if control is None else _interruptible(work, control.cancelled)
         for finding in getattr(answer, "findings", ()):
             if finding.rule == _WARNED:
                 warnings.warn(finding.message, stacklevel=2)
@@ -95,6 +102,39 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
     if fields and model is not None:
         call.__doc__ = _sections(function, inspect.signature(call), fields)
     return call  # type: ignore[return-value]  # of the same signature
+
+
+def _interruptible(work: Callable[[], Any], cancelled: threading.Event) -> Any:
+    """Return what the work returns; Ctrl-C cancels it, and raises KeyboardInterrupt as soon as it has ended.
+
+    Python handles a signal in its main thread alone, and not while that is inside a compiled search: the work runs in
+    another one, unless the caller is in another one or has a handler of its own.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return work()
+    outcome, has_ended = list[tuple[Any, BaseException | None]](), threading.Event()
+
+    def keep_outcome() -> None:
+        try:
+            outcome.append((work(), None))
+        except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
+            outcome.append((None, error))
+        has_ended.set()
+
+    thread = threading.Thread(target=copy_context().run, args=(keep_outcome,), name="memplan-call", daemon=True)
+    thread.start()
+    try:
+        while not has_ended.wait(_LOOK_EVERY_S):  # a thread that is joined when a signal comes counts as ended
+            pass
+    except KeyboardInterrupt:
+        cancelled.set()
+        has_ended.wait(_END_S)
+        raise
+    answer, error = outcome[0]
+    if error is not None:
+        raise error
+    return answer
 
 
 def _of_problem(name: str, signature: inspect.Signature) -> str:
