@@ -14,10 +14,10 @@ from memplan.capabilities.order.recompute.stays import Drops, Effort, Kept
 
 _HEATS = 0.5, 0.1, 0.5, 2.0
 """The first temperatures of rounds, one after the other, as parts of what an operation costs on average."""
-_FIRST_STEPS, _DOUBLINGS, _SPLIT = 5_000, 5, 8
+_FIRST_STEPS, _DOUBLINGS, _SPLIT = 5_000, 3, 8
 """The steps of the first round for each operation, how often they double, and the part of what is left that a round may
 take."""
-_IDLE = 9
+_IDLE = 6
 """Rounds end after so many of the longest that find nothing cheaper."""
 _LOWER, _LEAST_LOWER = 0.04, 0.001
 """The part by which a peak is to fall within a cost, and the least such part that is tried."""

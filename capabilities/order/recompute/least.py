@@ -24,7 +24,7 @@ LARGEST_BOUNDED = 400
 """Of more operations no program of stages is that small."""
 _ORDER_S = 0.2
 """The time for the order of a program whose stages are within the budget, and which is not."""
-_STATES_SHARE, _SNAPSHOTS_SHARE, _SHARE = 0.3, 0.4, 0.5
+_STATES_SHARE, _SNAPSHOTS_SHARE, _SHARE = 0.3, 0.7, 0.5
 """The parts of the time that is left for the search of states, for snapshots, and for each engine in its turn."""
 
 
