@@ -157,3 +157,22 @@ def test_every_rule_that_is_broken_is_told_with_its_row(tmp_path: Path) -> None:
 
 def test_the_wrapper_with_spans_plans_checks_and_refuses(tmp_path: Path) -> None:
     run(linked(tmp_path / "spans", "spans.cpp", "g++", "-std=c++20"))
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard"),
+    [
+        *(("gcc", each) for each in ("c99", "c11", "c17")),
+        *(("g++", each) for each in ("c++11", "c++17", "c++20")),
+        ("arm-none-eabi-gcc", "c99"),
+    ],
+)
+def test_the_header_gives_no_warning(compiler: str, standard: str, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    program = tmp_path / ("program.cpp" if standard.startswith("c++") else "program.c")
+    program.write_text(
+        '#include "memplan.h"\nint main(void) { memplan_result result; return (int)sizeof(result) & 0; }\n'
+    )
+    strict = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+    run(compiler, f"-std={standard}", *strict, f"-I{HERE}", "-c", program, "-o", tmp_path / "program.o")
