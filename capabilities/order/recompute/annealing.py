@@ -100,8 +100,8 @@ class Annealing:
 
     def lower(self, most: int) -> None:
         """Search for the lowest peak at a cost of at most so much."""
-        part, number = _LOWER, 0
-        while part > _LEAST_LOWER and not self._search.is_over():
+        part, number, idle = _LOWER, 0, 0
+        while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]
             if not affordable or affordable[0] == 0:
                 break
@@ -109,10 +109,13 @@ class Annealing:
             assert lowest is not None
             budget = min(self._marks[affordable[0] - 1], int(lowest.peak * (1 - part)))
             for heat in _HEATS:
-                self.run(budget, self._steps(number), heat)
+                self.run(budget, self._steps(number * len(_HEATS)), heat)
             number += 1
-            if self._kept.cost[: affordable[0]].min() > most:
-                part /= 2
+            if self._kept.cost[: affordable[0]].min() <= most:
+                idle = 0
+            else:
+                idle += 1
+                part = part / 2 if part > _LEAST_LOWER else _LOWER
 
     def _steps(self, number: int) -> int:
         left = self._search.work_left() // _SPLIT
