@@ -78,6 +78,19 @@ class Command(NamedTuple):
         return imported(self.where)
 
 
+class View(NamedTuple):
+    """A page of answers that a distribution writes, by an entry point of the group `memplan.views`.
+
+    where: `module:function` of what writes it, which is imported where one is written.
+    """
+
+    where: str
+
+    def load(self) -> Any:
+        """Import the function."""
+        return imported(self.where)
+
+
 QUESTIONS: Mapping[str, Row] = {
     "plan": Row(
         "plan.plan",

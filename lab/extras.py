@@ -140,6 +140,10 @@ run("plan tests/models/recorded/kws_dscnn_int8.tflite -q")
     "library": """
 run("library check minimalloc-a schedule --fast")
 """,
+    "page": """
+import tempfile
+run(f"plan examples/mobilenet_v2.csv -q -o {tempfile.mkdtemp()}/plan.html")
+""",
     "all": """
 run("doctor")
 import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn

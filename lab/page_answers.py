@@ -3,7 +3,7 @@
 Draws problems with every constraint kind, and loose plans of them, as `lab.places` does, and opens their pages in
 Debian's Chromium. Read from the page, as text: the badge, also of a plan that was spoiled; how low each buffer could
 lie; the peak of each pool; would it fit, for sizes about the peak, the live bytes and the bound; the bytes alive
-without a buffer. `tests/api/reports/page/test_page_truth.py` goes through some of the cases.
+without a buffer. `packages/page/tests/test_page_truth.py` goes through some of the cases.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from memplan_page.file_page import plan_page
+
 from lab.places import Offsets, lives, loose, moved, plan_of, roots
 from lab.support.cases import run_cases
 from memplan import ExplainOptions, Plan, Problem, explain
-from memplan.api.reports.page.file_page import plan_page
 from memplan.capabilities.verify.better import beside_best
 from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.audit import verify

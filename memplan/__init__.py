@@ -78,11 +78,11 @@ def __getattr__(name: str) -> object:
     return value
 
 
-def _cell(problem: Any, plan: Any) -> str:
-    """Return the HTML of a plan, for a notebook."""
-    from memplan.api.reports.page.file_page import cell
+def _cell(problem: Any, plan: Any) -> str | None:
+    """Return the HTML of a plan, for a notebook; None where no distribution has the page."""
+    from memplan.api.reports.views import has_view, view
 
-    return cell(problem, plan)
+    return view("cell")(problem, plan).decode() if has_view("cell") else None
 
 
 def __dir__() -> list[str]:

@@ -75,7 +75,7 @@ _WAITING = {
 _GROUPS = _WAITING | {
     "exports": ("tests/api/executorch", "tests/packaging/test_docs.py"),
     "seeds": ("tests/seeds",),
-    "pages": ("tests/api/reports/page/test_page",),
+    "pages": ("packages/page/tests/test_page",),
     "stores": (
         "tests/api/store",
         "tests/api/jobs",

@@ -20,6 +20,7 @@ from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_
 from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, run_in_thread, seconds_left
 from memplan.api.cli.streams import (
     FOLDER,
+    PAGE,
     STANDARD,
     ProgressLine,
     is_terminal,
@@ -367,6 +368,11 @@ def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
     named_files = [arguments[name] for name in extras.files if arguments[name] is not None]
     if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
         raise OptionError(f"save-plan: must be another file than those that are read, got {arguments['save_plan']}")
+    if any(suffix_of(path) == PAGE for path in outputs):
+        # Imported here: few answers are looked at.
+        from memplan.api.reports.views import require_view
+
+        require_view("plan")
     for path in (*outputs, *named_files):
         refuse_unwritable(path)
     return bool(named_files) or any(suffix_of(path) in extras.beside for path in outputs)

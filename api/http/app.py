@@ -17,9 +17,10 @@ from memplan.api.http.auth import ScopeCheck
 from memplan.api.http.middleware import Envelope, Questions
 from memplan.api.http.openapi import describe
 from memplan.api.http.problem_details import add_error_answers
-from memplan.api.http.routes import batch, job_contents, jobs, page, plans, questions, server
+from memplan.api.http.routes import batch, job_contents, jobs, plans, questions, server
 from memplan.api.http.stopping import stopping
 from memplan.api.readiness import warm_up
+from memplan.api.reports.views import has_view, view
 from memplan.api.settings import Settings, read_settings
 from memplan.planner import __version__
 
@@ -39,17 +40,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         description=_DESCRIPTION,
         lifespan=_lifespan,
-        docs_url=None,  # those pages fetch scripts from elsewhere; `routes/page.py` has one of our own
+        docs_url=None,  # those pages fetch scripts from elsewhere; the view `service` has one
         redoc_url=None,
     )
     service = app.state.service = Service(settings or read_settings())
     calls = app.state.calls = defaultdict[str, set[str]](set)
-    for module in (questions, plans, jobs, job_contents, batch, server, page):
+    for module in (questions, plans, jobs, job_contents, batch, server):
         app.include_router(module.router)
         for route in module.router.routes:
             if isinstance(route, APIRoute) and route.include_in_schema:
                 calls[route.path] |= route.methods or set()
-    app.mount("/static", page.MODULES)
+    if has_view("service"):
+        view("service")(app)
     add_error_answers(app)
     own = [route for route in questions.router.routes if isinstance(route, APIRoute)]
     app.add_middleware(Questions, routes=own, admits=ScopeCheck("plan"))

@@ -23,12 +23,15 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "tile": ("memplan_tile",),
     "systems": ("memplan_systems",),
     "library": ("memplan_library",),
+    "page": ("memplan_page",),
     "torch": ("memplan_torch",),
     "models": ("memplan_models",),
 }
 """The packages that each extra brings and that are imported by name."""
 COMMANDS: Mapping[str, str] = {"library": "memplan_library", "fits": "memplan_torch"}
 """The packages that bring a command."""
+VIEWS = "memplan_page"
+"""The package with the pages of answers."""
 OF_SYSTEMS = ("models", "systems", "torch")
 """The extras whose packages have systems: files, planners, targets of `convert`."""
 

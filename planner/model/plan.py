@@ -329,7 +329,7 @@ class Plan(PlanValue):
 
 # Beside the plan and not in it: what is compared, copied, pickled or written is the plan alone.
 _PROBLEMS: "dict[int, Problem]" = {}
-_DISPLAYS: "list[Callable[[Problem, object], str]]" = []
+_DISPLAYS: "list[Callable[[Problem, object], str | None]]" = []
 
 
 def with_problem(plan: P, problem: "Problem") -> P:
@@ -340,7 +340,7 @@ def with_problem(plan: P, problem: "Problem") -> P:
     return plan
 
 
-def show_with(display: "Callable[[Problem, object], str]") -> None:
+def show_with(display: "Callable[[Problem, object], str | None]") -> None:
     """Let a function of the problem and the plan write the HTML of plans in notebooks."""
     _DISPLAYS[:] = [display]
 

@@ -22,15 +22,16 @@ def plan_picture(call: Invocation, answer: Any, _path: str) -> bytes:
 
 def plan_page(call: Invocation, answer: Plan) -> bytes:
     """Return the page of a plan."""
-    from memplan.api.reports.page.file_page import plan_page
+    from memplan.api.reports.views import view
     from memplan.systems.program_names import names_in, names_of_models
 
+    write_page = view("plan")
     reader, problem = call.reader, call.question["problem"]
     title = problem.name or reader.file_name or ""
     if (application := reader.application) is not None:
-        return plan_page(problem, answer, title=", ".join(application.models), names=names_of_models(application))
+        return write_page(problem, answer, title=", ".join(application.models), names=names_of_models(application))
     names = names_in(reader.data, reader.name, problem, reader.options)
-    return plan_page(problem, answer, title=title, names=names)
+    return write_page(problem, answer, title=title, names=names)
 
 
 def open_page(call: Invocation, answer: Plan) -> None:

@@ -39,9 +39,9 @@ def _prepare(call: Invocation) -> None:
 
 def _page(call: Invocation, answer: Any, _path: str) -> bytes:
     # Imported here, and below: few cascades are looked at.
-    from memplan.api.reports.page.studies import cascade_page
+    from memplan.api.reports.views import view
 
-    return cascade_page(call.title(answer.name), answer)
+    return view("cascade")(call.title(answer.name), answer)
 
 
 def _picture(_call: Invocation, answer: Any, _path: str) -> bytes:

@@ -64,13 +64,13 @@ def _page(call: Invocation, answer: Any, _path: str) -> bytes | None:
     if answer.plan is None or answer.difference is None:
         return None
     # Imported here: few differences are looked at.
-    from memplan.api.reports.page.comparison import PlanOf, comparison_page
+    from memplan.api.reports.views import PlanOf, view
 
     then, problem = call.question["baseline"], call.question["problem"]
     its = call.question.get("baseline_problem", then.problem)
     before = PlanOf(its, then.plan, Path(str(call.files["baseline"])).name)
     after = PlanOf(problem, answer.plan, Path(str(call.files["plan"] or call.files["problem"])).name)
-    return comparison_page(before, after, answer.difference)
+    return view("comparison")(before, after, answer.difference)
 
 
 def _finish(call: Invocation, answer: Any) -> Sequence[str]:

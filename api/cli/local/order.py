@@ -62,12 +62,12 @@ def _has_plan(call: Invocation, answer: Any, path: str) -> bool:
 
 def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
     # Imported here: few orders are looked at.
-    from memplan.api.reports.page.studies import order_page, recompute_page
+    from memplan.api.reports.views import view
 
     title = call.title(answer.name)
     if answer.recomputed is not None:
-        return recompute_page(title, answer)
-    return order_page(title, answer) if _has_plan(call, answer, path) else None
+        return view("recompute")(title, answer)
+    return view("order")(title, answer) if _has_plan(call, answer, path) else None
 
 
 def _model(call: Invocation, answer: Any, path: str) -> bytes | None:

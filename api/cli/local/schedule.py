@@ -10,9 +10,9 @@ from memplan.api.cli.streams import PAGE
 
 def _page(call: Invocation, answer: Any, _path: str) -> bytes:
     # Imported here: few answers are looked at.
-    from memplan.api.reports.page.studies import schedule_page
+    from memplan.api.reports.views import view
 
-    return schedule_page(call.title(), answer)
+    return view("schedule")(call.title(), answer)
 
 
 LOCAL = CommandExtras(beside={PAGE: _page})

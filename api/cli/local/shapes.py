@@ -14,12 +14,12 @@ SOURCES = {".c": "c", ".py": "python"}
 
 def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
     # Imported here: few answers are looked at.
-    from memplan.api.reports.page.studies import shapes_page
+    from memplan.api.reports.views import view
 
     if not answer.curves:
         call.said.append(f"{path}: not written, as no symbol has several values")
         return None
-    return shapes_page(call.title(), answer)
+    return view("shapes")(call.title(), answer)
 
 
 def _prepare_source(call: Invocation) -> None:

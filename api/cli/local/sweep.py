@@ -18,7 +18,7 @@ _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 def _page(call: Invocation, answer: Any, _path: str) -> bytes:
     """Return the page of a sweep, in which each point opens its plan: over the sum of the sizes, or over its number."""
     # Imported here: few answers are looked at.
-    from memplan.api.reports.page.studies import ChartAxis, ChartPoint, chart_page
+    from memplan.api.reports.views import ChartAxis, ChartPoint, view
 
     problem: Problem = call.question["problem"]
     plans = answer.plans or ()
@@ -31,7 +31,7 @@ def _page(call: Invocation, answer: Any, _path: str) -> bytes:
         label = f"{pool} of {size:,} bytes"
         rows.append(ChartPoint(size, y, label, plan.status, bound, point.problem_of(problem), plan))
     y_axis = ChartAxis("cost", "number") if is_priced else ChartAxis("peak of all pools")
-    return chart_page(problem.name or "sweep", ChartAxis(f"size of {pool}"), y_axis, rows)
+    return view("chart")(problem.name or "sweep", ChartAxis(f"size of {pool}"), y_axis, rows)
 
 
 def _csv(_call: Invocation, answer: Any, _path: str) -> bytes:

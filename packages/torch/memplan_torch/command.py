@@ -187,6 +187,6 @@ def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits
         from memplan.api.reports.picture import draw
 
         return draw(problem, plan)
-    from memplan.api.reports.page.file_page import plan_page
+    from memplan.api.reports.views import view
 
-    return plan_page(problem, plan, title=step)
+    return view("plan")(problem, plan, title=step)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from memplan_page.studies import point_labels
 
-from memplan.api.reports.page.studies import point_labels
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import cascade, lines

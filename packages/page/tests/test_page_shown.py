@@ -1,4 +1,4 @@
-"""What a page shows at the widths of phones, laptops and screens: names, what does not fit, files after a wrong one."""
+"""All that a page shows at the widths of phones, laptops and screens: names, lacking space, files after a wrong one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memplan_page.comparison import comparison_page
+from memplan_page.file_page import plan_page
 
 from memplan import Buffer, Plan, Pool, Problem, read_problem, solve
-from memplan.api.reports.page.comparison import PlanOf, comparison_page
-from memplan.api.reports.page.file_page import plan_page
+from memplan.api.reports.views import PlanOf
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from tests.support.browser import DROP, Tab, tab, wait_until
@@ -40,7 +41,7 @@ def show(found: Tab, folder: Path, page: bytes) -> Any:
 
 
 def test_boxes_have_names_at_every_width_and_those_of_the_peak_always(shared: Tab, tmp_path: Path) -> None:
-    problem = read_problem(Path(__file__).parents[4] / "examples" / "mobilenet_v2.csv")
+    problem = read_problem(Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv")
     page = show(shared, tmp_path, plan_page(problem, solve(problem)))
     named = {}
     for width in WIDTHS:

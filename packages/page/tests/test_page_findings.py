@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memplan_page.comparison import comparison_page
+from memplan_page.file_page import plan_page
 
 from memplan import Buffer, Plan, Pool, Problem, solve
-from memplan.api.reports.page.comparison import PlanOf, comparison_page
-from memplan.api.reports.page.file_page import plan_page
+from memplan.api.reports.views import PlanOf
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from memplan.planner.model.problem_fields import ReuseCost

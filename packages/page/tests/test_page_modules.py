@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from memplan_page.file_page import packed_view, plan_page, plan_view
 
 from lab import page_bundles
 from memplan import Buffer, Plan, Pool, Problem, read_problem, shapes, solve
-from memplan.api.reports.page.file_page import packed_view, plan_page, plan_view
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.capabilities.sizes import parse_size, size_text
 from memplan.planner.model.buffer_table import BufferTable, column
@@ -26,7 +26,7 @@ from tests.support.depth import DEPTH
 
 MANY = 1_000_000 if DEPTH > 1 else 200_000
 """The buffers of a large page: a million before a release."""
-STATIC = Path(__file__).parents[4] / "api" / "reports" / "page" / "static"
+STATIC = Path(__file__).parents[1] / "memplan_page" / "static"
 OWN = sorted(path for path in STATIC.rglob("*.js") if not {"vendor", "built"} & {*path.parts})
 TSC = [
     "--noEmit",
@@ -72,7 +72,7 @@ def test_the_bundles_were_made_of_the_modules_as_they_are(name: str) -> None:
 
 
 def test_the_page_of_a_model_is_small() -> None:
-    problem = read_problem(Path(__file__).parents[4] / "examples" / "mobilenet_v2.csv")
+    problem = read_problem(Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv")
     assert len(plan_page(problem, solve(problem))) < 80_000
 
 

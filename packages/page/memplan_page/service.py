@@ -8,11 +8,11 @@ from __future__ import annotations
 import mimetypes
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-from memplan.api.reports.page.file_page import STATIC, file_page
+from memplan_page.file_page import STATIC, file_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -61,3 +61,9 @@ async def docs(request: Request) -> Response:
 async def blank() -> Response:
     """Answer with a file page without views, into which the page puts those that it saves."""
     return Response(file_page("plan"), media_type="text/html", headers={"Content-Disposition": "attachment"})
+
+
+def add_pages(app: FastAPI) -> None:
+    """Add the pages and their modules to a service."""
+    app.include_router(router)
+    app.mount("/static", MODULES)

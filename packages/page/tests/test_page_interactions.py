@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memplan_page.file_page import plan_page
 
 from memplan import Buffer, Plan, Pool, Problem, solve
-from memplan.api.reports.page.file_page import plan_page
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.instance.canonical import problem_hash
 from memplan.systems.program_names import NamedTime, ProgramNames, Span
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 LONG = "x" * 10_000
 MARKUP = "<img src=x onerror=alert(1)>"
 TURNED = "\u202eevil\u2066"
-AXE = Path(__file__).parents[3] / "data" / "axe" / "axe.min.js"
+AXE = Path(__file__).parents[3] / "tests" / "data" / "axe" / "axe.min.js"
 PROBLEM = Problem(
     buffers=[
         Buffer(id="input", size=4096, start=0, end=4, alignment=64),

@@ -1,4 +1,4 @@
-"""What the page says of plans, compared with the verifier and with `verify`, in a real browser."""
+"""All that the page says of plans, compared with the verifier and with `verify`, in a real browser."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memplan_page.file_page import plan_page
 
 from lab.page_answers import differences
 from lab.places import loose
 from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, solve
-from memplan.api.reports.page.file_page import plan_page
 from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.audit import verify
 from memplan.planner.errors import InputError

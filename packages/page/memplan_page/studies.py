@@ -3,47 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from memplan.api.reports.page.file_page import file_page, plan_view
+from memplan.api.reports.views import ChartAxis, ChartPoint
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.regions.regions import held_name, whole_name
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.schedule.answer import ScheduleAnswer
 from memplan.capabilities.shapes.shapes import ShapesAnswer
-from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_along
 from memplan.systems.program_names import NO_NAMES, NamedTime, ProgramNames
+from memplan_page.file_page import file_page, plan_view
 
 _MOST_BUFFERS = 2_000_000
 _MOST_PAIRS = 50_000
 """The pairs of buffers that are compared for one plan of a page with many."""
-
-
-@dataclass(frozen=True)
-class ChartPoint:
-    """A point of a chart, the bound below it where one is known, and the plan that it stands for."""
-
-    x: float
-    y: float | None
-    label: str
-    status: str
-    bound: float | None = None
-    problem: Problem | None = None
-    plan: Plan | None = None
-    names: ProgramNames = NO_NAMES
-    stripes: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ChartAxis:
-    """The unit of an axis: `bytes`, `number` or `ratio`."""
-
-    name: str
-    unit: str = "bytes"
 
 
 def chart_page(

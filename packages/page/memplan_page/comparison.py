@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pydantic_core import to_jsonable_python
 
-from memplan.api.reports.page.file_page import file_page, plan_view
+from memplan.api.reports.views import PlanOf
 from memplan.capabilities.check.difference import Difference
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-
-
-@dataclass(frozen=True)
-class PlanOf:
-    """A plan, valid for its problem, and how it is called."""
-
-    problem: Problem
-    plan: Plan
-    name: str = "plan"
+from memplan_page.file_page import file_page, plan_view
 
 
 def comparison_page(before: PlanOf, after: PlanOf, found: Difference) -> bytes:

@@ -99,7 +99,7 @@ def _column(values: list[Any]) -> dict[str, Any]:
     return {"steps": steps} if len(json.dumps(steps)) < len(json.dumps(values)) else {"values": values}
 
 
-STATIC: Traversable = files("memplan.api.reports.page") / "static"
+STATIC: Traversable = files("memplan_page") / "static"
 """The folder of the page's modules, styles and template."""
 _TABS = 30
 """The plans that a page has at the most: a line of tabs holds no more."""
@@ -195,8 +195,9 @@ def _hash(text: str) -> str:
 _HEIGHT = 560
 
 
-def cell(problem: Problem, plan: Plan) -> str:
+def cell(problem: Problem, plan: Plan) -> bytes:
     """Return HTML that shows a plan: a frame whose page may run its own script, and reach nothing of the notebook."""
     page = html.escape(plan_page(problem, plan).decode())
     size = f'width="100%" height="{_HEIGHT}" style="border: 1px solid #8888; border-radius: 6px"'
-    return f'<iframe title="memplan plan" sandbox="allow-scripts allow-downloads" {size} srcdoc="{page}"></iframe>'
+    frame = f'<iframe title="memplan plan" sandbox="allow-scripts allow-downloads" {size} srcdoc="{page}"></iframe>'
+    return frame.encode()

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memplan_page.comparison import comparison_page
+from memplan_page.file_page import file_page, plan_page
+from memplan_page.studies import order_page, recompute_page
 
 from memplan import Buffer, OperationGraph, OrderOptions, Plan, Pool, Problem, order, solve
 from memplan.api.cli.main import main
-from memplan.api.reports.page.comparison import PlanOf, comparison_page
-from memplan.api.reports.page.file_page import file_page, plan_page
-from memplan.api.reports.page.studies import order_page, recompute_page
+from memplan.api.reports.views import PlanOf
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
@@ -174,7 +175,7 @@ def test_a_frontier_of_recompute_opens_its_points(opened: Any) -> None:
 
 
 def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:
-    model = Path(__file__).parents[3] / "models" / "recorded" / "kws_dscnn_int8.tflite"
+    model = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
     target = tmp_path / "cascade.html"
     assert main(["cascade", str(model), "-o", str(target), "--quiet", "-o", str(tmp_path / "c.json")]) == 0
     shown = opened(target.read_bytes())
@@ -233,7 +234,7 @@ def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
 
 
 def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: Any, tmp_path: Path) -> None:
-    attention = Path(__file__).parents[4] / "examples" / "schedules" / "attention.json"
+    attention = Path(__file__).parents[3] / "examples" / "schedules" / "attention.json"
     answer, page = tmp_path / "answer.json", tmp_path / "schedule.html"
     assert main(["schedule", str(attention), "-o", str(answer), "-o", str(page)]) == 0
     found = json.loads(answer.read_text())

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const PAGE = "../../../../api/reports/page/static/";
+const PAGE = "../memplan_page/static/";
 const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { stepped }, { readSize }, symbolic, { sizeText },
   { paragraphs }] = await Promise.all(
   ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "schedule_view", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));

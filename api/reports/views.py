@@ -1,0 +1,63 @@
+"""Pages of answers, which distributions write: views by name, of the group `memplan.views`, and what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memplan.planner.errors.extras import VIEWS, MissingPackageError, missing
+from memplan.planner.extensions import extensions
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.systems.program_names import NO_NAMES, ProgramNames
+
+
+@dataclass(frozen=True)
+class PlanOf:
+    """A plan, valid for its problem, and how it is called."""
+
+    problem: Problem
+    plan: Plan
+    name: str = "plan"
+
+
+@dataclass(frozen=True)
+class ChartPoint:
+    """A point of a chart, the bound below it where one is known, and the plan that it stands for."""
+
+    x: float
+    y: float | None
+    label: str
+    status: str
+    bound: float | None = None
+    problem: Problem | None = None
+    plan: Plan | None = None
+    names: ProgramNames = NO_NAMES
+    stripes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChartAxis:
+    """The unit of an axis: `bytes`, `number` or `ratio`."""
+
+    name: str
+    unit: str = "bytes"
+
+
+def has_view(name: str) -> bool:
+    """Return True where a distribution that is installed has a view."""
+    return name in extensions("views")
+
+
+def require_view(name: str) -> None:
+    """Raise MissingPackageError where no distribution has a view."""
+    if not has_view(name):
+        raise MissingPackageError(f"output: a page {missing(VIEWS)}")
+
+
+def view(name: str) -> Callable[..., bytes]:
+    """Return the function that writes a view; raises MissingPackageError where no distribution has it."""
+    require_view(name)
+    found: Callable[..., bytes] = extensions("views")[name].load()
+    return found
