@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +14,13 @@ import typer
 
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import BROWSER, QUIET, SERVER, TABLE, THREADS, flag, flag_of, options_given
+from memplan.api.cli.outputs import refuse_files
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
 from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, run_in_thread, seconds_left
 from memplan.api.cli.streams import (
     FOLDER,
-    PAGE,
-    STANDARD,
     ProgressLine,
     is_terminal,
-    refuse_unwritable,
     say,
     say_written,
     suffix_of,
@@ -36,7 +32,7 @@ from memplan.capabilities.capability import NEVER, Capability, CapabilityOptions
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, with_reading
 from memplan.capabilities.selection import Selection
 from memplan.files import named
-from memplan.planner.errors import InputError, OptionError, ReaderFaultError, shown
+from memplan.planner.errors import InputError, OptionError, ReaderFaultError
 
 Result = TypeVar("Result")
 _OUTPUT = "Write the answer to this file, in the form that its suffix says: {suffixes}. May be repeated."
@@ -50,7 +46,6 @@ _GRACE_S = 0.25
 _WRITING_S = 0.2
 """The seconds after its limit when a command without an answer is ended; those that its files have after that."""
 _WRITTEN = "what is written with the answer"
-_OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
 """The suffixes of files that a plan becomes by another command."""
 EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 
@@ -278,7 +273,7 @@ def run_apart(lines: Sequence[CommandLine], extras: CommandExtras, keep: Keep | 
     """
     if lines and lines[0].given.get("on") is not None:
         # Imported here: most command lines run on this machine.
-        from memplan.api.cli.shares import run_away
+        from memplan.api.cli.on_cluster import run_away
 
         yield from run_away(lines, lines[0].given["on"], keep)
         return
@@ -307,7 +302,7 @@ def say_wrong(line: CommandLine, wrong: Iterable[str]) -> None:
 def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     """Read flags, and then files in the time of the command; raises InputError."""
     capability, arguments = line.capability, line.given
-    is_beside = _refuse_files(line, extras)
+    is_beside = refuse_files(line, extras)
     selection, display = None, arguments["display"]
     if display == BROWSER:
         arguments = {**arguments, "display": TABLE}
@@ -339,43 +334,6 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
 
     call.run_in_time(read)
     return call
-
-
-def _refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
-    """Raise InputError for files that cannot be written; return True where some are beside the answer."""
-    arguments, suffixes = line.given, {"", ".json", *extras.forms, *extras.beside}
-    files = [arguments.get(each.name) for each in line.capability.inputs if each.from_file is not None]
-    more = arguments.get("more")  # the files of a plan of several; the size of a question
-    files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
-    read = {os.path.realpath(path) for path in files if path is not None}
-    outputs = arguments.get("outputs") or []
-    if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
-        raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
-    is_named = arguments.get("display") not in (
-        None,
-        TABLE,
-    )  # the form is, so that the name of the file need not say it
-    for path in outputs:
-        if suffix_of(path) not in suffixes and not is_named:
-            names = ", ".join(sorted(suffixes - {"", FOLDER}))
-            words = f"`memplan convert {arguments.get('problem')} plan.json -o {shlex.quote(path)}`"
-            way = f": {words} writes it of a plan" if suffix_of(path) in _OF_CONVERT and "problem" in arguments else ""
-            raise OptionError(f"output: must end in {names}, got {shown(path)}{way}")
-        if path != STANDARD and os.path.realpath(path) in read:
-            raise OptionError(f"output: must be another file than those that are read, got {path}")
-        if suffix_of(path) in extras.needs_plans and arguments["server"] is not None:
-            raise OptionError(f"output: {path} must not be asked for with --server, whose answer is not enough for it")
-    named_files = [arguments[name] for name in extras.files if arguments[name] is not None]
-    if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
-        raise OptionError(f"save-plan: must be another file than those that are read, got {arguments['save_plan']}")
-    if any(suffix_of(path) == PAGE for path in outputs):
-        # Imported here: few answers are looked at.
-        from memplan.api.reports.views import require_view
-
-        require_view("plan")
-    for path in (*outputs, *named_files):
-        refuse_unwritable(path)
-    return bool(named_files) or any(suffix_of(path) in extras.beside for path in outputs)
 
 
 def show(call: Invocation, extras: CommandExtras, answer: Any) -> None:

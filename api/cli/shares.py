@@ -1,4 +1,4 @@
-"""Command lines of many files, on the machines of a cluster: each takes a share of the files, in a process of its own.
+"""A machine's share of the command lines of many files, which it runs in a process of its own.
 
 A share travels with its files, and what it writes comes back: a machine needs memplan and nothing of this machine's.
 """
@@ -6,35 +6,25 @@ A share travels with its files, and what it writes comes back: a machine needs m
 from __future__ import annotations
 
 import io
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from pydantic_core import to_json
 
-from memplan.api.bench.away import lacking, needed
-from memplan.api.bench.running import run
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.commands import capability_of
-from memplan.api.cli.from_capability import Ended, Keep, parameters_of, run_apart, say_wrong
-from memplan.api.cli.running import FAULT
-from memplan.api.cli.streams import STANDARD, begin_command, read_bytes, say
-from memplan.api.clusters import MachineLostError, executor_on, is_unwanted
-from memplan.files import save
-from memplan.planner.errors import FileError, OptionError
+from memplan.api.cli.from_capability import parameters_of, run_apart
+from memplan.api.cli.streams import begin_command
+from memplan.api.clusters import is_unwanted
 from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.processes.threads import SETTING
 
-_MOST, _EACH = 64, 4
-"""The files of a share at most, and the shares that a processor takes of few files."""
 _IDLE_S = 3.0
 """The seconds for which a process of shares waits for the next."""
 
@@ -43,7 +33,7 @@ Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class _SentLine:
+class SentLine:
     """A command line for another machine, and the bytes of the files that it reads.
 
     Where some of its values are what its plan remembers, `plain` are those that were given.
@@ -54,7 +44,7 @@ class _SentLine:
     plan_hash: str | None
     files: Mapping[str, bytes]
 
-    def in_folder(self, folder: Path) -> tuple[_SentLine, dict[str, str]]:
+    def in_folder(self, folder: Path) -> tuple[SentLine, dict[str, str]]:
         """Return the line for its files in a folder, which it makes, and the names that its paths have there.
 
         Each has a folder of its own, since names of files say what is in them.
@@ -80,17 +70,17 @@ def _moved(value: Any, there: Mapping[str, str]) -> Any:
 
 
 @dataclass(frozen=True)
-class _Share:
+class Share:
     """Command lines of one command; where answers are wanted, they come back, and nothing is written."""
 
     command: str
-    sent_lines: Sequence[_SentLine]
+    sent_lines: Sequence[SentLine]
     threads: str | None
     wants_answers: bool
 
 
 @dataclass(frozen=True)
-class _Done:
+class Done:
     """What came of a command line: its exit status, what is wrong, what was said, its files, and its answer as JSON."""
 
     status: int
@@ -100,67 +90,7 @@ class _Done:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) -> Iterator[Ended]:
-    """Run the command lines of several files on a cluster, and yield each in turn, as `run_apart` does.
-
-    Each answer goes to `keep` where that is given, and else into the files that its line names. Raises OptionError
-    where there is no cluster, or a machine lacks something.
-    """
-    if lines[0].given["server"] is not None:
-        raise OptionError("server: must not be given with --on: leave one out")
-    with executor_on(on) as executor:
-        executor.check(partial(lacking, needed([str(lines[0].given.get("solver") or "auto")])))
-        each = max(1, min(_MOST, len(lines) // (_EACH * max(1, executor.places))))
-        shares = [lines[k : k + each] for k in range(0, len(lines), each)]
-        # As many again are on their way, lest a machine waits for the next.
-        begun = run(
-            range(len(shares)),
-            lambda k: executor.submit(_done, _share(shares[k], keep is not None)),
-            lambda: 2 * max(1, executor.places),
-        )
-        known, due = dict[int, Sequence[_Done]](), 0
-        for k, future in begun:
-            executor.begun(future)
-            try:
-                known[k] = future.result()
-            except MachineLostError as error:
-                known[k] = [_Done(FAULT, (str(error),)) for _ in shares[k]]
-            while due in known:
-                for line, done in zip(shares[due], known.pop(due), strict=True):
-                    yield _ended(line, done, keep)
-                due += 1
-
-
-def _ended(line: CommandLine, done: _Done, keep: Keep | None) -> Ended:
-    """Say and write here what came of a line elsewhere."""
-    if done.said:
-        say(done.said.rstrip("\n"))
-    for path, data in done.files.items():
-        save(path, data)
-    if keep is not None and done.answer is not None:
-        keep(line, line.capability.answer.model_validate_json(done.answer))
-    say_wrong(line, done.wrong)
-    return Ended(line, done.status, done.wrong)
-
-
-def _share(lines: Sequence[CommandLine], wants_answers: bool) -> _Share:
-    return _Share(lines[0].capability.name, [*map(_sent, lines)], os.environ.get(SETTING), wants_answers)
-
-
-def _sent(line: CommandLine) -> _SentLine:
-    """Return a line with its files; one that cannot be read is missed there, too."""
-    files = dict[str, bytes]()
-    for path in (line.given.get(each.name) for each in line.capability.inputs if each.from_file is not None):
-        if path == STANDARD:
-            raise OptionError("files: must be on a disk with --on, got - for standard input")
-        if path is not None:
-            with suppress(FileError):
-                files[path] = read_bytes(path)
-    given = {name: value.value if isinstance(value, Enum) else value for name, value in line.given.items()}
-    return _SentLine({**given, "on": None, "more": None}, line.plain, line.plan_hash, files)
-
-
-def _done(share: _Share) -> Sequence[_Done]:
+def done(share: Share) -> Sequence[Done]:
     """Do a share on this machine, in a process that ends where nobody wants it any more."""
     with TemporaryDirectory(prefix="memplan-") as folder:
         moved = [sent.in_folder(Path(folder, f"{k:06}")) for k, sent in enumerate(share.sent_lines)]
@@ -169,7 +99,7 @@ def _done(share: _Share) -> Sequence[_Done]:
             answers = child.answer()
         outputs = [sent.given.get("outputs") or () for sent in share.sent_lines]
         rows = zip(answers, (there for _, there in moved), outputs, strict=True)
-        return [_as_here(_Done(*answer), there, files) for answer, there, files in rows]
+        return [_as_here(Done(*answer), there, files) for answer, there, files in rows]
 
 
 class _Idle:
@@ -209,7 +139,7 @@ class _Idle:
             child.close()
 
 
-def _as_here(done: _Done, there: Mapping[str, str], outputs: Sequence[str]) -> _Done:
+def _as_here(done: Done, there: Mapping[str, str], outputs: Sequence[str]) -> Done:
     """Return what came of a command line with its outputs, all with the names that files have where it came from."""
     folders = [(name.removesuffix(Path(path).name), path.removesuffix(Path(path).name)) for path, name in there.items()]
 
@@ -241,8 +171,8 @@ def main() -> None:
             parent.send([*_ran(parent.next_task())])
 
 
-def _ran(share: _Share) -> Iterator[Sequence[Any]]:
-    """Run the command lines of a share, and yield what `_Done` is made of."""
+def _ran(share: Share) -> Iterator[Sequence[Any]]:
+    """Run the command lines of a share, and yield what `Done` is made of."""
     capability, extras = capability_of(share.command)
     parameters = parameters_of(capability, extras)
     for sent in share.sent_lines:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import memplan.api.cli.shares as shares
+import memplan.api.cli.on_cluster as on_cluster
 from memplan.api.cli.main import main
 from memplan.api.clusters import ClusterExecutor, MachineLostError
 from tests.support import public_problems
@@ -54,7 +54,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     def executor_on(_address: str) -> Iterator[StandIn]:
         yield executor
 
-    monkeypatch.setattr(shares, "executor_on", executor_on)
+    monkeypatch.setattr(on_cluster, "executor_on", executor_on)
     return executor
 
 

@@ -1,0 +1,54 @@
+"""The files that a command line is to write: refused before work is spent where they cannot be written."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.flags import TABLE
+from memplan.api.cli.streams import FOLDER, PAGE, STANDARD, refuse_unwritable, suffix_of
+from memplan.planner.errors import OptionError, shown
+
+if TYPE_CHECKING:
+    from memplan.api.cli.from_capability import CommandExtras
+
+_OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
+
+
+def refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
+    """Raise InputError for files that cannot be written; return True where some are beside the answer."""
+    arguments, suffixes = line.given, {"", ".json", *extras.forms, *extras.beside}
+    files = [arguments.get(each.name) for each in line.capability.inputs if each.from_file is not None]
+    more = arguments.get("more")  # the files of a plan of several; the size of a question
+    files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
+    read = {os.path.realpath(path) for path in files if path is not None}
+    outputs = arguments.get("outputs") or []
+    if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
+        raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
+    is_named = arguments.get("display") not in (
+        None,
+        TABLE,
+    )  # the form is, so that the name of the file need not say it
+    for path in outputs:
+        if suffix_of(path) not in suffixes and not is_named:
+            names = ", ".join(sorted(suffixes - {"", FOLDER}))
+            words = f"`memplan convert {arguments.get('problem')} plan.json -o {shlex.quote(path)}`"
+            way = f": {words} writes it of a plan" if suffix_of(path) in _OF_CONVERT and "problem" in arguments else ""
+            raise OptionError(f"output: must end in {names}, got {shown(path)}{way}")
+        if path != STANDARD and os.path.realpath(path) in read:
+            raise OptionError(f"output: must be another file than those that are read, got {path}")
+        if suffix_of(path) in extras.needs_plans and arguments["server"] is not None:
+            raise OptionError(f"output: {path} must not be asked for with --server, whose answer is not enough for it")
+    named_files = [arguments[name] for name in extras.files if arguments[name] is not None]
+    if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
+        raise OptionError(f"save-plan: must be another file than those that are read, got {arguments['save_plan']}")
+    if any(suffix_of(path) == PAGE for path in outputs):
+        # Imported here: few answers are looked at.
+        from memplan.api.reports.views import require_view
+
+        require_view("plan")
+    for path in (*outputs, *named_files):
+        refuse_unwritable(path)
+    return bool(named_files) or any(suffix_of(path) in extras.beside for path in outputs)
