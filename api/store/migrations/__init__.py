@@ -52,6 +52,8 @@ def bring_up(connection: Connection) -> int | None:
             connection.execute(row)
     elif before < REVISION:
         _upgrade(connection, before)
+    else:  # a table that was dropped is made again, empty; those of the numbers are there
+        METADATA.create_all(connection, tables=[each for each in METADATA.sorted_tables if each is not alembic_version])
     return before
 
 

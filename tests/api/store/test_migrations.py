@@ -206,6 +206,17 @@ def test_tables_of_others_are_refused(tables: str, url: str, tmp_path: Path) -> 
         Store.open(url, tmp_path)
 
 
+def test_a_table_that_was_dropped_is_made_again_by_the_next_start(url: str, tmp_path: Path) -> None:
+    Store.open(url, tmp_path).close()
+    with connected(url) as connection:
+        connection.execute(text("DROP TABLE plans"))
+    for _ in range(2):
+        Store.open(url, tmp_path).close()
+    with connected(url) as connection:
+        assert connection.scalar(text("SELECT count(*) FROM plans")) == 0
+        assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
+
+
 def test_revisions_only_add_so_that_servers_of_the_version_before_go_on() -> None:
     folder = Path(revisions.__path__[0])
     files = sorted(folder.glob("v*.py"), key=lambda path: int(path.stem[1:]))
