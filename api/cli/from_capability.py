@@ -302,7 +302,7 @@ def say_wrong(line: CommandLine, wrong: Iterable[str]) -> None:
 def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     """Read flags, and then files in the time of the command; raises InputError."""
     capability, arguments = line.capability, line.given
-    is_beside = refuse_files(line, extras)
+    is_beside = refuse_files(line, extras.forms, extras.beside, extras.needs_plans, extras.files)
     selection, display = None, arguments["display"]
     if display == BROWSER:
         arguments = {**arguments, "display": TABLE}

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import TABLE
 from memplan.api.cli.streams import FOLDER, PAGE, STANDARD, refuse_unwritable, suffix_of
 from memplan.planner.errors import OptionError, shown
 
-if TYPE_CHECKING:
-    from memplan.api.cli.from_capability import CommandExtras
-
 _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
 
 
-def refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
-    """Raise InputError for files that cannot be written; return True where some are beside the answer."""
-    arguments, suffixes = line.given, {"", ".json", *extras.forms, *extras.beside}
+def refuse_files(
+    line: CommandLine,
+    forms: Collection[str],
+    beside: Collection[str],
+    needs_plans: Collection[str],
+    files_of_flags: Sequence[str],
+) -> bool:
+    """Raise InputError for files that cannot be written; return True where some are beside the answer.
+
+    The suffixes are those of files that have the answer in a form of it, that are beside it, and that need more than
+    what a service answers; further files are named by flags.
+    """
+    arguments, suffixes = line.given, {"", ".json", *forms, *beside}
     files = [arguments.get(each.name) for each in line.capability.inputs if each.from_file is not None]
     more = arguments.get("more")  # the files of a plan of several; the size of a question
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
@@ -39,9 +46,9 @@ def refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
             raise OptionError(f"output: must end in {names}, got {shown(path)}{way}")
         if path != STANDARD and os.path.realpath(path) in read:
             raise OptionError(f"output: must be another file than those that are read, got {path}")
-        if suffix_of(path) in extras.needs_plans and arguments["server"] is not None:
+        if suffix_of(path) in needs_plans and arguments["server"] is not None:
             raise OptionError(f"output: {path} must not be asked for with --server, whose answer is not enough for it")
-    named_files = [arguments[name] for name in extras.files if arguments[name] is not None]
+    named_files = [arguments[name] for name in files_of_flags if arguments[name] is not None]
     if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
         raise OptionError(f"save-plan: must be another file than those that are read, got {arguments['save_plan']}")
     if any(suffix_of(path) == PAGE for path in outputs):
@@ -51,4 +58,4 @@ def refuse_files(line: CommandLine, extras: CommandExtras) -> bool:
         require_view("plan")
     for path in (*outputs, *named_files):
         refuse_unwritable(path)
-    return bool(named_files) or any(suffix_of(path) in extras.beside for path in outputs)
+    return bool(named_files) or any(suffix_of(path) in beside for path in outputs)
