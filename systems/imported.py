@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import (
     MAX_SHOWN,
@@ -120,7 +120,8 @@ _ENDLESS = 2**128
 _MUCH = 1024
 
 
-class ViewFacts(NamedTuple):
+@dataclass(frozen=True)
+class ViewFacts:
     """The bytes that the views of a model take: none those that are aliases, and `apart_bytes` all others."""
 
     aliases: int = 0

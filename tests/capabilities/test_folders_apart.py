@@ -40,6 +40,7 @@ OTHER_MEANINGS = {
         "capabilities/explain/reasons/reasoning.py",
         "api/cli/solvers/core.py",
         "memplan/__init__.py",
+        "packages/checkers/",
     ),
 }
 """For a question the files where its name is a word for something else."""

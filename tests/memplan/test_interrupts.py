@@ -16,6 +16,8 @@ SCRIPT = """
 import os, signal, sys, threading
 import memplan
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job does not have
+
 def interrupt(_event):
     os.kill(os.getpid(), signal.SIGINT)
 

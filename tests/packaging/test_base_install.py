@@ -41,7 +41,8 @@ def base(
     *arguments: str, missing: list[str] = EXTRAS, program: str = PROGRAM, folder: Path = ROOT, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", program, ",".join(missing), *arguments],
+        # Packages that are hidden here are declared all the same, and a warning says that they are left out.
+        [sys.executable, "-W", "ignore::UserWarning", "-c", program, ",".join(missing), *arguments],
         cwd=folder,
         env=os.environ | settings,
         capture_output=True,

@@ -116,9 +116,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
     return Imported(problem_of(buffers, ["ram"]))
 '''
-IN_IMPORTERS: Patch = {
-    "planner/systems.py": [('    "torch":', '    "toy": "memplan.systems.toy.system",\n    "vela":')]
-}
+IN_IMPORTERS: Patch = {"planner/systems.py": [('    "tvm":', '    "toy": "memplan.systems.toy.system",\n    "tvm":')]}
 TOY = [("", '"""A toy."""\n')]
 USE_IMPORTER = """
 from pathlib import Path

@@ -85,7 +85,7 @@ ELSEWHERE = {
     ("plan_files", "plan"): "tests/support/mistakes.py",
     ("reading", "plan"): "tests/support/mistakes.py",
     ("compare", "plan"): "tests/support/mistakes.py",
-    ("from_capability", "convert"): "a plan that is asked for as C: tests/support/mistakes.py",
+    ("outputs", "convert"): "a plan that is asked for as C: tests/support/mistakes.py",
     ("usage", "plan"): "tests/support/mistakes.py",
     ("model_graph", "plan"): "tests/support/mistakes.py",
     ("layout", "explain"): "tests/support/mistakes.py",

@@ -180,9 +180,9 @@ def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
         (["--baseline-problem", MODEL], "baseline-problem: must come with a baseline"),
         (
             ["--views", "separate"],
-            "{file}: views: must be given for models only (tflite, ",
+            "{file}: views: must be given for models only (",
         ),
-        (["--views", "alias"], "{file}: views: must be given for models only (tflite, "),
+        (["--views", "alias"], "{file}: views: must be given for models only ("),
         ([], "check: needs a budget or a baseline: --budget 256KiB"),
         (["--budget", "sram=96"], 'budget: must name a pool of the problem (default), got "sram": --capacity sram='),
     ],

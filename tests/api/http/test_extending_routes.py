@@ -88,7 +88,7 @@ def test_the_guide_lists_the_files_of_a_route_and_they_are_few() -> None:
 
 def test_a_toy_route_is_served_refused_described_and_counted_as_others_are(tmp_path: Path) -> None:
     copy_packages(tmp_path)
-    in_app = [("jobs, page,", "jobs, load, page,"), ("(questions, plans,", "(load, questions, plans,")]
+    in_app = [("jobs, plans,", "jobs, load, plans,"), ("(questions, plans,", "(load, questions, plans,")]
     extend(tmp_path, {"api/http/routes/load.py": [("", ROUTE)], "api/http/app.py": in_app})
     done = run_beside(tmp_path, CALL, str(tmp_path / "data"))
     assert done.stdout == "answered\n", done.stderr
