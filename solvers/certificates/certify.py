@@ -191,7 +191,7 @@ def certify(
 def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
     """Return the certificate of the price of shared bytes: by cliques, piece by piece."""
     # Imported here: few problems have prices of pairs.
-    from memplan.solvers.prices.proofs import price_lines
+    from memplan.solvers.prices.proofs import is_narrow, price_lines
 
     instance = compile_problem(problem)
     if "bank-weights" in instance.features and plan.cost:
@@ -199,7 +199,10 @@ def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
     lines = price_lines(instance, int(plan.cost or 0), control)
     if lines is None:
         return Certificate("none", reason="no cliques were found that bring the bound up to the cost")
-    return _checked(problem, instance, f"price {int(plan.cost or 0)}", [], lines)
+    found = _checked(problem, instance, f"price {int(plan.cost or 0)}", [], lines)
+    if found.kind == "none" and is_narrow(instance):
+        return Certificate("none", reason="the price follows from pins or limits of offsets, not from cliques alone")
+    return found
 
 
 def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:

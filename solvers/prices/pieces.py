@@ -22,7 +22,7 @@ from memplan.solvers.prices.core.kernels import NEVER, PieceTable
 Offsets = list[int]
 _MOST_BUFFERS = 2_000
 """The most buffers of a pool: what each pair costs is a matrix."""
-_NO_END = 2**60
+NO_END = 2**60
 """The end of a pool that has none, in units: starts that are rounded up to a bank behind it stay numbers of 64 bits."""
 
 
@@ -267,7 +267,7 @@ def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Pi
     price[both], gap[both] = NEVER, np.tile(instance.clearance[is_inside], 2)
     size = instance.size[members]
     lowest, step = instance.lowest[q, members], instance.alignment[q, members]
-    highest = np.minimum(instance.highest[q, members], min(pool.capacity, _NO_END) - size)
+    highest = np.minimum(instance.highest[q, members], min(pool.capacity, NO_END) - size)
     highest = lowest + (highest - lowest) // step * step
     return Piece(members, size, lowest, highest, step, price, grid, gap, pool.reserved, pool.bank_shift)
 

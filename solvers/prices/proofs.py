@@ -7,7 +7,7 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.prices.cuts import MOST_PAIRS, CutBound, cut_bounds
-from memplan.solvers.prices.pieces import Piece, suits
+from memplan.solvers.prices.pieces import NO_END, Piece, suits
 from memplan.solvers.prices.search import hard_pieces
 from memplan.solvers.search.control import Control
 
@@ -15,7 +15,10 @@ _ROUNDS = 400
 
 
 def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
-    """Return the lines that prove a price, the sum over the pieces; None where cliques do not reach it in time."""
+    """Return the lines that prove a price, the sum over the pieces; None where cliques do not reach it in time.
+
+    Where a piece is narrower than its pool, a checker may find that a clique of it fits (`is_narrow`).
+    """
     if price == 0:  # which needs no clique, but a part
         return [f"scale {CutBound(0).scale}", "part"]
     if not suits(instance):
@@ -35,6 +38,16 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
         lines.append("part")
         lines += [_line(instance, piece, cut.members, cut.divisor, step * times) for cut, times in bound.multipliers]
     return lines if proved >= price else None
+
+
+def is_narrow(instance: Instance) -> bool:
+    """Say whether pins and limits leave the buffers of a piece less than its pool, which is what checkers go by."""
+    for piece in hard_pieces(instance):
+        pool = instance.pools[int(instance.allowed[:, piece.members[0]].argmax())]
+        ends = (piece.highest + piece.size) * piece.unit
+        if piece.lowest.min() > 0 or ends.max() < min(pool.capacity, NO_END):
+            return True
+    return False
 
 
 def _line(instance: Instance, piece: Piece, members: tuple[int, ...], divisor: int, times: int) -> str:

@@ -212,3 +212,20 @@ def test_where_all_plans_would_cost_the_same_and_less_lemmas_show_that_there_is_
     found = certify(problem, solve(problem, profile="speed"))
     assert (found.reason, found.left_open) == (None, None)
     assert found.text.splitlines()[2] == "speed 18 1 20 19 4"
+
+
+def test_a_price_that_follows_from_pins_has_no_cliques() -> None:
+    rows = [
+        {"id": "a", "size": 5, "start": 0, "end": 2, "offset": 7},
+        {"id": "b", "size": 4, "start": 2, "end": 4, "offset": 6},
+        {"id": "c", "size": 4, "start": 4, "end": 6},
+    ]
+    reuse = [{"pairs": [["a", "b"], ["b", "c"], ["a", "b"]], "cost": 1}]
+    problem = Problem.model_validate({"buffers": rows, "reuse": reuse, "objective": "cost"})
+    plan = solve(problem, time_limit_s=5)
+    assert (plan.status, plan.cost) == ("optimal", 2.0)
+    found = certify(problem, plan, time_limit_s=5)
+    assert (found.kind, found.reason) == (
+        "none",
+        "the price follows from pins or limits of offsets, not from cliques alone",
+    )
