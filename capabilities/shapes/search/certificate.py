@@ -98,6 +98,8 @@ def within(sized: Sized, peaks: Sequence[Forms], loads: Forms, over: Fraction, d
     )
 
 
+_ENDLESS = Fraction(2**62)
+"""How many times the bound a peak is where that is 0: above all ratios that are tried."""
 MOST_PAIRS = 2**24
 """The most numbers that compare forms with the bound, 128 MB; 600 forms with 27 loads of T5's training are 200,000."""
 Points = NDArray[np.int64]
@@ -174,12 +176,14 @@ class ProofByBoxes:
         # The forms that are proved in the box break no rule in it.
         ends = [self.table.values(columns, begin + rows) for begin, rows in zip(self.begins, left, strict=True)]
         peak = np.min([each.max(axis=0) for each in ends], axis=0)
-        load = np.maximum(self.table.values(columns, np.arange(len(self.loads))).max(axis=0), 1)
-        for at in np.argsort(-(peak / load), kind="stable").tolist():
-            ratio = Fraction(int(peak[at]), int(load[at]))
+        load = self.table.values(columns, np.arange(len(self.loads))).max(axis=0)
+        # Where nothing has bytes, a pin may lie above the bound of 0 all the same, which no ratio allows.
+        worst = np.where((load <= 0) & (peak > 0), np.inf, peak / np.maximum(load, 1))
+        for at in np.argsort(-worst, kind="stable").tolist():
+            ratio = Fraction(int(peak[at]), int(max(load[at], 1))) if np.isfinite(worst[at]) else _ENDLESS
             if ratio > 1 + self.over:
                 steps = zip(symbols.items(), grid[at].tolist(), strict=True)
                 return {name: step * symbol.multiple_of for (name, symbol), step in steps}, ratio
-            if peak[at] / load[at] < float(1 + self.over) * (1 - 1e-9):
+            if worst[at] < float(1 + self.over) * (1 - 1e-9):
                 break
         return None

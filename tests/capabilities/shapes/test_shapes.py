@@ -200,3 +200,13 @@ def test_once_time_is_over_less_is_proved_and_verified_and_that_is_said() -> Non
     at = whole.curves[0].at | {whole.curves[0].symbol: whole.curves[0].values[-1]}
     bound = max(eval(form, {}, at) for form in found.bound)
     assert bound <= whole.curves[0].bound[-1] <= evaluator_of(its, found).peak(at)
+
+
+def test_a_pin_above_no_bytes_is_within_no_ratio_of_the_bound() -> None:
+    rows = [
+        {"id": "pinned", "size": "2*n", "start": 5, "end": 8, "offset": 2},
+        {"id": "free", "size": "2*n", "start": 5, "end": 7},
+    ]
+    problem = SymbolicProblem.model_validate({"symbols": {"n": {"min": 0, "max": 3}}, "alignment": 2, "buffers": rows})
+    found = shapes(problem)
+    assert (found.status, found.proof.ratio, found.proof.worst) == ("feasible", None, {"n": 0})
