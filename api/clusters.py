@@ -45,6 +45,10 @@ class ClusterExecutor(Executor):
         """The processors that the cluster has now."""
         raise NotImplementedError
 
+    def at_once(self) -> int:
+        """Return how many runs may be on their way: as many again as run, lest a machine waits for the next."""
+        return 2 * max(1, self.places)
+
     def begun(self, future: Future[Any]) -> int:
         """Return how often the work of a future was begun, and forget it."""
         return self._begun.pop(self._names.pop(future), 1)

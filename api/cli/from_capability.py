@@ -46,7 +46,6 @@ _GRACE_S = 0.25
 _WRITING_S = 0.2
 """The seconds after its limit when a command without an answer is ended; those that its files have after that."""
 _WRITTEN = "what is written with the answer"
-"""The suffixes of files that a plan becomes by another command."""
 EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 
 

@@ -36,11 +36,10 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
         executor.check(partial(lacking, needed([str(lines[0].given.get("solver") or "auto")])))
         each = max(1, min(_MOST, len(lines) // (_EACH * max(1, executor.places))))
         shares = [lines[k : k + each] for k in range(0, len(lines), each)]
-        # As many again are on their way, lest a machine waits for the next.
         begun = run(
             range(len(shares)),
             lambda k: executor.submit(done, _share(shares[k], keep is not None)),
-            lambda: 2 * max(1, executor.places),
+            executor.at_once,
         )
         known, due = dict[int, Sequence[Done]](), 0
         for k, future in begun:

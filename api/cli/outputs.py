@@ -12,6 +12,7 @@ from memplan.api.cli.streams import FOLDER, PAGE, STANDARD, refuse_unwritable, s
 from memplan.planner.errors import OptionError, shown
 
 _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
+"""The suffixes of files that a plan becomes by another command."""
 
 
 def refuse_files(

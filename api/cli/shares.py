@@ -27,8 +27,6 @@ from memplan.solvers.processes.threads import SETTING
 
 _IDLE_S = 3.0
 """The seconds for which a process of shares waits for the next."""
-
-
 Values = Mapping[str, Any]
 
 

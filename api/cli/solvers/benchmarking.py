@@ -53,8 +53,7 @@ def _away(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> Iterator[R
 
     executor = stack.enter_context(executor_on(on))
     executor.check(partial(away.lacking, away.needed([*{task.solver: None for task in waiting}])))
-    # As many again are on their way, lest a machine waits for the next.
-    runs = run(waiting, lambda task: away.begin(executor, task), lambda: 2 * max(1, executor.places))
+    runs = run(waiting, lambda task: away.begin(executor, task), executor.at_once)
     return (away.row_of(executor, task, future) for task, future in runs)
 
 
