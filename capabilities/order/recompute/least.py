@@ -87,14 +87,14 @@ class _Search:
 
     def ask_engines(self) -> None:
         """Ask the engines, of snapshots and then of stages, until the least cost is known or the time is over."""
-        if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE):
+        is_unasked = self.control.is_over or len(engines()) < len(PACKAGE) or len(self.graph.ops) > LARGEST
+        if self._is_settled() or is_unasked:
             return
         is_large = len(self.graph.ops) > LARGEST_BOUNDED
         stages = Stages(self.graph, self.costs, self.budget)
-        if len(self.graph.ops) <= LARGEST:
-            snapshots = Snapshots(stages)
-            if snapshots.chain:
-                self._ask_in_turn(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
+        snapshots = Snapshots(stages)
+        if snapshots.chain:
+            self._ask_in_turn(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
         if not is_large and stages.count_columns(self._most(stages)) <= _MOST_COLUMNS:
             self._ask_in_turn(stages, self.control)
 

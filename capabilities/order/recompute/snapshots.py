@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from memplan.capabilities.order.recompute.stages import Stages
-from memplan.solvers.core.tables import F64, Flags
+from memplan.solvers.core.tables import F64
 from memplan.solvers.mip.draft import ONE, Draft, Term
 
 _MOST = 10
@@ -28,22 +28,15 @@ class Snapshots:
 
     def __init__(self, stages: Stages) -> None:
         self.stages, self.cost_unit = stages, stages.cost_unit
-        n = stages.n
-        self.earlier: Flags = np.zeros((n, n), dtype=np.bool_)
-        """Row v: the operations that run before v in any order."""
-        for v, row in enumerate(stages.graph.predecessors):
-            for u in row:
-                self.earlier[v] |= self.earlier[u]
-                self.earlier[v, u] = True
         self.chain = self._chain()
 
     def _chain(self) -> list[int]:
         """Return operations, each of which waits for the one before, beside which most bytes are above the budget."""
         excess = self._excess()
-        chain: list[int] = []
+        chain, earlier = list[int](), self.stages.earlier
         apart = max(1, self.stages.n // _APART)
         for v in sorted(np.flatnonzero(excess > 0).tolist(), key=lambda v: (-excess[v], v)):
-            is_in_row = all(self.earlier[v, u] or self.earlier[u, v] for u in chain)
+            is_in_row = all(earlier[v, u] or earlier[u, v] for u in chain)
             if is_in_row and all(abs(u - v) >= apart for u in chain):
                 chain.append(v)
             if len(chain) == _MOST:
@@ -58,11 +51,11 @@ class Snapshots:
         for t, maker in enumerate(graph.maker):
             if maker is None and t not in stages.given:
                 continue
-            over = np.ones(stages.n, dtype=np.bool_) if maker is None else self.earlier[:, maker].copy()
+            over = np.ones(stages.n, dtype=np.bool_) if maker is None else stages.earlier[:, maker].copy()
             if t not in kept:
                 later = np.zeros(stages.n, dtype=np.bool_)
                 for reader in graph.readers[t]:
-                    later |= self.earlier[reader]
+                    later |= stages.earlier[reader]
                 over &= later
             over[[*graph.readers[t], *([] if maker is None else [maker])]] = True
             excess[over] += float(stages.size[t])
@@ -86,7 +79,7 @@ class Snapshots:
 
     def has_run(self, v: int, at: int) -> bool:
         """Return True if an operation has run, or runs, while another one does."""
-        return v == at or bool(self.earlier[at, v])
+        return v == at or bool(self.stages.earlier[at, v])
 
 
 class _Writer:
@@ -141,10 +134,10 @@ class _Writer:
         """Let each tensor that is needed behind a snapshot be in memory then, or be made again."""
         stages, snapshots = self.stages, self.snapshots
         is_last = k == len(self.chain) - 1
-        later = np.flatnonzero(snapshots.earlier[:, self.chain[k]]).tolist()
+        later = np.flatnonzero(stages.earlier[:, self.chain[k]]).tolist()
         for w in later:
             follows = [j for j in range(k, len(self.chain)) if not snapshots.has_run(w, self.chain[j])]
-            if not is_last and snapshots.earlier[w, self.chain[k + 1]]:
+            if not is_last and stages.earlier[w, self.chain[k + 1]]:
                 # A later snapshot says it.
                 continue
             for t in sorted(stages.own[w].difference(stages.graph.made[w])):

@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import gcd
 
+import numpy as np
+
 from memplan.capabilities.order.recompute.again import may_run_again
 from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.core.tables import Flags
 from memplan.solvers.mip.draft import ONE, Draft, Term
 
 _ZERO = Term(0, 0, 0)
@@ -40,20 +43,15 @@ class Stages:
         ]
         kept = set(graph.kept)
         self.given = {t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in kept)}
-        before = self._ancestors()
-        after = [0] * self.n
-        for row in before:
-            for u in row:
-                after[u] += 1
-        self.first = [len(row) for row in before]
+        self.earlier: Flags = np.zeros((self.n, self.n), dtype=np.bool_)
+        """Row v: the operations that run before v in any order."""
+        for v, predecessors in enumerate(graph.predecessors):
+            for u in predecessors:
+                self.earlier[v] |= self.earlier[u]
+                self.earlier[v, u] = True
+        self.first: list[int] = self.earlier.sum(axis=1).tolist()
         """The first moment that each operation can have."""
-        self.last = [self.n - 1 - count for count in after]
-
-    def _ancestors(self) -> list[set[int]]:
-        before: list[set[int]] = []
-        for row in self.graph.predecessors:
-            before.append(set(row).union(*(before[u] for u in row)))
-        return before
+        self.last: list[int] = [self.n - 1 - count for count in self.earlier.sum(axis=0).tolist()]
 
     def again(self, at_most: int) -> list[int]:
         """Return the operations that may run again where that costs so much at most, in units."""
