@@ -59,7 +59,7 @@ def _ended(line: CommandLine, done: Done, keep: Keep | None) -> Ended:
     if done.said:
         say(done.said.rstrip("\n"))
     for path, data in done.files.items():
-        save(path, data)
+        save(path, data.encode())
     if keep is not None and done.answer is not None:
         keep(line, line.capability.answer.model_validate_json(done.answer))
     say_wrong(line, done.wrong)

@@ -9,12 +9,8 @@ import io
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-from pydantic_core import to_json
 
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.commands import capability_of
@@ -42,30 +38,6 @@ class SentLine:
     plan_hash: str | None
     files: Mapping[str, bytes]
 
-    def in_folder(self, folder: Path) -> tuple[SentLine, dict[str, str]]:
-        """Return the line for its files in a folder, which it makes, and the names that its paths have there.
-
-        Each has a folder of its own, since names of files say what is in them.
-        """
-        outputs = self.given.get("outputs") or ()
-        there = {path: str(folder / str(k) / Path(path).name) for k, path in enumerate([*self.files, *outputs])}
-        for path, name in there.items():
-            Path(name).parent.mkdir(parents=True)
-            if path in self.files:
-                Path(name).write_bytes(self.files[path])
-
-        def moved(values: Values) -> Values:
-            return {name: _moved(value, there) for name, value in values.items()}
-
-        plain = None if self.plain is None else moved(self.plain)
-        return replace(self, given=moved(self.given), plain=plain, files={}), there
-
-
-def _moved(value: Any, there: Mapping[str, str]) -> Any:
-    if isinstance(value, list):
-        return [_moved(one, there) for one in value]
-    return there.get(value, value) if isinstance(value, str) else value
-
 
 @dataclass(frozen=True)
 class Share:
@@ -79,25 +51,20 @@ class Share:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a command line: its exit status, what is wrong, what was said, its files, and its answer as JSON."""
+    """What came of a command line: its exit status, what is wrong, what was said, its answer as JSON, and its files."""
 
     status: int
     wrong: Sequence[str]
     said: str = ""
     answer: str | None = None
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def done(share: Share) -> Sequence[Done]:
     """Do a share on this machine, in a process that ends where nobody wants it any more."""
-    with TemporaryDirectory(prefix="memplan-") as folder:
-        moved = [sent.in_folder(Path(folder, f"{k:06}")) for k, sent in enumerate(share.sent_lines)]
-        with _Idle.child(share.threads) as child:
-            child.give(replace(share, sent_lines=[sent for sent, _ in moved]))
-            answers = child.answer()
-        outputs = [sent.given.get("outputs") or () for sent in share.sent_lines]
-        rows = zip(answers, (there for _, there in moved), outputs, strict=True)
-        return [_as_here(Done(*answer), there, files) for answer, there, files in rows]
+    with _Idle.child(share.threads) as child:
+        child.give(share)
+        return [Done(*answer) for answer in child.answer()]
 
 
 class _Idle:
@@ -137,30 +104,6 @@ class _Idle:
             child.close()
 
 
-def _as_here(done: Done, there: Mapping[str, str], outputs: Sequence[str]) -> Done:
-    """Return what came of a command line with its outputs, all with the names that files have where it came from."""
-    folders = [(name.removesuffix(Path(path).name), path.removesuffix(Path(path).name)) for path, name in there.items()]
-
-    def told(text: str) -> str:
-        for new, old in folders:
-            text = text.replace(new, old)
-        return text
-
-    def as_json(text: str) -> str:
-        for new, old in folders:
-            text = text.replace(new, to_json(old).decode()[1:-1])
-        return text
-
-    written = {path: Path(there[path]) for path in outputs if Path(there[path]).is_file()}
-    return replace(
-        done,
-        wrong=[*map(told, done.wrong)],
-        said=told(done.said),
-        answer=None if done.answer is None else as_json(done.answer),
-        files={path: as_json(file.read_text()).encode() for path, file in written.items()},
-    )
-
-
 def main() -> None:
     """Run a process of shares: its tasks are shares, its answers what came of the command lines of each."""
     parent = Parent(is_kept=True)
@@ -174,7 +117,7 @@ def _ran(share: Share) -> Iterator[Sequence[Any]]:
     capability, extras = capability_of(share.command)
     parameters = parameters_of(capability, extras)
     for sent in share.sent_lines:
-        begin_command()
+        written = begin_command(sent.files)
         line, answers = CommandLine(capability, parameters, sent.given, sent.plain, sent.plan_hash), list[str]()
 
         def keep(_line: CommandLine, answer: Any, answers: list[str] = answers) -> None:
@@ -183,7 +126,9 @@ def _ran(share: Share) -> Iterator[Sequence[Any]]:
         with redirect_stderr(io.StringIO()) as said:
             (done,) = run_apart([line], extras, keep if share.wants_answers else None)
         # What is wrong is printed where the line came from.
-        yield done.status, done.wrong, "" if done.wrong else said.getvalue(), *answers
+        said_there = "" if done.wrong else said.getvalue()
+        files = {path: data.decode() for path, data in written.items()}
+        yield done.status, done.wrong, said_there, answers[0] if answers else None, files
 
 
 if __name__ == "__main__":

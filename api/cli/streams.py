@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
+import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TextIO, TypeVar
 
@@ -29,18 +31,30 @@ T = TypeVar("T")
 
 
 class _Read:
-    """The files that this command has read, what standard input had, and the files written."""
+    """The files that this command has read, what standard input had, and the files written.
 
-    files: ClassVar[list[str]] = []
+    A command line from another machine has the files that came with it instead of those on the disk, and what it writes
+    is kept for that machine.
+    """
+
+    files: ClassVar[dict[tuple[int, int], str]] = {}
+    """By what each is on its disk, under whatever names."""
     standard: ClassVar[list[bytes]] = []
     written: ClassVar[list[str]] = []
+    sent: ClassVar[Mapping[str, bytes] | None] = None
+    kept: ClassVar[dict[str, bytes]] = {}
 
 
-def begin_command() -> None:
-    """Forget what a command before this one has read and written."""
+def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes]:
+    """Forget what a command before this one has read and written.
+
+    Given the files that came with a command line, read those alone, and return the files that it writes from now on.
+    """
     _Read.files.clear()
     _Read.standard.clear()
     _Read.written.clear()
+    _Read.sent, _Read.kept = sent, {}
+    return _Read.kept
 
 
 def say_written() -> None:
@@ -55,9 +69,14 @@ def read_bytes(path: str) -> bytes:
     name = "standard input" if path == STANDARD else path
     with os_errors_named(name):
         if path != STANDARD:
+            if _Read.sent is not None:
+                if path not in _Read.sent:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+                return _Read.sent[path]
             data = Path(path).read_bytes()
-            if Path(path).is_file():
-                _Read.files.append(path)
+            status = Path(path).stat()
+            if stat.S_ISREG(status.st_mode):
+                _Read.files[status.st_dev, status.st_ino] = path
             return data
         if sys.stdin is None:
             raise FileError(f"{name}: is closed")
@@ -67,9 +86,12 @@ def read_bytes(path: str) -> bytes:
 
 def refuse_read(path: str) -> None:
     """Raise FileError for a file that this command reads, by whatever name: it would be written over."""
-    for name in _Read.files if Path(path).exists() else ():
-        if Path(name).exists() and Path(path).samefile(name):
-            raise FileError(f"{path}: must be another file than those that are read, such as {name}")
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):  # a new file, or one of which writing says what is wrong
+        return
+    if name := _Read.files.get((status.st_dev, status.st_ino)):
+        raise FileError(f"{path}: must be another file than those that are read, such as {name}")
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
@@ -92,10 +114,13 @@ def write(path: str | None, data: bytes) -> None:
     with writing():
         if path is None or path == STANDARD:
             _write_out(data)
-        else:
+            return
+        if _Read.sent is None:
             refuse_read(path)
             save(path, data)
-            _Read.written.append(path)
+        else:
+            _Read.kept[path] = data
+        _Read.written.append(path)
 
 
 def suffix_of(path: str) -> str:
@@ -105,7 +130,7 @@ def suffix_of(path: str) -> str:
 
 def refuse_unwritable(path: str | None) -> None:
     """Raise FileError for a file that cannot be written, before work is spent on it; make a folder that is named."""
-    if path is None or path == STANDARD:
+    if path is None or path == STANDARD or _Read.sent is not None:
         return
     if suffix_of(path) == FOLDER:
         with os_errors_named(path):
