@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 from memplan.planner import __version__
 from memplan.planner.errors import MemplanError, OptionError, shown
 from memplan.planner.errors.extras import require
+from memplan.solvers.processes.apart import run_in_thread
 
 T = TypeVar("T")
 ATTEMPTS = 4
@@ -135,24 +137,18 @@ def is_unwanted() -> Callable[[], bool]:
 def _dask(address: str, where: str) -> Iterator[ClusterExecutor]:
     from distributed import Client
 
-    opened: Future[Any] = Future()
+    def opened() -> Any:
+        return Client(f"tcp://{where}", timeout=_PATIENCE_S, set_as_default=False)
+
     # In a thread that is left where it must be: Dask waits for ever for what accepts it and says nothing.
-    work = partial(_into, opened, lambda: Client(f"tcp://{where}", timeout=_PATIENCE_S, set_as_default=False))
-    threading.Thread(target=work, daemon=True).start()
+    until = time.monotonic() + _PATIENCE_S
     try:
-        client = opened.result(_PATIENCE_S)
+        client = run_in_thread(opened, left_s=lambda: until - time.monotonic())
     except (OSError, ValueError) as error:
         why = str(error) or "it says nothing"
         raise OptionError(f"on: no scheduler of Dask answers at {shown(address)}: {why}") from None
     with client:
         yield _OfDask(client)
-
-
-def _into(future: Future[T], work: Callable[[], T]) -> None:
-    try:
-        future.set_result(work())
-    except BaseException as error:  # noqa: BLE001 - whoever waits raises it
-        future.set_exception(error)
 
 
 class _OfDask(ClusterExecutor):

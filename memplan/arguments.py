@@ -13,7 +13,6 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
@@ -36,8 +35,8 @@ _ARGUMENTS = {
     _CONTROL: "Ends the call early, bounds its time, and hears of its progress.",
 }
 """What docstrings say of the arguments of questions that are not options."""
-_LOOK_EVERY_S, _END_S = 0.1, 3.0
-"""The time between two looks for an interrupt, and the time that a cancelled call has to end."""
+_END_S = 3.0
+"""The time that a cancelled call has to end."""
 _WARNED = "never-alive"
 """The rule whose findings are warnings: in Python, fields are easily forgotten."""
 
@@ -113,28 +112,23 @@ def _interruptible(work: Callable[[], Any], cancelled: threading.Event) -> Any:
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return work()
-    outcome, has_ended = list[tuple[Any, BaseException | None]](), threading.Event()
+    # Imported here: importing memplan loads nothing else.
+    from memplan.solvers.processes.apart import run_in_thread
 
-    def keep_outcome() -> None:
+    has_ended = threading.Event()
+
+    def to_its_end() -> Any:
         try:
-            outcome.append((work(), None))
-        except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
-            outcome.append((None, error))
-        has_ended.set()
+            return work()
+        finally:
+            has_ended.set()
 
-    thread = threading.Thread(target=copy_context().run, args=(keep_outcome,), name="memplan-call", daemon=True)
-    thread.start()
     try:
-        while not has_ended.wait(_LOOK_EVERY_S):  # a thread that is joined when a signal comes counts as ended
-            pass
+        return run_in_thread(to_its_end)
     except KeyboardInterrupt:
         cancelled.set()
         has_ended.wait(_END_S)
         raise
-    answer, error = outcome[0]
-    if error is not None:
-        raise error
-    return answer
 
 
 def _of_problem(name: str, signature: inspect.Signature) -> str:

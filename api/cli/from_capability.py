@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import typer
@@ -16,7 +15,7 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import BROWSER, QUIET, SERVER, TABLE, THREADS, flag, flag_of, options_given
 from memplan.api.cli.outputs import refuse_files
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
-from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, run_in_thread, seconds_left
+from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, seconds_left
 from memplan.api.cli.streams import (
     FOLDER,
     ProgressLine,
@@ -33,6 +32,7 @@ from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, with_rea
 from memplan.capabilities.selection import Selection
 from memplan.files import named
 from memplan.planner.errors import InputError, OptionError, ReaderFaultError
+from memplan.solvers.processes.apart import run_in_thread
 
 Result = TypeVar("Result")
 _OUTPUT = "Write the answer to this file, in the form that its suffix says: {suffixes}. May be repeated."
@@ -158,8 +158,8 @@ class CommandExtras(NamedTuple):
 
     flags: Sequence[inspect.Parameter] = ()
     formats: Sequence[str] = ("json", TABLE)
-    forms: Mapping[str, Writer] = MappingProxyType({})
-    beside: Mapping[str, Writer] = MappingProxyType({})
+    forms: Mapping[str, Writer] = field(default_factory=dict)
+    beside: Mapping[str, Writer] = field(default_factory=dict)
     needs_plans: Sequence[str] = ()
     files: Sequence[str] = ()
     loads: Callable[[Mapping[str, Any]], None] = lambda _given: None

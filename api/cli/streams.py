@@ -15,11 +15,11 @@ from typing import Any, ClassVar, TextIO, TypeVar
 
 import typer
 
-from memplan.api.cli.running import writing
 from memplan.files import named, os_errors_named, save
 from memplan.planner import formats
 from memplan.planner.errors import FileError
 from memplan.planner.model.finding import Finding
+from memplan.solvers.processes.apart import writing
 
 STANDARD = "-"
 PAGE, PICTURE, CERTIFICATE = ".html", ".svg", ".proof"

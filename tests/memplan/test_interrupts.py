@@ -25,7 +25,7 @@ control = memplan.Control(report=interrupt)
 try:
     memplan.solve(memplan.read_problem(sys.argv[1]), time_limit_s=600, solver=sys.argv[2], control=control)
 except KeyboardInterrupt:
-    calls = [thread for thread in threading.enumerate() if thread.name == "memplan-call"]
+    calls = [thread for thread in threading.enumerate() if thread.name == "memplan-work"]
     for thread in calls:
         thread.join(60)
     print("interrupted", control.cancelled.is_set(), any(thread.is_alive() for thread in calls))

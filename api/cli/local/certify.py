@@ -8,9 +8,10 @@ from typing import Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.running import graceful_interrupts, run_in_thread
+from memplan.api.cli.running import graceful_interrupts
 from memplan.api.cli.streams import CERTIFICATE, refuse_unwritable, suffix_of, write
 from memplan.planner.model.plan import Plan
+from memplan.solvers.processes.apart import run_in_thread
 
 _OUTPUT = (
     "Write the certificate to this file, if there is one. For one pool, FILE.opb is a formula for "

@@ -15,9 +15,10 @@ import typer
 from typer.testing import CliRunner
 
 from memplan.api.cli.from_capability import CommandExtras, command_of
-from memplan.api.cli.running import run_in_thread, seconds_left, writing
+from memplan.api.cli.running import seconds_left
 from memplan.api.cli.streams import write
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.solvers.processes.apart import run_in_thread, writing
 
 
 class Count(Answer):
@@ -116,7 +117,8 @@ def test_a_process_ends_with_its_command_whatever_was_abandoned() -> None:
     script = """
 import time
 from concurrent.futures import ThreadPoolExecutor
-from memplan.api.cli.running import run_in_thread, seconds_left
+from memplan.api.cli.running import seconds_left
+from memplan.solvers.processes.apart import run_in_thread
 from memplan.api.cli import main
 from memplan.api.cli.streams import write
 

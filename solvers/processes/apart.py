@@ -1,0 +1,72 @@
+"""Work in a thread of its own, which whoever waits for it may abandon.
+
+Searches check their deadline; what reads, compiles and lays out does not. No exception is raised in it from outside:
+abandoned work ends with its process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from math import inf
+from typing import TypeVar
+
+_LOOK_EVERY_S = 0.1
+Result = TypeVar("Result")
+
+
+class _WorkThread(threading.Thread):
+    """A thread of work, which may be abandoned."""
+
+    is_abandoned = False
+
+
+_writing = threading.Lock()
+"""Held while a file is written, so that work is abandoned before or after."""
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Let the block write a file to its end; abandoned work writes nothing any more, and ends here."""
+    with _writing:
+        if getattr(threading.current_thread(), "is_abandoned", False):
+            raise SystemExit
+        yield
+
+
+def run_in_thread(
+    work: Callable[[], Result], meanwhile: Callable[[], None] | None = None, left_s: Callable[[], float] = lambda: inf
+) -> Result:
+    """Run `work` to its end, and `meanwhile` several times a second; return or raise what it does.
+
+    A signal's handler runs in the main thread, which must not be inside a kernel when the signal comes. Once no time is
+    left, the work is abandoned, and TimeoutError raised.
+    """
+    results: list[Result] = []
+    errors: list[BaseException] = []
+    has_ended = threading.Event()
+
+    def keep_outcome() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised again, in the thread that waits
+            errors.append(error)
+        has_ended.set()
+
+    thread = _WorkThread(target=copy_context().run, args=(keep_outcome,), name="memplan-work", daemon=True)
+    thread.start()
+    try:  # an event, as a thread that is joined when a signal comes counts as ended
+        while not has_ended.wait(max(0.0, min(_LOOK_EVERY_S, left_s()))):
+            if left_s() <= 0:
+                raise TimeoutError
+            if meanwhile is not None:
+                meanwhile()
+    except BaseException:  # a signal ends it, too
+        thread.is_abandoned = True
+        with _writing:  # a file that is being written is written to its end
+            raise
+    for error in errors:
+        raise error
+    return results[0]
