@@ -78,6 +78,21 @@ class Command(NamedTuple):
         return imported(self.where)
 
 
+class Cluster(NamedTuple):
+    """Machines of others that run command lines of several files, by an entry point of the group `memplan.clusters`.
+
+    The entry point's name is the scheme of the address, `dask` of `--on dask://HOST:PORT`.
+
+    where: `module:function` of what runs command lines there, imported where an address has the scheme.
+    """
+
+    where: str
+
+    def load(self) -> Any:
+        """Import the function."""
+        return imported(self.where)
+
+
 class View(NamedTuple):
     """A page of answers that a distribution writes, by an entry point of the group `memplan.views`.
 

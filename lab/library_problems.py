@@ -17,6 +17,8 @@ from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
 
+from memplan_bench.results import read_results
+from memplan_bench.summary import Summary
 from memplan_library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary, write_file
 from memplan_library.fingerprints import features, fingerprint
 from memplan_library.judging import KINDS
@@ -24,8 +26,6 @@ from memplan_library.submitting import Finder, submit
 
 from lab.ledger.rows import read_rows
 from lab.support.library_answers import WAYS, answer
-from memplan.api.bench.results import read_results
-from memplan.api.bench.summary import Summary
 from memplan.planner import __version__
 
 

@@ -68,7 +68,7 @@ _WAITING = {
         *("tests/api/workers", "tests/packaging/test_deployment.py", "tests/api/cli/test_cli_keys.py"),
         *("tests/solvers/portfolio/test_subprocess_solver.py", "tests/solvers/portfolio/test_watchdog.py"),
         *("tests/api/cli/test_cli_process.py", "tests/api/http/test_limits.py"),
-        "tests/api/bench/test_bench_measuring.py",
+        "packages/bench/tests/test_bench_measuring.py",
     ),
 }
 """Tests with clocks or many processes, which wait more than they work: one process runs all of a group, at first."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memplan_bench import suites
 
 from lab import families
 from lab.families import (
@@ -25,7 +26,6 @@ from lab.families import (
     shuffled,
     tight,
 )
-from memplan.api.bench import suites
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Buffer, Problem

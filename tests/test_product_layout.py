@@ -33,7 +33,6 @@ MANY_IMPORTS = {
     "capabilities/sweep/sweep.py",
     "capabilities/verify/verify.py",
     # Studies put searches, bounds, verifier and engines together, which are rooms of their own.
-    "api/bench/worker.py",
     "solvers/certificates/certify.py",
     "capabilities/explain/reasons/reasoning.py",
     "capabilities/plan/replanning/replan.py",

@@ -23,7 +23,6 @@ COMMANDS = {
     "examples": "local.examples",
     "solvers": "solvers.doctor",
     "schema": "solvers.schema",
-    "bench": "solvers.bench",
     "serve": "service.serving",
     "worker": "service.serving",
     "keys": "service.keys",
@@ -35,7 +34,7 @@ COMMANDS = {
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
 PANELS = {
     "Files": ("examples", "schema"),
-    "Solvers": ("solvers", "core", "bench", "doctor"),
+    "Solvers": ("solvers", "core", "doctor"),
     "Service": ("serve", "worker", "keys", "database", "mcp"),
 }
 """The panels of the list of commands for those that are no capability's, whose rows say theirs."""

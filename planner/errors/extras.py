@@ -23,13 +23,16 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "tile": ("memplan_tile",),
     "systems": ("memplan_systems",),
     "library": ("memplan_library",),
+    "bench": ("memplan_bench",),
     "page": ("memplan_page",),
     "torch": ("memplan_torch",),
     "models": ("memplan_models",),
 }
 """The packages that each extra brings and that are imported by name."""
-COMMANDS: Mapping[str, str] = {"library": "memplan_library", "fits": "memplan_torch"}
+COMMANDS: Mapping[str, str] = {"library": "memplan_library", "fits": "memplan_torch", "bench": "memplan_bench"}
 """The packages that bring a command."""
+CLUSTERS = "memplan_bench"
+"""The package that runs command lines on clusters."""
 VIEWS = "memplan_page"
 """The package with the pages of answers."""
 OF_SYSTEMS = ("models", "systems", "torch")

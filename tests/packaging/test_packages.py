@@ -74,6 +74,8 @@ def test_a_package_has_a_readme_of_one_screen_and_an_extra(name: str) -> None:
         ["plan", "examples/mobilenet_v2.csv", "--solver", "reference:ggml-allocator"],
         ["schedule", "examples/schedules/attention.json"],
         ["library", "list"],
+        ["bench", "examples/mobilenet_v2.csv"],
+        ["check", "examples", "--on", "dask://127.0.0.1:8786"],
         ["plan", "examples/mobilenet_v2.csv", "-o", "plan.html"],
         ["plan", "tests/models/exported.pt2"],
         ["plan", "tests/models/recorded/kws_dscnn_int8.tflite"],

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from memplan.api.clusters import executor_on, is_unwanted
+from memplan_bench.clusters import executor_on, is_unwanted
+
 from memplan.planner.errors import OptionError
 from tests.support.ports import free_port
 

@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memplan.api.bench.measuring import machine
+from memplan_bench.measuring import machine
+
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan_library.entries import Entry, ProblemLibrary
 from memplan_library.judging import KINDS, BrokenRuleError, judged

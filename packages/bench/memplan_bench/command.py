@@ -46,18 +46,18 @@ def bench(
     Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong.
     """
     # Imported here, because no other command should wait for it.
-    from memplan.api.bench.running import jobs
-    from memplan.api.cli.solvers import benchmarking
+    from memplan_bench import steps
+    from memplan_bench.running import jobs
 
     if compared is not None:
-        if not benchmarking.tell_comparison(*compared):
+        if not steps.tell_comparison(*compared):
             raise typer.Exit(REGRESSED)
         return
     if not suites and output is None:
         raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
     wanted = jobs(suites or [], _names(solvers), _seeds(seeds), time_limit, _bytes(memory_limit), is_warm=not cold)
-    results = benchmarking.run_all(wanted, at_once, output, on)
-    if not benchmarking.report(results):
+    results = steps.run_all(wanted, at_once, output, on)
+    if not steps.report(results):
         raise typer.Exit(FOUND_WRONG)
 
 

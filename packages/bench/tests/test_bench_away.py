@@ -9,17 +9,17 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
+import memplan_bench.clusters as clusters
 import pytest
+from memplan_bench import away
+from memplan_bench.clusters import ATTEMPTS, ClusterExecutor, MachineLostError, executor_on
+from memplan_bench.measuring import measure
+from memplan_bench.results import read_results
+from memplan_bench.running import jobs
+from memplan_bench.suites import instances
+from memplan_bench.worker import BenchTask
 
-import memplan.api.clusters as clusters
-from memplan.api.bench import away
-from memplan.api.bench.measuring import measure
-from memplan.api.bench.results import read_results
-from memplan.api.bench.running import jobs
-from memplan.api.bench.suites import instances
-from memplan.api.bench.worker import BenchTask
 from memplan.api.cli.main import main
-from memplan.api.clusters import ATTEMPTS, ClusterExecutor, MachineLostError, executor_on
 from memplan.planner.errors import OptionError
 from tests.support import public_problems
 from tests.support.clusters import cluster, end_its_machine, wait_to_be_unwanted, why_not

@@ -11,13 +11,13 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from memplan.api.bench.comparison import compare
-from memplan.api.bench.measuring import measure
-from memplan.api.bench.results import Result, appending, read_results, write_result
-from memplan.api.bench.running import run, still_to_do
-from memplan.api.bench.summary import Summary, text_report
-from memplan.api.bench.worker import BenchTask
 from memplan.api.cli.streams import say, write
+from memplan_bench.comparison import compare
+from memplan_bench.measuring import measure
+from memplan_bench.results import Result, appending, read_results, write_result
+from memplan_bench.running import run, still_to_do
+from memplan_bench.summary import Summary, text_report
+from memplan_bench.worker import BenchTask
 
 
 def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: str | None = None) -> list[Result]:
@@ -48,8 +48,8 @@ def _here(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Itera
 
 def _away(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> Iterator[Result]:
     # Imported here: most runs are of this machine.
-    from memplan.api.bench import away
-    from memplan.api.clusters import executor_on
+    from memplan_bench import away
+    from memplan_bench.clusters import executor_on
 
     executor = stack.enter_context(executor_on(on))
     executor.check(partial(away.lacking, away.needed([*{task.solver: None for task in waiting}])))

@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from memplan.api.bench.results import Moment, Result
-from memplan.api.bench.worker import BenchTask
 from memplan.solvers.processes.child import ChildProcess
+from memplan_bench.results import Moment, Result
+from memplan_bench.worker import BenchTask
 
 GRACE_S = 5.0
 """Seconds after its time limit at which a run is stopped; solvers keep their own limit, and some peers a little late.
@@ -35,7 +35,7 @@ def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) ->
     load_average = round(os.getloadavg()[0], 2)
     clock = _Clock(is_cancelled)
     with tempfile.TemporaryFile() as complaints:
-        with ChildProcess("memplan.api.bench.worker", clock.is_over, complaints=complaints) as child:
+        with ChildProcess("memplan_bench.worker", clock.is_over, complaints=complaints) as child:
             facts = _watched(child, job, clock)
             status = child.kill() if "outcome" in facts else child.wait()
         if "outcome" not in facts:

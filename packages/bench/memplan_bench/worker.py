@@ -18,9 +18,6 @@ from typing import Any
 import numpy as np
 
 from memplan import files
-from memplan.api.bench import orders, peers
-from memplan.api.bench.results import Key
-from memplan.api.bench.suites import pose
 from memplan.capabilities.plan import plan as plans
 from memplan.capabilities.plan.objects import ObjectsAnswer
 from memplan.capabilities.reading import validated
@@ -38,6 +35,9 @@ from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress
+from memplan_bench import orders, peers
+from memplan_bench.results import Key
+from memplan_bench.suites import pose
 
 DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
 """The name of a search for so many plans that differ, each at such a distance from those before it."""

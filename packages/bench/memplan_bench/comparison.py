@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memplan.api.bench.peers import PEERS
-from memplan.api.bench.results import Result, latest
-from memplan.api.bench.summary import Cell, geometric_mean
 from memplan.planner.errors import OptionError
+from memplan_bench.peers import PEERS
+from memplan_bench.results import Result, latest
+from memplan_bench.summary import Cell, geometric_mean
 
 PEAK_TOLERANCE = 0.001
 """The fraction by which a median peak may be larger: searches with a time limit vary that much."""

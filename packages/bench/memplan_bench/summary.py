@@ -9,7 +9,7 @@ from functools import cached_property
 from math import exp, log
 from statistics import mean, median, median_low
 
-from memplan.api.bench.results import Result, latest
+from memplan_bench.results import Result, latest
 
 SHORTEST_S = 1e-4
 """Times are distinguished down to this; what is shorter is noise of the clock and the pipes."""

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 import pytest
+from memplan_bench.comparison import compare
+from memplan_bench.results import Result
+from memplan_bench.summary import Summary, geometric_mean, text_report
 
-from memplan.api.bench.comparison import compare
-from memplan.api.bench.results import Result
-from memplan.api.bench.summary import Summary, geometric_mean, text_report
 from memplan.planner.errors import OptionError
 
 

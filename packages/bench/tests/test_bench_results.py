@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import pytest
+from memplan_bench.measuring import measure
+from memplan_bench.results import Moment, Result, appending, latest, read_results, write_result
+from memplan_bench.running import jobs, run, still_to_do
+from memplan_bench.suites import instances, pose
+from memplan_bench.worker import BenchTask
 
-from memplan.api.bench.measuring import measure
-from memplan.api.bench.results import Moment, Result, appending, latest, read_results, write_result
-from memplan.api.bench.running import jobs, run, still_to_do
-from memplan.api.bench.suites import instances, pose
-from memplan.api.bench.worker import BenchTask
 from memplan.planner.errors import FormatError, InputError, OptionError
 from tests.support import public_problems
 

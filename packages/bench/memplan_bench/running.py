@@ -7,16 +7,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice, product
 from typing import TypeVar
 
-from memplan.api.bench import peers
-from memplan.api.bench.orders import ORDERERS
-from memplan.api.bench.peers import PEERS
-from memplan.api.bench.results import Result
-from memplan.api.bench.suites import instances
-from memplan.api.bench.worker import DIFFERING, BenchTask
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
+from memplan_bench import peers
+from memplan_bench.orders import ORDERERS
+from memplan_bench.peers import PEERS
+from memplan_bench.results import Result
+from memplan_bench.suites import instances
+from memplan_bench.worker import DIFFERING, BenchTask
 
 T = TypeVar("T")
 R = TypeVar("R")

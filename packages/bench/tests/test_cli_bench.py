@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memplan_bench.results import Result, read_results
 
-from memplan.api.bench.results import Result, read_results
 from memplan.api.cli.main import main
 from memplan.api.cli.report import live_bytes_chart
 from memplan.capabilities.plan.answers import headline

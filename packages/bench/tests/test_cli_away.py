@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import memplan_bench.several_files as several_files
 import pytest
+from memplan_bench.clusters import ClusterExecutor, MachineLostError
 
-import memplan.api.cli.on_cluster as on_cluster
 from memplan.api.cli.main import main
-from memplan.api.clusters import ClusterExecutor, MachineLostError
 from tests.support import public_problems
 from tests.support.clusters import cluster, why_not
 
@@ -54,7 +54,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     def executor_on(_address: str) -> Iterator[StandIn]:
         yield executor
 
-    monkeypatch.setattr(on_cluster, "executor_on", executor_on)
+    monkeypatch.setattr(several_files, "executor_on", executor_on)
     return executor
 
 

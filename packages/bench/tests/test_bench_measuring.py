@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from memplan_bench import measuring
+from memplan_bench.measuring import measure
+from memplan_bench.results import Result
+from memplan_bench.summary import outcome_word
+from memplan_bench.worker import BenchTask
 
-from memplan.api.bench import measuring
-from memplan.api.bench.measuring import measure
-from memplan.api.bench.results import Result
-from memplan.api.bench.summary import outcome_word
-from memplan.api.bench.worker import BenchTask
 from tests.support import public_problems
 from tests.support.planners_to_measure import BLOCK_BYTES, BUSY_S
 

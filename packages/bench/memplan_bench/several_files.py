@@ -8,17 +8,17 @@ from contextlib import suppress
 from enum import Enum
 from functools import partial
 
-from memplan.api.bench.away import lacking, needed
-from memplan.api.bench.running import run
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.from_capability import Ended, Keep, say_wrong
 from memplan.api.cli.running import FAULT
-from memplan.api.cli.shares import Done, SentLine, Share, done
 from memplan.api.cli.streams import STANDARD, read_bytes, say
-from memplan.api.clusters import MachineLostError, executor_on
 from memplan.files import save
 from memplan.planner.errors import FileError, OptionError
 from memplan.solvers.processes.threads import SETTING
+from memplan_bench.away import lacking, needed
+from memplan_bench.clusters import MachineLostError, executor_on
+from memplan_bench.running import run
+from memplan_bench.shares import Done, SentLine, Share, done
 
 _MOST, _EACH = 64, 4
 """The files of a share at most, and the shares that a processor takes of few files."""

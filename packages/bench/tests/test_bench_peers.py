@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memplan_bench.measuring import measure
+from memplan_bench.orders import ORDERERS, judged
+from memplan_bench.peers import PEERS, find, granule
+from memplan_bench.running import jobs
+from memplan_bench.worker import find_planner
 
 from lab.families import mirrored, tight
 from memplan import OperationGraph
-from memplan.api.bench.measuring import measure
-from memplan.api.bench.orders import ORDERERS, judged
-from memplan.api.bench.peers import PEERS, find, granule
-from memplan.api.bench.running import jobs
-from memplan.api.bench.worker import find_planner
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable

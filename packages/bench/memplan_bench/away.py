@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memplan.api.bench import peers
-from memplan.api.bench.measuring import measure
-from memplan.api.bench.results import Result
-from memplan.api.bench.suites import files_of
-from memplan.api.bench.worker import BenchTask
-from memplan.api.clusters import ClusterExecutor, MachineLostError, is_unwanted
 from memplan.solvers.portfolio import registry
+from memplan_bench import peers
+from memplan_bench.clusters import ClusterExecutor, MachineLostError, is_unwanted
+from memplan_bench.measuring import measure
+from memplan_bench.results import Result
+from memplan_bench.suites import files_of
+from memplan_bench.worker import BenchTask
 
 
 def needed(solvers: Sequence[str]) -> list[str]:
