@@ -101,9 +101,9 @@ with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_
 import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge
 from executorch.exir.passes import MemoryPlanningPass
-from memplan.api.executorch.algorithm import MemplanAlgorithm
-from memplan.api.executorch.cadence import MemplanCadencePlanning
-from memplan_torch.inside.executorch import reordered
+from memplan_torch.executorch.algorithm import MemplanAlgorithm
+from memplan_torch.executorch.cadence import MemplanCadencePlanning
+from memplan_torch.executorch.order import reordered
 exported = torch.export.export(torch.nn.Linear(4, 4), (torch.zeros(1, 4),))
 algorithm = MemplanAlgorithm()
 planning = MemoryPlanningPass(memory_planning_algo=algorithm)

@@ -73,7 +73,7 @@ _WAITING = {
 }
 """Tests with clocks or many processes, which wait more than they work: one process runs all of a group, at first."""
 _GROUPS = _WAITING | {
-    "exports": ("tests/api/executorch", "tests/packaging/test_docs.py"),
+    "exports": ("packages/torch/tests/executorch", "tests/packaging/test_docs.py"),
     "seeds": ("tests/seeds",),
     "pages": ("packages/page/tests/test_page",),
     "stores": (

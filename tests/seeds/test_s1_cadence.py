@@ -16,6 +16,8 @@ POSITION_BASED = "reference:cadence-position-based-greedy-with-hierarchy"
 BY_SIZE = "reference:cadence-greedy-by-size-with-hierarchy"
 BOTH = (POSITION_BASED, BY_SIZE)
 EXIR = "executorch.exir.memory_planning"
+INSIDE = "memplan_torch.executorch"
+"""What the extra executorch brings beside ExecuTorch."""
 
 
 def lives(name: str, size: int, start: int, end: int, **more: object) -> Row:
@@ -142,6 +144,7 @@ def test_s1_03_an_aligned_offset_is_the_next_multiple(http: Http, solver: str) -
 def exported() -> Any:
     """Return a small network as an edge program of ExecuTorch."""
     pytest.importorskip(EXIR, reason="needs the extra executorch")
+    pytest.importorskip(INSIDE, reason="needs the extra executorch")
     import torch
     from executorch import exir
 
@@ -157,8 +160,7 @@ def planned(edge: Any, **options: Any) -> Any:
     """Return the algorithm that planned a program, once it has, and the program's PassResult became a buffer."""
     from executorch.exir import ExecutorchBackendConfig
     from executorch.exir.passes import MemoryPlanningPass
-
-    from memplan.api.executorch.algorithm import MemplanAlgorithm
+    from memplan_torch.executorch.algorithm import MemplanAlgorithm
 
     algorithm = MemplanAlgorithm()
     planning = MemoryPlanningPass(memory_planning_algo=algorithm, **options)
@@ -252,11 +254,11 @@ def test_s1_11_relative_locations_that_cannot_be_resolved_are_refused(http: Http
 @pytest.mark.filterwarnings("ignore")
 def test_s1_12_constraints_of_passes_hold() -> None:
     pytest.importorskip("executorch.backends.cadence.aot.memory_constraints", reason="needs the extra executorch")
+    pytest.importorskip(INSIDE, reason="needs the extra executorch")
     import torch
     from executorch.backends.cadence.aot import memory_constraints, memory_planning_algo, utils
     from executorch.exir.tensor import TensorSpec
-
-    from memplan.api.executorch.cadence import MemplanCadenceAlgorithm
+    from memplan_torch.executorch.cadence import MemplanCadenceAlgorithm
 
     config = utils.MemoryConfig(memory_sizes=[256, 4096], memory_alignments=[16, 16])
     graph, constraints = torch.fx.Graph(), memory_constraints.MemConstraints()
@@ -348,10 +350,10 @@ def test_s1_19_both_tables_are_printed(http: Http) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_s1_20_the_planning_pass_of_cadence_may_be_replaced() -> None:
     pytest.importorskip("executorch.backends.cadence.aot.memory_planning", reason="needs the extra executorch")
+    pytest.importorskip(INSIDE, reason="needs the extra executorch")
     from executorch.backends.cadence.aot import memory_planning, pass_utils, utils
     from executorch.exir import ExecutorchBackendConfig
-
-    from memplan.api.executorch import cadence
+    from memplan_torch.executorch import cadence
 
     config = utils.MemoryConfig(memory_sizes=[600, 65536], memory_alignments=[16, 16])
     mode, edge = pass_utils.CompileMode.DEFAULT, exported()

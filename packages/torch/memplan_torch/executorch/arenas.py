@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memplan.api.executorch.specs import Spec
+from memplan_torch.executorch.specs import Spec
 
 SpecsOf = Mapping[Any, Sequence[Spec]]
 """From a graph module to the specs that were placed for it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from memplan_torch.inside.executorch import reordered
+from memplan_torch.executorch.algorithm import MemplanAlgorithm
+from memplan_torch.executorch.order import reordered
 
-from memplan.api.executorch.algorithm import MemplanAlgorithm
 from tests.support.later import Later
 
 exir, runtime = Later("executorch.exir"), Later("executorch.runtime")

@@ -17,11 +17,11 @@ from itertools import zip_longest
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from memplan.api.executorch.arenas import arenas_of, move_apart, overwritten
-from memplan.api.executorch.source import HERE, NoPlanError, ServiceAwayError, Source
-from memplan.api.executorch.specs import Place, Spec, SpecPlacements, SpecsRequest, placed, pose, request_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan_torch.executorch.arenas import arenas_of, move_apart, overwritten
+from memplan_torch.executorch.source import HERE, NoPlanError, ServiceAwayError, Source
+from memplan_torch.executorch.specs import Place, Spec, SpecPlacements, SpecsRequest, placed, pose, request_of
 
 __all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "Planned", "Source"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
+from memplan_torch.executorch.specs import Place, Spec, SpecPlacements, SpecsRequest, placed, pose, request_of
 
-from memplan.api.executorch.specs import Place, Spec, SpecPlacements, SpecsRequest, placed, pose, request_of
 from memplan.planner.errors import ProblemError
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve

@@ -8,8 +8,8 @@ import warnings
 from typing import Any
 
 import pytest
+from memplan_torch.executorch.algorithm import MemplanAlgorithm, OverwrittenWarning, OwnPlannerWarning, Source
 
-from memplan.api.executorch.algorithm import MemplanAlgorithm, OverwrittenWarning, OwnPlannerWarning, Source
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
 from memplan.systems.reading import read_model

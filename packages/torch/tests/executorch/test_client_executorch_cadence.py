@@ -7,15 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from memplan_torch.executorch.algorithm import OwnPlannerWarning, Source
 
-from memplan.api.executorch.algorithm import OwnPlannerWarning, Source
 from tests.support.later import Later
 
 exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
 aot = "executorch.backends.cadence.aot"
 memory_planning, algo = Later(f"{aot}.memory_planning"), Later(f"{aot}.memory_planning_algo")
 utils, pass_utils = Later(f"{aot}.utils"), Later(f"{aot}.pass_utils")
-constraints, cadence = Later(f"{aot}.memory_constraints"), Later("memplan.api.executorch.cadence")
+constraints, cadence = Later(f"{aot}.memory_constraints"), Later("memplan_torch.executorch.cadence")
 import torch  # noqa: E402  # which ExecuTorch stands on
 
 from tests.support.torch_models import Attention  # noqa: E402

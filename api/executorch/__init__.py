@@ -1,1 +1,0 @@
-"""memplan inside ExecuTorch: memory planning algorithms for its exporter."""
