@@ -182,8 +182,8 @@ def convert(
         "armlink",
         "triples",
         "executorch",
-        "pte",
         "mlf",
+        "pte",
         "tflite",
         "pto",
     ]

@@ -90,7 +90,8 @@ class System(NamedTuple):
     writers: from a target of `memplan convert` to the function that writes a verified layout for it.
     other_targets: from a target to what others call it, with spaces between.
     reorders: the function that writes a model with its operations in another order.
-    rewrites: the function that writes a model in parts, as cascades are.
+    rewrites: the function that returns a model that can be written in parts, as cascades are, a
+        `memplan.capabilities.cascade.writing.ModelInParts`.
     arena: the module with the rules of its runtime's arena, a `memplan.systems.arena.ArenaRules`.
     """
 

@@ -31,9 +31,7 @@ from memplan.capabilities.capability import NEVER, Capability, CapabilityOptions
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, with_reading
 from memplan.capabilities.selection import Selection
 from memplan.files import named
-from memplan.planner.errors import InputError, OptionError, ReaderFaultError, shown
-from memplan.planner.errors.extras import CLUSTERS, require
-from memplan.planner.extensions import extensions
+from memplan.planner.errors import InputError, OptionError, ReaderFaultError
 from memplan.solvers.processes.apart import run_in_thread
 
 Result = TypeVar("Result")
@@ -273,7 +271,10 @@ def run_apart(lines: Sequence[CommandLine], extras: CommandExtras, keep: Keep | 
     where their line says; lines with `on` run on the cluster that it names.
     """
     if lines and lines[0].given.get("on") is not None:
-        yield from _runner_on(lines[0].given["on"])(lines, lines[0].given["on"], keep)
+        # Imported here: most command lines run on this machine.
+        from memplan.api.cli.clusters import runner_on
+
+        yield from runner_on(lines[0].given["on"])(lines, lines[0].given["on"], keep)
         return
     if keep is not None:
         extras = extras._replace(shows=lambda call, answer: keep(call.line, answer) or True)
@@ -289,17 +290,6 @@ def run_apart(lines: Sequence[CommandLine], extras: CommandExtras, keep: Keep | 
         yield Ended(one, status, wrong)
         if status == INTERRUPTED:
             return
-
-
-def _runner_on(address: str) -> Callable[[Sequence[CommandLine], str, Keep | None], Iterator[Ended]]:
-    """Return what runs command lines at an address, which a distribution brings; raises OptionError where none does."""
-    if not (clusters := extensions("clusters")):
-        require("on:", [CLUSTERS])
-    if (row := clusters.get(address.partition("://")[0])) is None:
-        forms = " or ".join(f"{scheme}://HOST:PORT" for scheme in clusters)
-        raise OptionError(f"on: must be {forms}, got {shown(address)}")
-    runner: Callable[[Sequence[CommandLine], str, Keep | None], Iterator[Ended]] = row.load()
-    return runner
 
 
 def say_wrong(line: CommandLine, wrong: Iterable[str]) -> None:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple, Protocol
 
 from memplan.capabilities.capability import CapabilityOptions
+from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.c_program import write_cascade
-from memplan.capabilities.cascade.in_parts.write import RewritableModel, Rewriting, rewritable, rewritings
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.reading import Reader
-from memplan.planner.errors import OperationsError, OptionError, shown
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.extensions import imported
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.systems import file_readers
+from memplan.planner.systems import file_readers, system_of, systems
 from memplan.systems import reading as importers
 from memplan.systems.arena import ModelArena, rules_of
+from memplan.systems.model_options import ModelOptions
 from memplan.systems.writing import write_reordered
 
 RUNTIME = "TFLite Micro"
@@ -37,8 +39,7 @@ def refuse_other_format(reader: Reader, target: str) -> None:
         raise OptionError(f"output: must end in {endings}, as the model is one of {own}, got {shown(target)}")
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """A model in another form, the sentences about it, and its arena; without bytes, why nothing is gained by it."""
 
     data: bytes | None
@@ -72,7 +73,53 @@ def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping
     return write_cascade(result.points[-1], source, name, result.conventions.alignment)
 
 
-def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOptions) -> RewritableModel:
+class FormInParts(NamedTuple):
+    """A point of a cascade, written into the file of its model: the bytes, and the arena that its runtime takes.
+
+    steps: the number of operations on parts.
+    peak: the most bytes of values that are alive at once, below which no arena is.
+    """
+
+    data: bytes
+    arena: ModelArena
+    point: CascadePoint
+    steps: int
+    peak: int
+
+
+class ModelInParts(Protocol):
+    """A model whose operations can be written in parts, made by `rewrites` of its `memplan.planner.systems.System`."""
+
+    @property
+    def access(self) -> AccessGraph:
+        """The access maps of its operations, of which those that are not written in parts run whole."""
+        ...
+
+    def forms(
+        self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
+    ) -> Iterator[FormInParts]:
+        """Yield at most so many forms of points that may take less than the given arena, the most promising first."""
+        ...
+
+
+def rewritable(
+    data: bytes, name: str | None, graph: OperationGraph, options: ModelOptions | None = None
+) -> ModelInParts:
+    """Return what is needed to search for cascades of a model that can be written, and to write them.
+
+    The graph is one that was read of this file. Raises FormatError for a format that is not written.
+    """
+    system = system_of(importers.detect(data, name))
+    if system is None or system.rewrites is None:
+        names = ", ".join(each.name for each in systems() if each.rewrites)
+        raise FormatError(
+            f"must be of a format that is written in parts ({names}), got {system.name if system else 'none'}"
+        )
+    model: ModelInParts = imported(system.rewrites)(data, graph, options)
+    return model
+
+
+def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOptions) -> ModelInParts:
     """Return the model that was read as one that can be written in parts; raises InputError where it cannot."""
     assert isinstance(options, CascadeOptions)
     if reader.imported is None:
@@ -85,42 +132,16 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
     return rewritable(reader.data, reader.name, graph, reader.options)
 
 
-def written_in_parts(model: RewritableModel, result: CascadeAnswer, data: bytes, scratch: Mapping[str, int]) -> Written:
+def written_in_parts(model: ModelInParts, result: CascadeAnswer, data: bytes, scratch: Mapping[str, int]) -> Written:
     """Return the form of a cascade's points whose arena is the smallest as a file, if it is smaller than as given."""
     rules = rules_of(data)
     assert rules is not None, "a system whose models are written in parts has an arena"
     own_arena = rules.arena_of(data, scratch)
-    forms = arenas_in_parts(model, result.points, own_arena, partial(rules.arena_of, scratch=scratch))
-    best = min(forms, key=lambda row: row[0].used, default=None)
-    if best is None or not best[0].is_smaller(own_arena):
-        least = "no form has fewer" if best is None else f"{best[0]} in parts"
+    forms = model.forms(result.points, own_arena, partial(rules.arena_of, scratch=scratch), _MOST_WRITTEN)
+    best = min(forms, key=lambda form: form.arena.used, default=None)
+    if best is None or not best.arena.is_smaller(own_arena):
+        least = "no form has fewer" if best is None else f"{best.arena} in parts"
         return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {least}",))
-    arena, form, written = best
-    needs = f"{len(form.found.steps)} operations on parts, {form.point.macs_ratio - 1:+.2%} MACs"
-    return Written(written, (f"{needs}; {RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given",), arena)
-
-
-def arenas_in_parts(
-    model: RewritableModel,
-    points: Sequence[CascadePoint],
-    given: ModelArena,
-    measured: Callable[[bytes], ModelArena],
-    most: int = _MOST_WRITTEN,
-) -> Iterator[tuple[ModelArena, Rewriting, bytes]]:
-    """Yield the forms of points that may take less than the given arena, with theirs, the most promising first.
-
-    The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
-    runtime's rules; those that cannot be written are left out. Raises OperationsError where none can be.
-    """
-    refused: OperationsError | None = None
-    forms = sorted(rewritings(points, given.used), key=lambda form: form.needed)
-    for form in [form for form in forms if form.peak < given.used][:most]:
-        try:
-            written = model.write(form.found)
-        except OperationsError as error:  # another form cuts elsewhere
-            refused = refused or error
-            continue
-        yield measured(written), form, written
-        most = 0
-    if refused is not None and most:
-        raise refused
+    needs = f"{best.steps} operations on parts, {best.point.macs_ratio - 1:+.2%} MACs"
+    sentence = f"{needs}; {RUNTIME}'s whole arena takes {best.arena}, {own_arena.used:,} as given"
+    return Written(best.data, (sentence,), best.arena)

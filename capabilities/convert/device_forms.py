@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
-from memplan.capabilities.cascade.in_parts.write import rewritable
-from memplan.capabilities.cascade.writing import arenas_in_parts
+from memplan.capabilities.cascade.writing import rewritable
 from memplan.capabilities.convert.options import TFLITE, ConvertOptions
 from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.search.regions import permuted
@@ -76,9 +75,9 @@ class FormSearch:
             if self.running.is_over or self._fits(best):
                 break
             with self._noting("cascade"):  # of several points some may not be written
-                for arena, form, written in arenas_in_parts(model, [point], limit, self._arena, most=_FORMS):
-                    if arena.tail + form.peak < best.arena.used:  # no plan has less than is alive
-                        made = DeviceForm(written, arena, "cascade", macs_ratio=form.point.macs_ratio)
+                for form in model.forms([point], limit, self._arena, _FORMS):
+                    if form.arena.tail + form.peak < best.arena.used:  # no plan has less than is alive
+                        made = DeviceForm(form.data, form.arena, "cascade", macs_ratio=form.point.macs_ratio)
                         best = self._better(best, made, self._planned(made))
         return best
 

@@ -1,22 +1,15 @@
-"""ExecuTorch: programs of PyTorch for devices."""
+"""ExecuTorch: how it plans, and plans as lists for it."""
 
 from __future__ import annotations
 
-from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
+from memplan.planner.systems import ANY, ReferencePlanner, System
 
 VERSION = "pytorch/executorch v1.5.1"
-
-
-def is_executorch(data: bytes) -> bool:
-    """Return True if the bytes are a FlatBuffer with one of ExecuTorch's identifiers."""
-    return data[4:6] == b"ET" and data[6:8].isdigit()
 
 
 SYSTEM = System(
     name="executorch",
     title="ExecuTorch",
-    files=".pte",
-    readers=(FileReader("executorch", is_executorch, "memplan.systems.executorch.reader", suffixes=(".pte",)),),
     planners=(
         ReferencePlanner(
             "reference:executorch-greedy",
@@ -41,9 +34,6 @@ SYSTEM = System(
             ANY | {"pools"},
         ),
     ),
-    writers={
-        "executorch": "memplan.systems.lists:write_executorch",
-        "pte": "memplan.systems.executorch.pte:write_pte",
-    },
+    writers={"executorch": "memplan.systems.lists:write_executorch"},
     other_targets={"executorch": "exir"},
 )

@@ -1,1 +1,1 @@
-"""Models of TensorFlow Lite and ONNX: how they are read, planned by their runtimes, and written back."""
+"""Models of TensorFlow Lite and ONNX, programs of ExecuTorch: read, planned as by their runtimes, written back."""

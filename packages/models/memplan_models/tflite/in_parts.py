@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memplan.capabilities.cascade.regions.regions import Span
-from memplan.capabilities.cascade.regions.unrolled import PartStep, Unrolled
 from memplan.planner.errors import OperationsError, shown
-from memplan.systems.flatbuffer import (
+from memplan_models.flatbuffer import (
     Field,
     NewTable,
     Numbers,
@@ -24,6 +23,7 @@ from memplan.systems.flatbuffer import (
 )
 from memplan_models.tflite.in_parts_source import BY_PIXEL, PADDED, TfliteSource, TfliteTensors
 from memplan_models.tflite.model import OFFLINE_PLAN, Operator, read_model
+from memplan_models.tflite.unrolled import PartStep, Unrolled
 
 # Numbers of BuiltinOperator and of BuiltinOptions in TFLite's schema.
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60

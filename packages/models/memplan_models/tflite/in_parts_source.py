@@ -8,8 +8,8 @@ from typing import Literal
 
 from memplan.planner.errors import FormatError, OperationsError, shown
 from memplan.planner.operations.graph import OperationGraph
-from memplan.systems.flatbuffer import Content, Field, NewTable, Numbers, Old, Scalar, Table, text
 from memplan.systems.model_options import ModelOptions
+from memplan_models.flatbuffer import Content, Field, NewTable, Numbers, Old, Scalar, Table, text
 from memplan_models.tflite.model import Model, TfliteTensor, read_model
 from memplan_models.tflite.reordered import refuse_bound_models
 

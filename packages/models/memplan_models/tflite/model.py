@@ -14,8 +14,8 @@ from functools import cached_property
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.operations.graph_facts import bits_of
-from memplan.systems.flatbuffer import Table
 from memplan.systems.vocabulary import types_by_number
+from memplan_models.flatbuffer import Table
 from memplan_models.tflite.system import is_tflite
 
 _NAMES = """\

@@ -38,6 +38,6 @@ SYSTEM = System(
     writers={"tflite": "memplan_models.tflite.tflm:write_tflm"},
     other_targets={"tflite": "tflm tflite-micro micro lite"},
     reorders="memplan_models.tflite.reordered:with_orders",
-    rewrites="memplan_models.tflite.in_parts:TfliteRewriting",
+    rewrites="memplan_models.tflite.forms:rewritable",
     arena="memplan_models.tflite.arena",
 )

@@ -17,7 +17,8 @@ from dataclasses import replace
 
 from memplan.planner.errors import FormatError, shown
 from memplan.systems.arena import scratch_flags
-from memplan.systems.flatbuffer import (
+from memplan.systems.layout import VerifiedLayout
+from memplan_models.flatbuffer import (
     Content,
     Field,
     NewTable,
@@ -28,7 +29,6 @@ from memplan.systems.flatbuffer import (
     text,
     with_front,
 )
-from memplan.systems.layout import VerifiedLayout
 from memplan_models.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
 from memplan_models.tflite.system import IDENTIFIER, is_tflite
 from memplan_models.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from memplan_models.tflite.forms import RewritableModel, coarser, rewritable, rewritings
+from memplan_models.tflite.unrolled import unrolled
 
 from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import cascade
-from memplan.capabilities.cascade.in_parts.write import RewritableModel, coarser, rewritable, rewritings
-from memplan.capabilities.cascade.regions.unrolled import unrolled
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.errors import FormatError
 from memplan.systems.model_graph import read_model_graph
@@ -23,7 +23,7 @@ pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is ins
 
 
 def found_in(data: bytes) -> tuple[RewritableModel, CascadeAnswer]:
-    model = rewritable(data, "model.tflite", read_model_graph(data, "model.tflite").graph)
+    model = rewritable(data, read_model_graph(data, "model.tflite").graph)
     return model, cascade(model.access, CascadeOptions(time_limit_s=30))
 
 
@@ -100,4 +100,4 @@ def test_tflite_micro_needs_half_the_arena() -> None:
 def test_sizes_of_dimensions_are_for_other_formats() -> None:
     data = mobilenet_v1(32, 4)
     with pytest.raises(FormatError, match="dims: must be given for models of ONNX"):
-        rewritable(data, "model.tflite", read_model_graph(data).graph, ModelOptions(dims={"batch": 1}))
+        rewritable(data, read_model_graph(data).graph, ModelOptions(dims={"batch": 1}))

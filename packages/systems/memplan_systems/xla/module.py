@@ -17,8 +17,8 @@ from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts, 
 from memplan.systems.draft import OperationsDraft, Uses
 from memplan.systems.imported import Imported, element_count, sized
 from memplan.systems.model_options import ModelOptions
-from memplan.systems.protobuf import ProtobufMessage
 from memplan.systems.vocabulary import HLO_KINDS, kind_of, types_by_number
+from memplan_systems.protobuf import ProtobufMessage
 from memplan_systems.xla.system import is_xla_text
 
 ALIGNMENT = 64

@@ -18,7 +18,7 @@ from memplan.planner.errors import FormatError
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.systems.imported import Imported, plan_of, problem_of, refuse_dims, size_of
 from memplan.systems.model_options import ModelOptions
-from memplan.systems.protobuf import ProtobufMessage
+from memplan_systems.protobuf import ProtobufMessage
 from memplan_systems.xla import text as xla_text
 from memplan_systems.xla.system import is_xla_text
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memplan.planner.errors import FormatError, shown
-from memplan.systems.executorch.system import is_executorch
-from memplan.systems.flatbuffer import Table
 from memplan.systems.imported import element_count
+from memplan_models.executorch.system import is_executorch
+from memplan_models.flatbuffer import Table
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
 # Numbers of unions in ExecuTorch's program.fbs.

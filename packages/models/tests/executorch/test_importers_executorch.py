@@ -17,7 +17,7 @@ from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from tests.support.tflite_files import Fields, flatbuffer
 
-MODELS = Path(__file__).parents[2] / "models"
+MODELS = Path(__file__).parents[4] / "tests" / "models"
 NAMES = ("choice", "loop", "state", "thirds")
 Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 

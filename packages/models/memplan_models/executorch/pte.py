@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from memplan.planner.errors import FormatError, InvalidPlanError, shown
 from memplan.planner.instance.canonical import problem_hash
-from memplan.systems.executorch.file import FIRST, Method, read_methods
-from memplan.systems.executorch.reader import read
-from memplan.systems.executorch.system import is_executorch
-from memplan.systems.flatbuffer import Table
 from memplan.systems.layout import VerifiedLayout
 from memplan.systems.model_options import ModelOptions
+from memplan_models.executorch.file import FIRST, Method, read_methods
+from memplan_models.executorch.reader import read
+from memplan_models.executorch.system import is_executorch
+from memplan_models.flatbuffer import Table
 
 # Numbers of fields of ExecutionPlan and of Tensor.
 _VALUES, _MEMORIES, _PLACE = 2, 8, 6

@@ -1,4 +1,4 @@
-"""Models written as cascades, in the formats that can be: points as operations on parts, and what each costs."""
+"""Models written as cascades: points as operations on parts, and what each costs in the arena of TFLite Micro."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.answer import CascadePoint
 from memplan.capabilities.cascade.regions.counts import runs_of
 from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, Span, Stripes, hull
-from memplan.capabilities.cascade.regions.unrolled import Unrolled, unrolled
-from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.extensions import imported
+from memplan.capabilities.cascade.writing import FormInParts
+from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.systems import system_of, systems
+from memplan.systems.arena import ModelArena
 from memplan.systems.model_options import ModelOptions
-from memplan.systems.reading import detect
+from memplan_models.tflite.in_parts import TfliteRewriting
+from memplan_models.tflite.unrolled import Unrolled, unrolled
 
 OPERATION_BYTES = 200
 """The bytes that TFLite Micro keeps in its arena of each operator, as measured."""
@@ -35,6 +35,27 @@ class RewritableModel:
     access: AccessGraph
     write: Callable[[Unrolled], bytes]
 
+    def forms(
+        self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
+    ) -> Iterator[FormInParts]:
+        """Yield forms as `memplan.capabilities.cascade.writing.ModelInParts` says.
+
+        The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
+        runtime's rules; those that cannot be written are left out. Raises OperationsError where none can be.
+        """
+        refused: OperationsError | None = None
+        forms = sorted(rewritings(points, given.used), key=lambda form: form.needed)
+        for form in [form for form in forms if form.peak < given.used][:most]:
+            try:
+                written = self.write(form.found)
+            except OperationsError as error:  # another form cuts elsewhere
+                refused = refused or error
+                continue
+            yield FormInParts(written, measured(written), form.point, len(form.found.steps), form.peak)
+            most = 0
+        if refused is not None and most:
+            raise refused
+
 
 def arena_estimate(found: Unrolled) -> int:
     """Return the bytes that TFLite Micro needs for an unrolled cascade: values alive at once, and what it keeps."""
@@ -45,20 +66,9 @@ def arena_estimate(found: Unrolled) -> int:
     return found.live_peak + size
 
 
-def rewritable(
-    data: bytes, name: str | None, graph: OperationGraph, options: ModelOptions | None = None
-) -> RewritableModel:
-    """Return what is needed to search for cascades of a model that can be written, and to write them.
-
-    The graph is one that was read of this file. Raises FormatError for a format that is not written.
-    """
-    system = system_of(detect(data, name))
-    if system is None or system.rewrites is None:
-        names = ", ".join(each.name for each in systems() if each.rewrites)
-        raise FormatError(
-            f"must be of a format that is written in parts ({names}), got {system.name if system else 'none'}"
-        )
-    how = imported(system.rewrites)(data, graph, options)
+def rewritable(data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> RewritableModel:
+    """Return what is needed to search for cascades of a model, and to write them; the graph was read of this file."""
+    how = TfliteRewriting(data, graph, options)
     access = access_graph(graph)
     rows = tuple(
         row if row.role == "striped" and how.runs_in_parts(v) else barrier_of(access, v, "is not written in parts")

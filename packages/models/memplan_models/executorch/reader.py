@@ -19,9 +19,9 @@ from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.operations.graph_facts import OperationFacts
 from memplan.systems.aten import kind_of_aten
 from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.executorch.file import FIRST, Instruction, Method, read_methods
 from memplan.systems.imported import Imported, sized
 from memplan.systems.model_options import ModelOptions
+from memplan_models.executorch.file import FIRST, Instruction, Method, read_methods
 
 ALIGNMENT = 16
 _VIEW = "executorch_prim::et_view"

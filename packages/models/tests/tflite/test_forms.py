@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from memplan_models.tflite.forms import coarser, rewritings
+from memplan_models.tflite.unrolled import unrolled
 
 from memplan.capabilities.cascade.access.access_graph import barrier_of
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.cascade import cascade
-from memplan.capabilities.cascade.in_parts.write import coarser, rewritable, rewritings
-from memplan.capabilities.cascade.regions.unrolled import unrolled
 from memplan.capabilities.cascade.search.options import CascadeOptions
+from memplan.capabilities.cascade.writing import rewritable as refused
 from memplan.planner.errors import FormatError, OperationsError
+from memplan.planner.operations.graph_variants import replaced
 from memplan.systems.model_graph import read_model_graph
+from tests.support import networks
 from tests.support.networks import Network
 from tests.support.tflite_networks import vgg
 
@@ -40,6 +43,18 @@ def test_columns_that_are_made_in_tiles_are_one_where_operations_cost() -> None:
     assert forms[-1].steps == unrolled(result.points[-1].cascade).steps
 
 
+def test_what_an_operation_needs_counts_in_each_of_its_parts() -> None:
+    graph, work = networks.two_convolutions(), 3000
+    for v in range(len(graph.ops)):
+        rows = (row.model_copy(update={"work": work if u == v else 0}) for u, row in enumerate(graph.ops))
+        result = cascade(access_graph(replaced(graph, ops=tuple(rows))), CascadeOptions(time_limit_s=5))
+        for parts in (unrolled(point.cascade) for point in result.points):
+            alive = parts.live()
+            runs = [at for at, step in enumerate(parts.steps, 1) if step.kind == "run" and step.operation == v]
+            assert runs
+            assert all(alive[at] >= work for at in runs)
+
+
 def test_what_cannot_be_unrolled_or_written_is_told() -> None:
     graph = read_model_graph(vgg(32, 4)).graph
     streamed = cascade(graph, CascadeOptions(input="streamed"))
@@ -48,4 +63,4 @@ def test_what_cannot_be_unrolled_or_written_is_told() -> None:
     with pytest.raises(OperationsError, match="points: must have one"):
         list(rewritings([]))
     with pytest.raises(FormatError, match=r"written in parts \(tflite\), got none"):
-        rewritable(b'{"ops": []}', None, graph)
+        refused(b'{"ops": []}', None, graph)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memplan_models.executorch.file import read_methods
 
 from memplan.planner.errors import FormatError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.executorch.file import read_methods
 from memplan.systems.layout import VerifiedLayout, lay_out
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
@@ -21,7 +21,7 @@ from memplan.systems.writing import export
 from tests.support import public_problems
 from tests.support.layouts import one_pool
 
-MODELS = Path(__file__).parents[2] / "models"
+MODELS = Path(__file__).parents[4] / "tests" / "models"
 PROGRAMS = sorted(path.name for path in MODELS.glob("*.pte"))
 
 

@@ -1,0 +1,21 @@
+"""What runs command lines of several files on other machines: a row that a distribution brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.extras import CLUSTERS, require
+from memplan.planner.extensions import extensions
+
+
+def runner_on(address: str) -> Callable[..., Iterator[Any]]:
+    """Return what runs command lines at an address, by its scheme; raises OptionError where nothing does."""
+    if not (clusters := extensions("clusters")):
+        require("on:", [CLUSTERS])
+    if (row := clusters.get(address.partition("://")[0])) is None:
+        forms = " or ".join(f"{scheme}://HOST:PORT" for scheme in clusters)
+        raise OptionError(f"on: must be {forms}, got {shown(address)}")
+    runner: Callable[..., Iterator[Any]] = row.load()
+    return runner

@@ -1,0 +1,1 @@
+"""ExecuTorch: its programs, read with the plan that they have, and written with another."""

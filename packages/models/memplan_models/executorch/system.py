@@ -1,0 +1,19 @@
+"""ExecuTorch's programs; its planners and lists of places are memplan's own."""
+
+from __future__ import annotations
+
+from memplan.planner.systems import FileReader, System
+
+
+def is_executorch(data: bytes) -> bool:
+    """Return True if the bytes are a FlatBuffer with one of ExecuTorch's identifiers."""
+    return data[4:6] == b"ET" and data[6:8].isdigit()
+
+
+SYSTEM = System(
+    name="executorch-programs",
+    title="Programs of ExecuTorch",
+    files=".pte",
+    readers=(FileReader("executorch", is_executorch, "memplan_models.executorch.reader", suffixes=(".pte",)),),
+    writers={"pte": "memplan_models.executorch.pte:write_pte"},
+)
