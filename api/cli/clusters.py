@@ -1,4 +1,4 @@
-"""What runs command lines of several files on other machines: a row that a distribution brings."""
+"""Command lines of several files on other machines, by a row that a distribution brings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What orders graphs in benchmarks: our own search, and the order as it is given.
+"""Orders of graphs in benchmarks: by our own search, and as given.
 
 An order is checked, and its bytes are counted from the graph and the order alone.
 """
@@ -39,4 +39,4 @@ ORDERERS: Mapping[str, Callable[[OperationGraph, float], dict[str, Any]]] = {
     "order": _ours,
     "given-order": lambda graph, _: judged(graph, range(len(graph.ops))),
 }
-"""What orders a graph within a time limit and says what came of it, by its name as a solver."""
+"""Functions that order a graph within a time limit and say what came of it, by their names as solvers."""

@@ -51,7 +51,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a command line: its exit status, what is wrong, what was said, its answer as JSON, and its files."""
+    """The outcome of a command line: exit status, what is wrong, what was said, answer as JSON, files."""
 
     status: int
     wrong: Sequence[str]

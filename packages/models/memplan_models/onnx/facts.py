@@ -1,4 +1,4 @@
-"""What an ONNX model says of its values and nodes beside bytes and order.
+"""The facts that an ONNX model states of its values and nodes beside bytes and order.
 
 Pads and bounds of slices are computed of constants and of known shapes.
 """
