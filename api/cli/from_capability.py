@@ -158,8 +158,8 @@ class CommandExtras(NamedTuple):
 
     flags: Sequence[inspect.Parameter] = ()
     formats: Sequence[str] = ("json", TABLE)
-    forms: Mapping[str, Writer] = field(default_factory=dict)
-    beside: Mapping[str, Writer] = field(default_factory=dict)
+    forms: Mapping[str, Writer] = {}  # nobody writes to it
+    beside: Mapping[str, Writer] = {}  # nobody writes to it
     needs_plans: Sequence[str] = ()
     files: Sequence[str] = ()
     loads: Callable[[Mapping[str, Any]], None] = lambda _given: None
