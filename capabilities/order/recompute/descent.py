@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from memplan.capabilities.order.recompute.annealing import Annealing
 from memplan.capabilities.order.recompute.search import DropSearch, floor_of, peak_steps
 from memplan.capabilities.order.recompute.stays import Drops
+from memplan.capabilities.order.search.solve import WORK_PER_S
+from memplan.solvers.search.control import Control
 
 _STEP = 0.98
 """Each budget is this part of the one before."""
@@ -97,6 +99,15 @@ class Descent:
         """Return the cheapest drops within a limit that were found, if any."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
+
+    def lowered(self, limit: int, control: Control) -> Drops | None:
+        """Search anew within a limit below those before; return the cheapest that is known then, if any."""
+        with control.watched(WORK_PER_S) as watched:
+            self.search.use(watched)
+            annealing = Annealing(self.search, [limit], self.found)
+            annealing.rounds(limit)
+        self.found += annealing.found()
+        return self.cheapest_within(limit)
 
     def _sweep(self, budgets: Sequence[int], most: int | None = None) -> Drops:
         """Go down from budget to budget; end where one cannot be met, or costs too much, and return the last before."""

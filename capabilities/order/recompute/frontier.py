@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.recompute.away import Away
 from memplan.capabilities.order.recompute.descent import Descent
-from memplan.capabilities.order.recompute.least import LARGEST_BOUNDED, least_work
+from memplan.capabilities.order.recompute.least import LARGEST_BOUNDED, away_of, least_work
 from memplan.capabilities.order.recompute.points import points_of
 from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.search import DropSearch
@@ -24,8 +25,13 @@ from memplan.solvers.search.control import Control, silent
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
+_LARGE_SHARE = 0.35
+"""The part for the search of drops where what comes of it is planned several times."""
 _REST_SHARE = 0.2
 """The part of the time that is kept for orders and plans of what was found."""
+_AIMS, _AIM_SHARE, _MARGIN = 8, 0.3, 0.002
+"""So many programs of a large graph are planned to come within a limit, each searched for in this part of the time that
+is left, and each so much further below than the plan before was above."""
 _BISECTIONS = 8
 _STATES_OF_A_POINT = 20_000
 """The states that are searched for each point where there is no limit."""
@@ -52,16 +58,21 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     # Of a graph that is too large for a bound, drops are looked for that much longer.
     is_large = options.within is not None and len(ordered.ops) > LARGEST and not control.counts_work
     share_s = control.left_s - _REST_SHARE * limit_s if is_large else _SEARCH_SHARE * limit_s
+    # Of so many operations no engine finds programs: what is left when these are planned is for the bound.
+    is_planned_first = options.within is not None and len(ordered.ops) > LARGEST_BOUNDED
+    if is_planned_first and not (is_large or control.counts_work):
+        share_s = _LARGE_SHARE * limit_s
     with control.within(share_s).watched(WORK_PER_S) as watched:
         descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
         programs = _programs(descent, options, most)
     share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
+    away = away_of(ordered, costs)
     known = _Known({})
-    if options.within is not None:
-        known = _least(ordered, costs, options.within, [base.order, *programs], share)
+    if options.within is not None and not is_planned_first:
+        known = _least(ordered, costs, options.within, [base.order, *programs], share, away)
         programs += known.programs
-    elif most is None and can_search(ordered, costs):
-        known = _settled(ordered, costs, [base.order, *programs], share)
+    elif options.within is None and most is None and can_search(ordered, costs):
+        known = _settled(ordered, costs, [base.order, *programs], share, away)
         programs = known.programs
     rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
     # Without clones first, then the lowest: whatever the time is, these are planned.
@@ -69,10 +80,13 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     if options.within is None:
         points = points_of(ordered, costs, every, rest)
     else:
-        points = _points_within(ordered, costs, every, rest, options.within, descent)
+        points_of_limit = _aimed if is_planned_first else _points_within
+        points = points_of_limit(ordered, costs, every, rest, options.within, descent)
+    if is_planned_first:
+        known = _least(ordered, costs, options.within or 0, every, control, away)
     if not points:
         return first_answer
-    points = [_bounded(point, known.bounds) for point in _undominated(points, options, most)]
+    points = [_bounded(point, known.bounds, away) for point in _undominated(points, options, most)]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
     return _answer(graph, base, points, known, options, control)
@@ -137,17 +151,26 @@ def _written(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int
 
 
 def _least(
-    graph: OperationGraph, costs: Sequence[int], budget: int, programs: Sequence[Sequence[int]], control: Control
+    graph: OperationGraph,
+    costs: Sequence[int],
+    budget: int,
+    programs: Sequence[Sequence[int]],
+    control: Control,
+    away: Away | None,
 ) -> _Known:
     """Look for the cheapest program within a budget, from the cheapest of those that were found."""
     written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
-    least = least_work(graph, costs, budget, known, control)
+    least = least_work(graph, costs, budget, known, control, away=away)
     return _Known({budget: least.bound}, [] if least.runs is None else [list(least.runs)], least.is_none)
 
 
 def _settled(
-    graph: OperationGraph, costs: Sequence[int], programs: Sequence[Sequence[int]], control: Control
+    graph: OperationGraph,
+    costs: Sequence[int],
+    programs: Sequence[Sequence[int]],
+    control: Control,
+    away: Away | None,
 ) -> _Known:
     """Return the cheapest programs with peaks as low as those of others, and for each peak what none costs less than.
 
@@ -163,7 +186,7 @@ def _settled(
             continue
         peak = written[0]
         share = control.child(1 / (count if control.counts_work else count - k))
-        found = least_work(graph, costs, peak, written[1], share, states=_STATES_OF_A_POINT)
+        found = least_work(graph, costs, peak, written[1], share, away=away, states=_STATES_OF_A_POINT)
         known.programs.append(list(found.runs or runs))
         known.bounds[peak] = found.bound
     for k in range(_BISECTIONS):
@@ -171,7 +194,7 @@ def _settled(
             break
         budget = (low + peak) // 2
         share = control.child(1 / (count if control.counts_work else _BISECTIONS - k))
-        found = least_work(graph, costs, budget, None, share, states=_STATES_OF_A_POINT)
+        found = least_work(graph, costs, budget, None, share, away=away, states=_STATES_OF_A_POINT)
         written = None if found.runs is None else _written(graph, found.runs)
         if written is not None:
             peak = written[0]
@@ -184,9 +207,10 @@ def _settled(
     return known
 
 
-def _bounded(point: RecomputedPoint, bounds: Mapping[int, int]) -> RecomputedPoint:
+def _bounded(point: RecomputedPoint, bounds: Mapping[int, int], away: Away | None) -> RecomputedPoint:
     """Return a point with what is known of its cost: no program with a higher peak costs less, either."""
-    bound = max((bound for peak, bound in bounds.items() if point.peak <= peak), default=0)
+    least = 0 if away is None else away.least(point.peak) or 0
+    bound = max(least, *(bound for peak, bound in bounds.items() if point.peak <= peak), 0)
     return point.model_copy(update={"extra_cost_lower_bound": bound})
 
 
@@ -221,7 +245,7 @@ def _points_within(
     last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         target = last.live_peak - 1
-        if len(points) > _MOST_LOWER // 2 or len(graph.ops) > LARGEST_BOUNDED:
+        if len(points) > _MOST_LOWER // 2:
             # A plan of this one would be within if it needed as much more than what is alive.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
@@ -236,6 +260,41 @@ def _points_within(
         last = lower[0]
         points.append(last)
     return points + (points_of(graph, costs, programs[2:], control) if not control.is_over else [])
+
+
+def _aimed(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    programs: Sequence[Sequence[int]],
+    control: Control,
+    within: int,
+    descent: Descent,
+) -> list[RecomputedPoint]:
+    """Return points of a large graph: of ever lower programs until a plan is within, then of cheaper ones as low."""
+    points = points_of(graph, costs, programs[:2], control if control.counts_work else control.child(_AIM_SHARE))
+    for k in range(_AIMS):
+        last = points[-1]
+        if last.extra_cost == 0 and last.peak <= within:
+            break
+        # A plan of this one would be within if it needed as much more than what is alive.
+        aim = (
+            last.live_peak
+            if last.peak <= within
+            else int(within * min(1, last.live_peak / last.peak) * (1 - k * _MARGIN))
+        )
+        drops = descent.lowered(aim, control.child(_AIM_SHARE))
+        known = None if drops is None else _written(graph, descent.search.stays.run(drops))
+        best = min((point.extra_cost for point in points if point.peak <= within), default=None)
+        if known is None or known[0] > aim or control.is_over:
+            break
+        if best is not None and sum(costs[v] for v in known[1]) - sum(costs) >= best:
+            break
+        lower = points_of(graph, costs, [known[1]], control.child(_AIM_SHARE))
+        if not lower:
+            break
+        points += lower
+    is_answered = any(point.peak <= within for point in points)
+    return points + (points_of(graph, costs, programs[2:], control.child(_AIM_SHARE)) if is_answered else [])
 
 
 def _undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:

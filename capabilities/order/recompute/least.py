@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from memplan.capabilities.order.recompute.away import Away
 from memplan.capabilities.order.recompute.engines import PACKAGE, ask, engines, is_exact
 from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.snapshots import LARGEST, Snapshots
@@ -53,18 +54,24 @@ def least_work(
     known: Sequence[int] | None,
     control: Control,
     *,
+    away: Away | None = None,
     states: int | None = None,
 ) -> LeastWork:
     """Look for the cheapest program within a budget, and for a proof that none is cheaper.
 
-    `known` is one that is within, as operations run. A bound that an engine states counts once another one states it,
-    too; where the most `states` to search are given, no engine is asked.
+    `known` is one that is within, as operations run; `away` is of a graph that is small enough. A bound that an engine
+    states counts once another one states it, too; where the most `states` to search are given, no engine is asked.
     """
-    search = _Search(graph, costs, budget, known, control)
+    search = _Search(graph, costs, budget, known, control, away or away_of(graph, costs))
     search.search_states(states or MOST_STATES)
     if states is None:
         search.ask_engines()
     return LeastWork(search.runs, search.extra_cost, search.bound, search.is_none)
+
+
+def away_of(graph: OperationGraph, costs: Sequence[int]) -> Away | None:
+    """Return what must be away in a graph's programs; None of a large one, where it takes too long."""
+    return Away(graph, costs) if len(graph.ops) <= LARGEST else None
 
 
 class _Search:
@@ -75,23 +82,25 @@ class _Search:
         budget: int,
         known: Sequence[int] | None,
         control: Control,
+        away: Away | None,
     ) -> None:
         self.graph, self.costs, self.budget, self.control = graph, costs, budget, control
+        self.away = away
         self.once = sum(costs)
         self.runs = None if known is None else tuple(known)
         self.extra_cost = None if known is None else self._cost(known)
-        self.bound = 0
         # What one operation needs, and what there is at either end, is there in any program.
         ends = bytes_after(graph, range(len(graph.ops)))
-        self.is_none = max(bound_unsearched(graph)[0], ends) > budget
+        least = 0 if away is None else away.least(budget)
+        self.is_none = least is None or max(bound_unsearched(graph)[0], ends) > budget
+        self.bound = least or 0
 
     def ask_engines(self) -> None:
         """Ask the engines, of snapshots and then of stages, until the least cost is known or the time is over."""
-        is_unasked = self.control.is_over or len(engines()) < len(PACKAGE) or len(self.graph.ops) > LARGEST
-        if self._is_settled() or is_unasked:
+        if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE) or self.away is None:
             return
         is_large = len(self.graph.ops) > LARGEST_BOUNDED
-        stages = Stages(self.graph, self.costs, self.budget)
+        stages = Stages(self.away, self.budget)
         snapshots = Snapshots(stages)
         if snapshots.chain:
             self._ask_in_turn(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
@@ -136,7 +145,7 @@ class _Search:
         if found.runs is not None:
             self._take(found.runs)
         if found.bound is not None:
-            self.bound = found.bound if self.extra_cost is None else min(found.bound, self.extra_cost)
+            self.bound = max(self.bound, found.bound if self.extra_cost is None else min(found.bound, self.extra_cost))
         elif self.extra_cost is None:
             self.is_none = True
         else:

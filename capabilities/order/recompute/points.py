@@ -9,7 +9,7 @@ from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import RecomputedPoint
 from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
 from memplan.capabilities.order.room_inside import with_room_inside
-from memplan.capabilities.order.search.solve import order_unplanned
+from memplan.capabilities.order.search.solve import bound_unsearched, order_unplanned
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, counted
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.clone_check import check_rewriting
@@ -22,6 +22,8 @@ from memplan.solvers.search.control import Control
 _SETTLED_AFTER = 3
 _LEAST_S = 0.25
 """The time that a plan has at least."""
+_PREPARED_S = 1e-6
+"""So much, times the square of the operations, it takes until a search of their orders begins."""
 
 
 def points_of(
@@ -44,20 +46,25 @@ def _point(graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], con
     program = rewritten(graph, runs)
     # A fifth for each of three orders at most, one for the plan, and one for the bound.
     share_s = control.left_s / 5
-    for _ in range(_SETTLED_AFTER):
+    is_late = not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2
+    for _ in range(0 if is_late else _SETTLED_AFTER):
         result = order_unplanned(program.graph, control.within(share_s))
         again = rewritten(graph, [program.runs[k] for k in result.order])
         is_settled, program = again.runs == program.runs, again
         if is_settled:
             break
-    placed = _placed(graph, program, share_s, control)
-    peak = placed.plan.peak or 0
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
-    # A search of the program has fixed which clone each reader takes: its bound holds for that choice alone.
-    bound = (
-        order_unplanned(relaxed(graph, clones), control.within(share_s)).lower_bound if clones else result.lower_bound
-    )
+    # All of a short time is for the plan, where something runs again.
+    placed = _placed(graph, program, control.left_s if is_late and clones else share_s, control)
+    peak = placed.plan.peak or 0
+    if is_late:
+        bound = bound_unsearched(relaxed(graph, clones))[0]
+    elif clones:
+        # A search of the program has fixed which clone each reader takes: its bound holds for that choice alone.
+        bound = order_unplanned(relaxed(graph, clones), control.within(share_s)).lower_bound
+    else:
+        bound = result.lower_bound
     return RecomputedPoint(
         peak=peak,
         live_peak=peak_of(program.graph, range(len(program.runs))),

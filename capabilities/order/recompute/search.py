@@ -33,6 +33,11 @@ class DropSearch:
         self._first = usable & stays.is_last
         self._price = 1 + stays.once // 10**6
 
+    def use(self, control: Control) -> None:
+        """Search under another control from here on."""
+        self._control, self._spent = control, self.stays.work
+        self.stays.flag = control.raised
+
     def nothing(self) -> Drops:
         """Return the program in which nothing stays dropped that something needs."""
         return self._drops(self._first.astype(np.int64), self.stays.places, 0)

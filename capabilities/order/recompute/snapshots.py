@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from memplan.capabilities.order.recompute.stages import Stages
-from memplan.solvers.core.tables import F64
 from memplan.solvers.mip.draft import ONE, Draft, Term
 
 _MOST = 10
@@ -32,34 +31,16 @@ class Snapshots:
 
     def _chain(self) -> list[int]:
         """Return operations, each of which waits for the one before, beside which most bytes are above the budget."""
-        excess = self._excess()
+        excess = self.stages.away.excess(self.stages.limit)
         chain, earlier = list[int](), self.stages.earlier
         apart = max(1, self.stages.n // _APART)
-        for v in sorted(np.flatnonzero(excess > 0).tolist(), key=lambda v: (-excess[v], v)):
+        for v in sorted((v for v, above in enumerate(excess) if above > 0), key=lambda v: (-excess[v], v)):
             is_in_row = all(earlier[v, u] or earlier[u, v] for u in chain)
             if is_in_row and all(abs(u - v) >= apart for u in chain):
                 chain.append(v)
             if len(chain) == _MOST:
                 break
         return sorted(chain)
-
-    def _excess(self) -> F64:
-        """Return for each operation the bytes above the budget while it runs, if all that is of use yet is there."""
-        stages = self.stages
-        graph, kept = stages.graph, {*stages.graph.kept}
-        excess = np.array([work - float(stages.budget) for work in stages.work])
-        for t, maker in enumerate(graph.maker):
-            if maker is None and t not in stages.given:
-                continue
-            over = np.ones(stages.n, dtype=np.bool_) if maker is None else stages.earlier[:, maker].copy()
-            if t not in kept:
-                later = np.zeros(stages.n, dtype=np.bool_)
-                for reader in graph.readers[t]:
-                    later |= stages.earlier[reader]
-                over &= later
-            over[[*graph.readers[t], *([] if maker is None else [maker])]] = True
-            excess[over] += float(stages.size[t])
-        return excess
 
     @property
     def most_cost(self) -> int:

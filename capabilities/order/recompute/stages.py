@@ -12,11 +12,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import gcd
 
-import numpy as np
-
 from memplan.capabilities.order.recompute.again import may_run_again
-from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.core.tables import Flags
+from memplan.capabilities.order.recompute.away import Away, work_beside
 from memplan.solvers.mip.draft import ONE, Draft, Term
 
 _ZERO = Term(0, 0, 0)
@@ -26,29 +23,21 @@ Terms = list[tuple[Term, int]]
 class Stages:
     """The stages of a graph's programs within a budget, in bytes; `cost_unit` divides all costs."""
 
-    def __init__(self, graph: OperationGraph, costs: Sequence[int], budget: int) -> None:
-        self.graph = graph
+    def __init__(self, away: Away, budget: int) -> None:
+        self.away, self.graph = away, (graph := away.graph)
         self.n = len(graph.ops)
-        self.cost_unit = gcd(*costs) or 1
-        self.cost = [cost // self.cost_unit for cost in costs]
+        self.cost_unit = gcd(*away.costs) or 1
+        self.cost = [cost // self.cost_unit for cost in away.costs]
         unit = gcd(*graph.counted, *(row.work for row in graph.ops)) or 1
         self.size = [bytes_ // unit for bytes_ in graph.counted]
-        self.budget = budget // unit
+        self.limit, self.budget = budget, budget // unit
         self.behind = may_run_again(graph)
         self.own = [{*row.inputs, *row.outputs} for row in graph.ops]
-        # Where outputs may lie over inputs, all of them are taken to.
-        over = [{row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops]
-        self.work = [
-            row.work // unit - sum(self.size[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)
-        ]
+        self.work = [bytes_ // unit for bytes_ in work_beside(graph)]
         kept = set(graph.kept)
         self.given = {t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in kept)}
-        self.earlier: Flags = np.zeros((self.n, self.n), dtype=np.bool_)
+        self.earlier = away.earlier
         """Row v: the operations that run before v in any order."""
-        for v, predecessors in enumerate(graph.predecessors):
-            for u in predecessors:
-                self.earlier[v] |= self.earlier[u]
-                self.earlier[v, u] = True
         self.first: list[int] = self.earlier.sum(axis=1).tolist()
         """The first moment that each operation can have."""
         self.last: list[int] = [self.n - 1 - count for count in self.earlier.sum(axis=0).tolist()]

@@ -66,7 +66,7 @@ class Stays:
         self.graph, self.order = graph, list(order)
         self.n = len(self.order)
         self.work = 0
-        self._flag = flag
+        self.flag = flag
         at = {operation: k for k, operation in enumerate(self.order)}
         used = [sorted(at[v] for v in readers) for readers in graph.readers]
         maker = [-1 if v is None else at[v] for v in graph.maker]
@@ -77,7 +77,8 @@ class Stays:
         self.begin = np.array([k for row in starts for k in row], dtype=np.int64)
         self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
         self.is_last = self.end == self.n
-        again = [may_run_again(graph)[v] for v in self.order]
+        behind = may_run_again(graph)
+        again = [behind[v] for v in self.order]
         # A given tensor has no maker that could run again.
         self.can_drop = np.array([m >= 0 and again[m] is not None for m in maker], dtype=np.bool_)[self.tensor]
         # Costs are any integers; so divided, their sum over the longest program stays below 2^60.
@@ -140,7 +141,7 @@ class Stays:
             excess=np.zeros(len(changes)),
             run=self._run,
             # A single replay ends soon, and its answer is needed even where the time is over.
-            flag=self._flag if len(changes) > _FEW else _NO_FLAG,
+            flag=self.flag if len(changes) > _FEW else _NO_FLAG,
             answer=np.zeros(2, dtype=np.int64),
         )
         replay_drops(self._program, Reference(table))
@@ -165,7 +166,7 @@ class Stays:
             peak=kept.peak,
             orders=kept.places,
             drops=kept.drops,
-            flag=self._flag,
+            flag=self.flag,
             answer=np.zeros(4, dtype=np.int64),
         )
         anneal(self._program, Reference(table))

@@ -6,15 +6,20 @@ import random
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 from memplan import Control, OperationGraph, OrderOptions, Recomputed, order
+from memplan.capabilities.order.recompute import stays
+from memplan.capabilities.order.recompute.again import may_run_again
+from memplan.capabilities.order.recompute.away import Away
 from memplan.capabilities.order.recompute.engines import ask
 from memplan.capabilities.order.recompute.least import least_work
 from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.snapshots import Snapshots
 from memplan.capabilities.order.recompute.stages import Stages
 from memplan.capabilities.order.recompute.states import Searched, search_states
+from memplan.capabilities.order.recompute.stays import Stays
 from memplan.checkers import extra
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import write_graph
@@ -129,6 +134,25 @@ def test_a_checker_without_memplan_proves_the_least_cost_and_refuses_more() -> N
 
 
 @pytest.mark.drawn
+def test_what_must_be_away_beside_one_operation_costs_no_more_than_any_program_or_proves_that_there_is_none() -> None:
+    least_of_all = of_one = none = 0
+    for seed in seeds(40):
+        rng = random.Random(seed)
+        graph = chain(rng, 3) if seed % 2 else plain(rng, 5)
+        away = Away(graph, costs_of(graph))
+        for budget in budgets(graph):
+            least, bound = least_extra_cost(graph, costs_of(graph), budget), away.least(budget)
+            if bound is None:
+                assert least is None
+                none += 1
+            elif least is not None:
+                assert bound <= least
+                least_of_all, of_one = least_of_all + least, of_one + bound
+    assert of_one > 0.5 * least_of_all > 0
+    assert none > 0
+
+
+@pytest.mark.drawn
 def test_no_program_costs_less_than_a_bound_of_states_that_ended_early() -> None:
     ended = 0
     for seed in seeds(20):
@@ -158,7 +182,7 @@ def test_stages_are_never_above_the_least_cost_and_mostly_there() -> None:
         rng = random.Random(seed)
         graph = chain(rng, 5) if seed % 2 else random_graph(rng, 7)
         for budget in budgets(graph)[1:3]:
-            least, of_stages = searched(graph, budget).bound, _least_of(Stages(graph, costs_of(graph), budget))
+            least, of_stages = searched(graph, budget).bound, _least_of(Stages(Away(graph, costs_of(graph)), budget))
             assert of_stages is not None or least is None
             if least is not None:
                 assert of_stages is not None
@@ -176,7 +200,7 @@ def test_snapshots_are_never_above_the_least_cost_and_see_most_of_it() -> None:
         graph = chain(rng, 5) if seed % 2 else random_graph(rng, 7)
         for budget in budgets(graph)[2:]:
             least = searched(graph, budget).bound
-            bound = _least_of(Snapshots(Stages(graph, costs_of(graph), budget)))
+            bound = _least_of(Snapshots(Stages(Away(graph, costs_of(graph)), budget)))
             none += bound is None
             if least is None:
                 continue
@@ -249,11 +273,23 @@ def test_a_tighter_limit_is_never_answered_at_a_lower_cost_and_claims_hold() -> 
     assert optimal > 0
 
 
-def test_where_the_plan_of_the_cheapest_is_above_the_limit_a_lower_program_is_planned() -> None:
+def test_what_may_run_again_is_found_once_for_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[OperationGraph] = []
+    monkeypatch.setattr(stays, "may_run_again", lambda graph: found.append(graph) or may_run_again(graph))
+    graph = chain(random.Random(0), 20)
+    Stays(graph, range(len(graph.ops)), costs_of(graph), np.zeros(1, dtype=np.int64))
+    assert found == [graph]
+
+
+def _layered() -> OperationGraph:
     rng = random.Random(46)
     graph = layered_graph(rng, rng.randint(15, 40), rng.choice([2, 4]))
     ops = tuple(row.model_copy(update={"cost": rng.randint(1, 50)}) for row in graph.ops)
-    loose, tight = (recomputed(OperationGraph(size=graph.size, ops=ops), within) for within in (778, 758))
+    return OperationGraph(size=graph.size, ops=ops)
+
+
+def test_where_the_plan_of_the_cheapest_is_above_the_limit_a_lower_program_is_planned() -> None:
+    loose, tight = (recomputed(_layered(), within) for within in (778, 758))
     assert loose.is_within
     assert loose.extra_cost_lower_bound < loose.extra_cost == tight.extra_cost
     assert loose.points[-1].live_peak <= 758

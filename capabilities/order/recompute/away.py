@@ -1,0 +1,109 @@
+"""What must be away while one operation runs, and is made again at some cost: a bound for any limit, without engines.
+
+Of what is surely of use both before and after an operation, all that is above the limit must be away while it runs, and
+what is away runs again behind it. The cheapest choice, in parts, costs no more than any program does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import accumulate
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.capabilities.order.recompute.again import may_run_again
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.core.tables import Flags
+
+_ROUNDING = 1e-12
+
+
+class _Beside(NamedTuple):
+    """The bytes that are needed while an operation runs, and what of them may be away: the least cost a byte first.
+
+    `freed` and `cost` are the sums of the first ones, from none on.
+    """
+
+    needed: int
+    freed: list[int]
+    cost: list[int]
+
+
+def _earlier_than_each(graph: OperationGraph) -> Flags:
+    """Return a row for each operation: those that run before it in any order."""
+    earlier: Flags = np.zeros((len(graph.ops), len(graph.ops)), dtype=np.bool_)
+    for v, predecessors in enumerate(graph.predecessors):
+        for u in predecessors:
+            earlier[v] |= earlier[u]
+            earlier[v, u] = True
+    return earlier
+
+
+def work_beside(graph: OperationGraph) -> list[int]:
+    """Return the bytes that each operation needs besides its tensors; all outputs that may lie over inputs do."""
+    over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
+    return [row.work - sum(graph.counted[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
+
+
+class Away:
+    """What must be away beside each operation of a graph, whatever the limit is."""
+
+    def __init__(self, graph: OperationGraph, costs: Sequence[int]) -> None:
+        self.graph, self.costs = graph, costs
+        self.earlier = earlier = _earlier_than_each(graph)
+        self._beside = [_Beside(0, [0], [0])] * len(graph.ops)
+        behind = may_run_again(graph)
+        work = work_beside(graph)
+        across = self._across(graph, earlier)
+        for v, row in enumerate(graph.ops):
+            own = {*row.inputs, *row.outputs}
+            needed, of_maker = work[v] + sum(graph.counted[t] for t in own), defaultdict[int, int](int)
+            for t in np.flatnonzero(across[:, v]).tolist():
+                if t in own or not graph.counted[t]:
+                    continue
+                needed += graph.counted[t]
+                maker = graph.maker[t]
+                others = None if maker is None else behind[maker]
+                if maker is not None and others is not None and not any(w == v or earlier[v, w] for w in others):
+                    of_maker[maker] += graph.counted[t]
+            cheapest = sorted(of_maker, key=lambda u: (costs[u] / of_maker[u], u))
+            self._beside[v] = _Beside(
+                needed,
+                [0, *accumulate(of_maker[u] for u in cheapest)],
+                [0, *accumulate(costs[u] for u in cheapest)],
+            )
+
+    def excess(self, limit: int) -> list[int]:
+        """Return for each operation the bytes above a limit while it runs, if all that is surely of use is there."""
+        return [row.needed - limit for row in self._beside]
+
+    def least(self, limit: int) -> int | None:
+        """Return what no program within so many bytes costs less than for what runs again; None where there is none."""
+        most = 0
+        for needed, freed, cost in self._beside:
+            above = needed - limit
+            if above > freed[-1]:
+                return None
+            if above > 0:
+                k = int(np.searchsorted(freed, above))
+                part = (cost[k] - cost[k - 1]) * (above - freed[k - 1]) / (freed[k] - freed[k - 1])
+                # Costs are whole; what is below by the rounding of doubles is still a bound.
+                most = max(most, cost[k - 1] + ceil(part * (1 - _ROUNDING)))
+        return most
+
+    @staticmethod
+    def _across(graph: OperationGraph, earlier: Flags) -> Flags:
+        """Return a row for each tensor: the operations that it is of use both before and after, in any order."""
+        kept = set(graph.kept)
+        across: Flags = np.zeros((len(graph.size), len(graph.ops)), dtype=np.bool_)
+        for t, maker in enumerate(graph.maker):
+            if t in kept:
+                across[t] = True
+            for reader in graph.readers[t]:
+                across[t] |= earlier[reader]
+            if maker is not None:
+                across[t] &= earlier[:, maker]
+        return across
