@@ -77,8 +77,8 @@ class Stays:
         self.begin = np.array([k for row in starts for k in row], dtype=np.int64)
         self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
         self.is_last = self.end == self.n
-        behind = may_run_again(graph)
-        again = [behind[v] for v in self.order]
+        rows = may_run_again(graph)
+        again = [rows[v] for v in self.order]
         # A given tensor has no maker that could run again.
         self.can_drop = np.array([m >= 0 and again[m] is not None for m in maker], dtype=np.bool_)[self.tensor]
         # Costs are any integers; so divided, their sum over the longest program stays below 2^60.

@@ -11,7 +11,7 @@ import pytest
 
 from memplan import Control, OperationGraph, OrderOptions, Recomputed, order
 from memplan.capabilities.order.recompute import stays
-from memplan.capabilities.order.recompute.again import may_run_again
+from memplan.capabilities.order.recompute.again import Behind, may_run_again
 from memplan.capabilities.order.recompute.away import Away
 from memplan.capabilities.order.recompute.engines import ask
 from memplan.capabilities.order.recompute.least import least_work
@@ -275,7 +275,12 @@ def test_a_tighter_limit_is_never_answered_at_a_lower_cost_and_claims_hold() -> 
 
 def test_what_may_run_again_is_found_once_for_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[OperationGraph] = []
-    monkeypatch.setattr(stays, "may_run_again", lambda graph: found.append(graph) or may_run_again(graph))
+
+    def counted(graph: OperationGraph) -> tuple[Behind | None, ...]:
+        found.append(graph)
+        return may_run_again(graph)
+
+    monkeypatch.setattr(stays, "may_run_again", counted)
     graph = chain(random.Random(0), 20)
     Stays(graph, range(len(graph.ops)), costs_of(graph), np.zeros(1, dtype=np.int64))
     assert found == [graph]
