@@ -81,7 +81,8 @@ class Measurement:
     count: int
 
     def chosen(self, problems: dict[str, str]) -> dict[str, str]:
-        """Return the problems that are named, or all."""
+        """Return the problems that are named, or all; of files of the library, unpacked."""
+        ProblemLibrary(ROOT / "library").unpack()
         return {name: problem for name, problem in problems.items() if not self.only or name in self.only}
 
     def runs(self, problems: dict[str, str], cells: Sequence[Cell]) -> dict[Cell, EngineRun | None]:

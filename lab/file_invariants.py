@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from memplan_library.entries import ProblemLibrary
+
 from lab.support.cases import run_cases
 from tests.support import foreign_files
 from tests.support.drawn_files import drawn_file
@@ -26,6 +28,7 @@ _MOST_BYTES = 12_000
 def files() -> Iterator[tuple[str, bytes]]:
     """Yield (path, bytes) of the project's files that questions are about."""
     yield from chain(foreign_files.files(), foreign_files.models())
+    ProblemLibrary(_ROOT / "library").unpack()
     for folder in _FOLDERS:
         for path in sorted((_ROOT / folder).rglob("*.*")):
             is_small = path.is_file() and path.suffix in (".csv", ".json") and path.stat().st_size <= _MOST_BYTES

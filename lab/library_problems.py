@@ -19,7 +19,8 @@ from pathlib import Path
 
 from memplan_bench.results import read_results
 from memplan_bench.summary import Summary
-from memplan_library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary, write_file
+from memplan_library.archives import write_file
+from memplan_library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary
 from memplan_library.fingerprints import features, fingerprint
 from memplan_library.judging import KINDS
 from memplan_library.submitting import Finder, submit

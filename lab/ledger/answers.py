@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from memplan_library.archives import unpack
+
 from lab.ledger.rows import WORK_PER_S, Answer
 from lab.support import hard_suite
 from memplan.api.cli.main import main
@@ -106,6 +108,8 @@ def _with_files(command: str, folder: Path) -> list[str]:
     words, file = shlex.split(command), folder / "problem.csv"
     for k, word in enumerate(words):
         kind, _, name = word.partition(":")
+        if kind == "library":
+            unpack(FOLDERS[kind] / name.partition("/")[0])
         if kind in FOLDERS:
             words[k] = str(FOLDERS[kind] / name)
         elif kind == "drawn":

@@ -165,7 +165,7 @@ def _plan_files() -> None:
     for name in ("keyword.tflite", "image.tflite"):
         shutil.copy("model.tflite", name)
     shutil.copy("model.csv", "audio.csv")
-    shutil.copy(ROOT / "library/reuse/problems/dsa-solver-test_matmul__matmul-soft.json", "waits.json")
+    shutil.copy(public_problems.of_library("reuse/dsa-solver-test_matmul__matmul-soft.json"), "waits.json")
 
 
 def _ggml_files() -> None:

@@ -1,4 +1,4 @@
-"""The real problems in `examples/problems`, and what is recorded of them."""
+"""The real problems in `examples/problems`, and what is recorded of them; and those of the library."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ def files(folder: str) -> list[Path]:
 def problem(name: str) -> Problem:
     """Read a problem by folder and file, `tflite/kws_dscnn_int8.csv`."""
     return read_problem((FOLDER / name).read_bytes(), name)
+
+
+def of_library(name: str) -> Path:
+    """Return the file of a problem of the library, `reuse/lift_a.json`, unpacked from the archive of its kind."""
+    # Imported here: memplan's own tests are also run without the distributions beside it.
+    from memplan_library.archives import unpack
+
+    kind, _, file = name.partition("/")
+    folder = FOLDER.parents[1] / "library" / kind
+    unpack(folder)
+    return folder / "problems" / file
 
 
 def recorded(folder: str) -> list[dict[str, Any]]:

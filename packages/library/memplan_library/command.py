@@ -69,6 +69,19 @@ def get(
 
 
 @library.command()
+def unpack(folder: Folder = HERE) -> None:
+    """Unpack the archives of all kinds beside them, where Git ignores the files; other commands do it by themselves."""
+    _opened(folder).unpack()
+
+
+@library.command()
+def pack(folder: Folder = HERE) -> None:
+    """Write files that were changed by hand into the archives of their kinds, the same bytes for the same files."""
+    for kind in _opened(folder).pack():
+        say(f"{folder / kind}: packed")
+
+
+@library.command()
 def check(
     problems: Problems = None,
     fast: Annotated[bool, typer.Option(help="Skip large certificates.")] = False,

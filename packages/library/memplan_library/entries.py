@@ -1,9 +1,13 @@
-"""The table of the library: a folder a kind, with `index.jsonl`, a line a problem, and files named after problems."""
+"""The table of the library: a folder a kind, with `index.jsonl`, a line a problem, and files named after problems.
+
+The files are in an archive beside the table, and are unpacked when one is first needed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +17,7 @@ from pydantic import ValidationError
 from memplan.files import os_errors_named, save
 from memplan.planner.errors import FormatError, OptionError, sentences, shown
 from memplan.planner.model.rows import WireValue
+from memplan_library.archives import pack, unpack
 
 INDEX = "index.jsonl"
 BENCHMARK = "benchmark"
@@ -149,31 +154,43 @@ class ProblemLibrary:
 
     def problem(self, entry: Entry) -> Path:
         """Return the file of a problem."""
-        return self.folder / entry.kind / "problems" / f"{entry.name}.{entry.problem}"
+        return self._file(entry, "problems", entry.problem)
 
     def plan(self, entry: Entry) -> Path:
         """Return the file of the best plan, which need not be there."""
-        ending = "csv" if entry.problem == "csv" else "json"
-        return self.folder / entry.kind / "plans" / f"{entry.name}.{ending}"
+        return self._file(entry, "plans", "csv" if entry.problem == "csv" else "json")
 
     def proof(self, entry: Entry) -> Path:
         """Return the file of the certificate, which need not be there."""
-        return self.folder / entry.kind / "proofs" / f"{entry.name}.proof"
+        return self._file(entry, "proofs", "proof")
+
+    def _file(self, entry: Entry, folder: str, ending: str) -> Path:
+        _unpack_once(self.folder / entry.kind)
+        return self.folder / entry.kind / folder / f"{entry.name}.{ending}"
+
+    def unpack(self) -> None:
+        """Unpack the files of all kinds whose archives are others than before."""
+        for kind in self.kinds():
+            unpack(self.folder / kind)
+
+    def pack(self) -> list[str]:
+        """Write the files of all kinds into their archives, and return the kinds whose archives are others now."""
+        self.unpack()
+        return [kind for kind in self.kinds() if pack(self.folder / kind)]
 
     def put(self, entry: Entry) -> None:
-        """Write an entry into the table of its kind, in the place of the one with its name."""
+        """Write an entry into the table of its kind, in the place of the one with its name, and pack the files."""
         path = self.folder / entry.kind / INDEX
         rows = {each.name: each for each in self._read(entry.kind)} if path.exists() else {}
         rows[entry.name] = entry
         lines = [rows[name].model_dump_json(exclude_defaults=True) for name in sorted(rows)]
         path.parent.mkdir(parents=True, exist_ok=True)
+        _unpack_once(path.parent)
         save(str(path), ("\n".join(lines) + "\n").encode())
+        pack(path.parent)
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file of the library, and its folder where there is none yet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save(str(path), data)
+_unpack_once = cache(unpack)
 
 
 def facts(entry: Entry) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from datetime import date
 from typing import Literal
 
 from memplan.planner.errors import FormatError, InputError
-from memplan_library.entries import Entry, ProblemLibrary, write_file
+from memplan_library.archives import write_file
+from memplan_library.entries import Entry, ProblemLibrary
 from memplan_library.judging import KINDS, BrokenRuleError, judged, proved
 
 Word = Literal["better, added", "not better", "refused", "wrong format"]

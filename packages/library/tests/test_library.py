@@ -7,18 +7,20 @@ import re
 import shlex
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import typer
+from memplan_library.archives import ARCHIVE, packed, unpack, write_file
 from memplan_library.checking import check, version_fault
-from memplan_library.entries import Entry, ProblemLibrary, write_file
+from memplan_library.entries import Entry, ProblemLibrary
 from memplan_library.fingerprints import features, fingerprint
 from memplan_library.page import page, run_by_all, summarised
 from memplan_library.running import Planner, read_rows, run, write_rows
 from memplan_library.submitting import Finder, submit
 
 from memplan.api.cli.commands import app
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import FormatError, OptionError
 
 ROOT = Path(__file__).parents[3]
 LIBRARY = ProblemLibrary(ROOT / "library")
@@ -237,6 +239,60 @@ def test_each_problem_is_easy_hard_or_open(library: ProblemLibrary) -> None:
     submit(library, one(library, "seven"), NOTHING_FITS, FINDER)
     parts = {word: [entry.name for entry in library.select([word])] for word in ("easy", "hard/fit", "open")}
     assert parts == {"easy": ["three"], "hard/fit": ["seven"], "open": ["graph"]}
+
+
+def test_files_are_packed_where_they_are_added_and_come_out_of_the_archive_as_they_were(
+    library: ProblemLibrary, tmp_path: Path
+) -> None:
+    submit(library, one(library, "three"), BEST, FINDER)
+    here, there = library.folder / "peak", tmp_path / "elsewhere"
+    there.mkdir()
+    (there / ARCHIVE).write_bytes((here / ARCHIVE).read_bytes())
+    unpack(there)
+    files = {"problems/three.csv": TABLE, "plans/three.csv": BEST}
+    assert {name: (there / name).read_bytes() for name in files} == files
+    assert (here / ARCHIVE).read_bytes() == packed(files) == packed(dict(reversed(files.items())))
+    assert library.pack() == []
+
+
+def test_another_archive_replaces_what_the_one_before_had_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / ARCHIVE).write_bytes(packed({"plans/a.csv": b"1", "plans/b.csv": b"2"}))
+    unpack(tmp_path)
+    (tmp_path / "plans" / "mine.csv").write_bytes(b"3")
+    (tmp_path / ARCHIVE).write_bytes(packed({"plans/a.csv": b"4"}))
+    unpack(tmp_path)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "plans").iterdir()} == {
+        "a.csv": b"4",
+        "mine.csv": b"3",
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["../a.csv", "plans/../../a.csv", "other/a.csv", "a.csv", "plans/", "plans\\..\\a.csv"]
+)
+def test_an_archive_has_files_of_a_kind_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / ARCHIVE).write_bytes(packed({name: b""}))
+    with pytest.raises(FormatError, match="must have files in plans, problems, proofs alone"):
+        unpack(tmp_path)
+    (tmp_path / ARCHIVE).write_bytes(b"PK")
+    with pytest.raises(FormatError, match="must be a ZIP file"):
+        unpack(tmp_path)
+
+
+def test_the_archives_of_the_checkout_are_the_files_of_its_tables_and_the_same_bytes_again(tmp_path: Path) -> None:
+    for kind in LIBRARY.kinds():
+        archive = LIBRARY.folder / kind / ARCHIVE
+        with ZipFile(archive) as members:
+            files = {name: members.read(name) for name in members.namelist()}
+            about = {(each.date_time, each.external_attr >> 16) for each in members.infolist()}
+        assert about == {((1980, 1, 1, 0, 0, 0), 0o644)}
+        assert [*files] == sorted(files)
+        names = {entry.name for entry in LIBRARY.entries(kind)}
+        assert {Path(name).stem for name in files if name.startswith("problems/")} == names
+        assert {Path(name).stem for name in files} == names
+        (tmp_path / ARCHIVE).write_bytes(packed(files))
+        with ZipFile(tmp_path / ARCHIVE) as again:
+            assert {name: again.read(name) for name in again.namelist()} == files
 
 
 def test_the_library_of_the_checkout_is_of_its_version_and_cited_by_it() -> None:

@@ -14,10 +14,10 @@ from memplan.capabilities.plan.objects import objects_lines
 from memplan.planner.errors import ProblemError
 from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, violations
 from memplan.solvers.objects.relay_tokens import FreeTextures, Token
+from tests.support import public_problems
 from tests.support.partitions import drawn_objects, least_sum, rows_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-PROBLEMS = Path(__file__).parents[3] / "library"
 EXAMPLE: dict[str, Any] = {
     "kind": "objects",
     "ratio": 5,
@@ -74,7 +74,7 @@ def test_objects_of_a_network_are_proved_and_no_way_needs_less() -> None:
 
 
 def test_a_search_that_counts_work_ends_with_the_same_objects_each_time() -> None:
-    problem = of_problem(read_problem(PROBLEMS / "peak" / "problems" / "tflite-mobilenet_v3_small_int8.csv"))
+    problem = of_problem(read_problem(public_problems.of_library("peak/tflite-mobilenet_v3_small_int8.csv")))
     first, second = (plan(problem, options=PlanOptions(time_limit_s=0.1, deterministic=True)) for _ in range(2))
     assert first == second
     assert first.status == "feasible", "a problem that is proved at once tells nothing"

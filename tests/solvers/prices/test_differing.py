@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.prices import search as prices
 from memplan.solvers.prices.pieces import suits
 from memplan.solvers.search.incumbent import Search
-from tests.support import oracle
+from tests.support import oracle, public_problems
 from tests.support.depth import seeds
 from tests.support.priced_problems import priced_problem
 
@@ -200,9 +199,6 @@ def test_no_bound_is_above_what_a_later_plan_costs() -> None:
     assert words == ["others.plans[0].cost_lower_bound: must be at most 2.0, that of others.plans[1], got 3.0"]
 
 
-LIFT = Path(__file__).parents[3] / "library" / "reuse" / "problems" / "dsa-solver-lift_a.json"
-
-
 def searched(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Search | None:
     """The end of a search that counts its work; None for a problem without prices, or that is for other solvers."""
     instance = compile_problem(problem)
@@ -231,7 +227,7 @@ def test_small_problems_cost_what_brute_force_says(seed: int) -> None:
 
 
 def test_a_search_that_counts_work_ends_where_what_is_left_pays_for_no_step() -> None:
-    search = searched(read_problem(LIFT), work=1_000, limit_s=10)
+    search = searched(read_problem(public_problems.of_library("reuse/dsa-solver-lift_a.json")), work=1_000, limit_s=10)
     assert search is not None
     assert search.stop_reason is None, "the clock ended it"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from memplan import read_problem, solve
 from memplan.planner.errors import InputError
 from memplan.planner.model.problem import Problem
 from memplan.systems.model_options import ModelOptions
+from tests.support import public_problems
 
 Data = dict[str, Any]
 TERMS = ["capacity_overflow", "reuse_cost"]
@@ -86,14 +86,15 @@ def test_what_cannot_be_read_is_refused(changed: Data) -> None:
         problem(**changed)
 
 
-LIBRARY = Path(__file__).parents[4] / "library/reuse/problems"
 NAME = "reference:dsa-canonical-greedy"
 
 
 @pytest.mark.parametrize(("lift", "price"), [("a", 326), ("f", 135)])
 def test_lifts_cost_what_the_original_pays(lift: str, price: int) -> None:
     """F is where first fit pays more, 616. Source: dsa-solver a8d1257, benchmarks/results/minimalloc-dsa-rp-v1."""
-    plan = solve(read_problem(LIBRARY / f"dsa-solver-lift_{lift}.json"), solver=NAME, time_limit_s=60)
+    plan = solve(
+        read_problem(public_problems.of_library(f"reuse/dsa-solver-lift_{lift}.json")), solver=NAME, time_limit_s=60
+    )
     assert plan.cost == price
 
 

@@ -1,0 +1,88 @@
+"""The files of a kind in one archive beside its index: packed for the repository, unpacked where they are used.
+
+An archive is a ZIP file without clocks, its members by name, so that the same files are the same bytes, and a better
+plan changes no other member. Files are unpacked beside it, into folders that Git ignores; a note says of which archive.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+
+from memplan.files import os_errors_named, save
+from memplan.planner.errors import FormatError
+
+ARCHIVE = "files.zip"
+FOLDERS = ("plans", "problems", "proofs")
+_UNPACKED = ".unpacked"
+"""The note: the hash of the archive, and the names of the files that came out of it."""
+_MODE = 0o644 << 16
+
+
+def unpack(kind: Path) -> None:
+    """Unpack the archive of a kind, a folder, where it is another one than before; raises FormatError.
+
+    Files that the archive before had and this one has not are removed.
+    """
+    archive, note = kind / ARCHIVE, kind / _UNPACKED
+    if not archive.exists():
+        return
+    data = archive.read_bytes()
+    digest = sha256(data).hexdigest()
+    was, *before = note.read_text(encoding="utf-8").splitlines() if note.exists() else [""]
+    if was == digest:
+        return
+    try:
+        with ZipFile(BytesIO(data)) as members:
+            names = members.namelist()
+            if wrong := [name for name in names if not _is_inside(name)]:
+                raise FormatError(f"{archive}: must have files in {', '.join(FOLDERS)} alone, got {wrong[0]}")
+            for name in names:
+                write_file(kind / name, members.read(name))
+    except BadZipFile as error:
+        raise FormatError(f"{archive}: must be a ZIP file: {error}") from error
+    for name in set(before).difference(names):
+        (kind / name).unlink(missing_ok=True)
+    _write_note(kind, data, names)
+
+
+def pack(kind: Path) -> bool:
+    """Write the files of a kind, a folder, into its archive; return whether it has become another one."""
+    archive = kind / ARCHIVE
+    names = [f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((kind / folder).glob("[!.]*"))]
+    data = packed({name: (kind / name).read_bytes() for name in names})
+    is_new = not archive.exists() or archive.read_bytes() != data
+    if is_new:
+        save(str(archive), data)
+    _write_note(kind, data, names)
+    return is_new
+
+
+def packed(files: dict[str, bytes]) -> bytes:
+    """Return the archive of files, by their names."""
+    written = BytesIO()
+    with ZipFile(written, "w") as archive:
+        for name in sorted(files):
+            about = ZipInfo(name)  # whose time is the first that a ZIP file can say
+            about.compress_type, about.create_system, about.external_attr = ZIP_DEFLATED, 3, _MODE
+            archive.writestr(about, files[name], compresslevel=9)
+    return written.getvalue()
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file of the library, and its folder where there is none yet."""
+    with os_errors_named(str(path)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    save(str(path), data)
+
+
+def _is_inside(name: str) -> bool:
+    folder, _, file = name.partition("/")
+    return folder in FOLDERS and bool(file) and "/" not in file and "\\" not in file
+
+
+def _write_note(kind: Path, data: bytes, names: list[str]) -> None:
+    note = "".join(f"{line}\n" for line in (sha256(data).hexdigest(), *names))
+    save(str(kind / _UNPACKED), note.encode())
