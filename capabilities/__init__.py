@@ -93,6 +93,22 @@ class Cluster(NamedTuple):
         return imported(self.where)
 
 
+class Writer(NamedTuple):
+    """Files that an answer becomes, which a distribution writes, by an entry point of the group `memplan.writers`.
+
+    The entry point `cascade-c` writes a point of a cascade as a program in C: `(point, graph, name, alignment)` to the
+    files by their names.
+
+    where: `module:function` of what writes them, which is imported where some are written.
+    """
+
+    where: str
+
+    def load(self) -> Any:
+        """Import the function."""
+        return imported(self.where)
+
+
 class View(NamedTuple):
     """A page of answers that a distribution writes, by an entry point of the group `memplan.views`.
 

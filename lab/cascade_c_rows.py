@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from memplan_models.cascade_c import write_cascade
 
-from memplan.capabilities.cascade.c_program import write_cascade
 from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.operations.graph import OperationGraph

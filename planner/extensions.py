@@ -8,6 +8,7 @@ questions: a `memplan.capabilities.Row`, with its package.
 forms: a `memplan.capabilities.Form`, of the problems of a question.
 commands: a `memplan.capabilities.Command`, of the command line, that is no question's.
 clusters: a `memplan.capabilities.Cluster`, of machines that run command lines, by the scheme of their addresses.
+writers: a `memplan.capabilities.Writer`, of files that an answer becomes.
 views: a `memplan.capabilities.View`, of what writes a page of answers.
 modules: the name of a module whose names a module of memplan has, `memplan.torch`.
 systems: a `memplan.planner.systems.System`, whose readers, planners and writers are taken as well.

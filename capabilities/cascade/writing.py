@@ -9,13 +9,13 @@ from typing import NamedTuple, Protocol
 from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
-from memplan.capabilities.cascade.c_program import write_cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.extensions import imported
+from memplan.planner.errors.extras import PROGRAMS, MissingPackageError, missing
+from memplan.planner.extensions import extensions, imported
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.systems import file_readers, system_of, systems
 from memplan.systems import reading as importers
@@ -24,6 +24,7 @@ from memplan.systems.model_options import ModelOptions
 from memplan.systems.writing import write_reordered
 
 RUNTIME = "TFLite Micro"
+_PROGRAM = "cascade-c"
 NOT_WRITTEN = "not written, as nothing is gained"
 _AS_GIVEN = "written as given, as nothing is gained"
 _MOST_WRITTEN = 6
@@ -66,11 +67,21 @@ def written_model(reader: Reader, found: OrderAnswer) -> Written:
     return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"), arena)
 
 
+def require_program() -> None:
+    """Raise MissingPackageError where no distribution writes cascades as programs in C."""
+    if _PROGRAM not in extensions("writers"):
+        raise MissingPackageError(f"output: a program in C {missing(PROGRAMS)}")
+
+
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
     """Return the last point of a result as files of C by their names, which begin with `name`; raises InputError."""
+    require_program()
     if result.conventions.pools:
         raise OptionError("--pool: must not be given for C, which has one arena")
-    return write_cascade(result.points[-1], source, name, result.conventions.alignment)
+    files: Mapping[str, bytes] = extensions("writers")[_PROGRAM].load()(
+        result.points[-1], source, name, result.conventions.alignment
+    )
+    return files
 
 
 class FormInParts(NamedTuple):

@@ -33,6 +33,8 @@ COMMANDS: Mapping[str, str] = {"library": "memplan_library", "fits": "memplan_to
 """The packages that bring a command."""
 CLUSTERS = "memplan_bench"
 """The package that runs command lines on clusters."""
+PROGRAMS = "memplan_models"
+"""The package that writes cascades as programs in C."""
 VIEWS = "memplan_page"
 """The package with the pages of answers."""
 OF_SYSTEMS = ("models", "systems", "torch")

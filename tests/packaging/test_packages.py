@@ -81,6 +81,7 @@ def test_a_package_has_a_readme_of_one_screen_and_an_extra(name: str) -> None:
         ["plan", "tests/models/recorded/kws_dscnn_int8.tflite"],
         ["plan", "tests/models/thirds.pte"],
         ["convert", "examples/mobilenet_v2.csv", "--to", "tflite"],
+        ["cascade", "examples/networks/mobilenet_v1.json", "-o", "examples/"],
         ["fits", "examples/torch_steps.py:gpt2"],
         ["convert", "examples/mobilenet_v2.csv", "--to", "pto"],
     ],

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from memplan_models.cascade_c import write_cascade
 
 from memplan.capabilities.cascade.answer import CascadePoint
-from memplan.capabilities.cascade.c_program import write_cascade
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -29,6 +29,10 @@ def _prepare(call: Invocation) -> None:
     source = call.question["graph"]
     call.prepared = _Prepared(source)
     refuse_no_model(call)
+    if call.has_output(FOLDER):
+        from memplan.capabilities.cascade.writing import require_program
+
+        require_program()
     if call.has_output(*_MODELS):
         # Imported here: few models are written.
         from memplan.capabilities.cascade.writing import model_in_parts

@@ -6,7 +6,6 @@ import pytest
 
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.answer import CascadeAnswer
-from memplan.capabilities.cascade.c_program import write_cascade
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import replaced
@@ -45,12 +44,3 @@ def test_what_one_operation_needs_counts_while_it_runs() -> None:
             assert placed is not None
             works = [row for row in placed.problem.buffers if row.id == f"work_{v}"]
             assert [row.size for row in works] == [WORK]
-
-
-def test_functions_of_c_are_given_the_memory_that_they_need() -> None:
-    graph = with_work(networks.two_convolutions(), {1: WORK})
-    found = searched(graph)
-    files = write_cascade(found.points[-1], graph, "net", 4)
-    source = next(text for name, text in files.items() if name.endswith(".c") and b"region_0" in text).decode()
-    assert found.points[-1].regions[0].kind != "whole"
-    assert "work_1" in source

@@ -7,11 +7,11 @@ from importlib.resources import files
 
 from memplan.capabilities.cascade.access.from_graph import split_apart
 from memplan.capabilities.cascade.answer import CascadePoint
-from memplan.capabilities.cascade.c_program.program import StripedLoops
-from memplan.capabilities.cascade.c_program.reference import reference_of
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.systems.c_names import prefix_of
+from memplan_models.cascade_c.program import StripedLoops
+from memplan_models.cascade_c.reference import reference_of
 
 KERNELS = (
     *("memplan_cascade.h", "memplan_kernels.h", "memplan_kernels_loops.h"),
@@ -37,7 +37,7 @@ def write_cascade(point: CascadePoint, source: OperationGraph, stem: str, alignm
         f"{prefix}_reference.c": reference,
         f"{prefix}_values.h": values,
     }
-    kernels = files("memplan.capabilities.cascade.c_program") / "kernels"
+    kernels = files(__name__) / "kernels"
     return {name: text.encode() for name, text in sources.items()} | {
         name: (kernels / name).read_bytes() for name in KERNELS
     }

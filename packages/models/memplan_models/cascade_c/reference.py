@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
-from memplan.capabilities.cascade.c_program.program import signature
 from memplan.planner import __version__
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.systems.c_names import guarded, in_comment
+from memplan_models.cascade_c.program import signature
 
 _TYPES = {"int8": "int8", "float32": "float"}
 _WINDOWS = {

@@ -8,14 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memplan_models.cascade_c import write_cascade
+from memplan_models.cascade_c.program import lines_of
 
-from memplan.capabilities.cascade.c_program import write_cascade
-from memplan.capabilities.cascade.c_program.program import lines_of
+from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.regions.regions import is_accumulated
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import replaced
+from tests.support import networks
 from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
 from tests.support.cascade_twin import coarse
 from tests.support.networks import Network
@@ -145,3 +148,14 @@ def test_ranges_in_closed_form_are_exact() -> None:
                 span if span[0] < span[1] else (0, 0) for span in spans
             ]
     assert found > 150
+
+
+def test_functions_of_c_are_given_the_memory_that_they_need() -> None:
+    plain = networks.two_convolutions()
+    rows = (row.model_copy(update={"work": 3000 if v == 1 else 0}) for v, row in enumerate(plain.ops))
+    graph = replaced(plain, ops=tuple(rows))
+    point = cascade(access_graph(graph), CascadeOptions(time_limit_s=5)).points[-1]
+    files = write_cascade(point, graph, "net", 4)
+    source = next(text for name, text in files.items() if name.endswith(".c") and b"region_0" in text).decode()
+    assert point.regions[0].kind != "whole"
+    assert "work_1" in source
