@@ -22,7 +22,7 @@ _MODE = 0o644 << 16
 
 
 def unpack(kind: Path) -> None:
-    """Unpack the archive of a kind, a folder, where it is another one than before; raises FormatError.
+    """Unpack the archive of a kind, a folder, where it is another one than before, or lost a file; raises FormatError.
 
     Files that the archive before had and this one has not are removed.
     """
@@ -32,7 +32,7 @@ def unpack(kind: Path) -> None:
     data = archive.read_bytes()
     digest = sha256(data).hexdigest()
     was, *before = note.read_text(encoding="utf-8").splitlines() if note.exists() else [""]
-    if was == digest:
+    if was == digest and all((kind / name).exists() for name in before):
         return
     try:
         with ZipFile(BytesIO(data)) as members:

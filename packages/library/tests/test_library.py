@@ -253,6 +253,9 @@ def test_files_are_packed_where_they_are_added_and_come_out_of_the_archive_as_th
     assert {name: (there / name).read_bytes() for name in files} == files
     assert (here / ARCHIVE).read_bytes() == packed(files) == packed(dict(reversed(files.items())))
     assert library.pack() == []
+    (there / "plans" / "three.csv").unlink()
+    unpack(there)
+    assert (there / "plans" / "three.csv").read_bytes() == BEST
 
 
 def test_another_archive_replaces_what_the_one_before_had_and_nothing_else(tmp_path: Path) -> None:
