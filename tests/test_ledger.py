@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from math import inf
+
 import pytest
 from memplan_library.entries import ProblemLibrary
 
-from lab.ledger.__main__ import MORE, compare
+import lab.ledger.__main__ as program
 from lab.ledger.answers import ROOT, is_here
+from lab.ledger.asking import MORE, compare
 from lab.ledger.figures import documents
 from lab.ledger.questions import questions
 from lab.ledger.rows import Row, read_rows
 from memplan.solvers.portfolio.registry import SOLVERS
+from tests.support.clusters import StandIn
 
 ROWS = read_rows()
 GATE = [row for row in ROWS.values() if row.gate]
@@ -51,3 +56,11 @@ def test_the_library_knows_no_worse_than_the_ledger(kind: str) -> None:
 def test_documents_say_what_the_ledger_says() -> None:
     for path, text, expected in documents(ROWS):
         assert text == expected, f"{path}: what writes rows writes its tables anew"
+
+
+def test_rows_are_compared_on_a_cluster(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(program, "executor_on", lambda address: nullcontext(StandIn()))
+    row = min(GATE, key=lambda row: row.answer.cpu_s if is_here(row.command) else inf)
+    monkeypatch.setattr("sys.argv", ["ledger", row.name, "--on", "dask://127.0.0.1:8786"])
+    assert program.main() == 0
+    assert f"| {row.name.partition('/')[0]} | 0 | 1 | 0 |" in capsys.readouterr().out

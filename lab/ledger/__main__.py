@@ -3,7 +3,8 @@
 Asks the questions of `rows.jsonl` in counted work, each with the work on record, and prints what is better, equal or
 worse. Where an answer is worse it is asked for again with more work, up to four times as much. A NAME chooses the rows
 whose names begin with it. `--without SEARCH` leaves a search out, or several with commas (`cp-sat,highs,cbc` is the
-engines), and notes the rows that fall without. `--record` writes rows anew, or for the first time, with the least work
+engines), and notes the rows that fall without. `--on ADDRESS` asks on the machines of a cluster, which have this
+checkout. `--record` writes rows anew, or for the first time, with the least work
 at which the answer comes. What writes rows writes the tables of the documents, too. Status 1 where a row is worse.
 """
 
@@ -11,47 +12,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from statistics import geometric_mean
 
-from lab.ledger.answers import ROOT, UNCOUNTED, ask, is_here
+from memplan_bench.clusters import executor_on
+
+from lab.ledger.answers import ROOT, is_here, lacking
+from lab.ledger.asking import TIMES, compare, recorded
 from lab.ledger.figures import documents
 from lab.ledger.questions import questions
 from lab.ledger.rows import Answer, Row, read_rows, write_rows
-
-MORE = 1.3
-"""How many times the work on record an answer may take."""
-_TIMES = (1.0, MORE, 4.0)
-_LEAST_WORK = 1000
-
-
-def compare(row: Row, each_times: Sequence[float] = _TIMES, without: str = "") -> tuple[str, float, Answer]:
-    """Ask the question of a row, with more work as long as the answer is worse than the one on record.
-
-    Returns better, equal or worse, with how many times the work on record, and the answer.
-    """
-    for times in each_times:
-        answer = ask(row.command, int(row.work * times), without)
-        if not answer.is_worse_than(row.answer):
-            word = "better" if row.answer.is_worse_than(answer) else "equal"
-            return word if times <= MORE else "worse", times, answer
-    return "worse", times, answer
-
-
-def recorded(row: Row) -> Row:
-    """Return a row with the answer to its question by all of its work, and the least work at which that comes."""
-    works = [row.most_work]
-    while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
-        works.insert(0, int(works[0] / MORE))
-    asked = cache(partial(ask, row.command))
-    best = asked(row.most_work)
-    work = works[bisect_left(works, True, key=lambda work: not asked(work).is_worse_than(best))]
-    return replace(row, work=work, answer=asked(work))
+from lab.support.apart import there
 
 
 def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
@@ -75,6 +51,18 @@ def keep(rows: dict[str, Row]) -> None:
         (ROOT / path).write_text(text)
 
 
+@contextmanager
+def workers(jobs: int, on: str | None) -> Iterator[Executor]:
+    """Yield the processors of this machine, or those of a cluster; raises OptionError where there is none."""
+    if on is None:
+        with ProcessPoolExecutor(jobs) as pool:
+            yield pool
+        return
+    with executor_on(on) as cluster:
+        cluster.check(lacking)
+        yield cluster
+
+
 def main() -> int:
     """Run the program."""
     parser = argparse.ArgumentParser(prog="python -m lab.ledger", description="What the searches reach.")
@@ -82,20 +70,22 @@ def main() -> int:
     parser.add_argument("--without", default="", metavar="SEARCH")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--on", metavar="ADDRESS", help="dask://HOST:PORT or ray://HOST:PORT")
     options, rows = parser.parse_args(), read_rows()
     asked = questions() if options.record else rows.values()
     chosen = [row for row in asked if row.name.startswith(tuple(options.names)) and is_here(row.command)]
-    with ProcessPoolExecutor(options.jobs) as pool:
+    with workers(options.jobs, options.on) as pool:
         if options.record:
-            for row in pool.map(recorded, chosen):
+            for row in pool.map(recorded if options.on is None else partial(there, recorded), chosen):
                 print(row.name, row.work, row.answer, flush=True)
                 if row.answer.status != "failed":
                     old = rows.get(row.name, row)
                     rows[row.name] = replace(row, gate=old.gate, falls=old.falls)
                     keep(rows)
             return 0
-        each_times = _TIMES[:1] if options.without else _TIMES
-        asked_again = pool.map(partial(compare, each_times=each_times, without=options.without), chosen)
+        each_times = TIMES[:1] if options.without else TIMES
+        each = partial(compare, each_times=each_times, without=options.without)
+        asked_again = pool.map(each if options.on is None else partial(there, each), chosen)
         results = list(zip(chosen, asked_again, strict=True))
     print(report(results))
     if options.without:

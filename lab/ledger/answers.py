@@ -35,6 +35,11 @@ _UNPROVED = 10.0
 """Stands for the ratio to the bound of a plan for all values, where none is proved."""
 
 
+def lacking() -> str:
+    """Say what this machine lacks of a checkout; empty for nothing."""
+    return "" if FOLDERS["library"].is_dir() else f"lacks {FOLDERS['library']}: it needs this checkout"
+
+
 def is_here(command: str) -> bool:
     """Return False where the problem is in a folder beside the repository that this machine has not."""
     return GIVEN.is_dir() or not ("given:" in command or "generated:" in command)

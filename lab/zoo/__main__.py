@@ -1,6 +1,7 @@
 """The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `hardest N TO`, `page`.
 
-`run` tries all models that have no row in the table, each in a process of its own, and adds their rows; a model that
+`run` tries all models that have no row in the table, each in a process of its own, and adds their rows, with `--on
+ADDRESS` on the machines of a cluster that have this checkout; a model that
 fails, dies or takes more than its seconds of the processor has a row with the reason. `again` makes so many rows anew,
 drawn at random, and compares; `write` leaves the files of a model's certificates for the checkers; `hardest` writes the
 problems, at multiples of 64 bytes, that join the library; `page` writes the page of the table, and the tables of
@@ -10,73 +11,66 @@ problems, at multiples of 64 bytes, that join the library; `page` writes the pag
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import random
-import resource
 import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from concurrent.futures import as_completed
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from memplan_bench.clusters import executor_on
+
+from lab.support.apart import there
 from lab.zoo import table
+from lab.zoo.trying import CHECKERS, lacking, tried, tried_in_turn
 from memplan.planner.formats.minimalloc_csv import write_problem
 from memplan.planner.liveness.ordered import problem_of_order
 
 _TIMED = ("cpu_s",)
 """Columns in which a row that is made anew may differ."""
-_CHECKERS = Path(__file__).parents[2] / "memplan" / "checkers"
 
 
-def tried(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:
-    """Return the row of a model in a mode, made in a process of its own that ends with its seconds."""
+def _rows(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Generator[dict[str, Any], None, None]:
+    """Yield the rows of models in modes, each as it is made: here one after the other, or on a cluster."""
     from lab.zoo.measuring import Checkers
 
-    context = multiprocessing.get_context("fork")
-    reader, writer = context.Pipe(duplex=False)
-    child = context.Process(target=_row, args=(model, mode, Checkers(folder, _CHECKERS), writer, limit_s), daemon=True)
-    child.start()
-    writer.close()
-    try:
-        return dict(reader.recv())
-    except EOFError:
-        child.join()
-        reason = f"took more than {limit_s} s" if child.exitcode in (-9, -24) else f"died with {child.exitcode}"
-        return {"source": model.source, "family": model.family, "model": model.name, "mode": mode, "reason": reason}
-    finally:
-        child.join()
+    if on is not None:
+        with executor_on(on) as cluster:
+            cluster.check(lacking)
+            made = [
+                cluster.submit(there, partial(tried_in_turn, limit_s=limit_s), (model.key, mode))
+                for model, mode in wanted
+            ]
+            for future in as_completed(made):
+                yield future.result()
+        return
+    with tempfile.TemporaryDirectory() as text:
+        Checkers(Path(text), CHECKERS).built()
+        for model, mode in wanted:
+            yield tried(model, mode, Path(text), limit_s)
+            for each in Path(text).glob("*.*"):
+                each.unlink()
 
 
-def _row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
-    from lab.zoo.measuring import measured
-
-    resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
-    warnings.simplefilter("ignore")
-    writer.send(measured(model, mode, checkers))
-
-
-def _run(path: Path, wanted: Sequence[str], modes: Sequence[str], minutes: float, limit_s: int) -> int:
-    from lab.zoo.measuring import COLUMNS, Checkers
+def _run(path: Path, wanted: Sequence[str], modes: Sequence[str], minutes: float, limit_s: int, on: str | None) -> int:
+    from lab.zoo.measuring import COLUMNS
     from lab.zoo.models import models
 
     until, done = time.monotonic() + 60 * minutes, {table.key(row) for row in table.read(path)}
     chosen = [model for model in models() if not wanted or model.key in wanted]
     if missing := set(wanted) - {model.key for model in chosen}:
         sys.exit(f"no such model: {', '.join(sorted(missing))}")
-    with tempfile.TemporaryDirectory() as text:
-        Checkers(Path(text), _CHECKERS).built()
-        for model in chosen:
+    new = [(model, mode) for model in chosen for mode in modes if (model.key, mode) not in done]
+    with closing(_rows(new, limit_s, on)) as rows:
+        for row in rows:
+            table.append(path, COLUMNS, [row])
+            print(*table.key(row), row.get("reason") or f"{row['peak']:,}", row.get("cpu_s"), flush=True)
             if time.monotonic() > until:
                 break
-            for mode in modes:
-                if (model.key, mode) not in done:
-                    row = tried(model, mode, Path(text), limit_s)
-                    table.append(path, COLUMNS, [row])
-                    print(model.key, mode, row.get("reason") or f"{row['peak']:,}", row.get("cpu_s"), flush=True)
-            for each in Path(text).glob("*.*"):
-                each.unlink()
     return 0
 
 
@@ -87,7 +81,7 @@ def _again(path: Path, count: int, seed: int, limit_s: int) -> int:
     known, faults = {model.key: model for model in models()}, 0
     rows = random.Random(seed).sample(table.read(path), count)
     with tempfile.TemporaryDirectory() as text:
-        Checkers(Path(text), _CHECKERS).built()
+        Checkers(Path(text), CHECKERS).built()
         for row in rows:
             name, mode = table.key(row)
             made = tried(known[name], mode, Path(text), limit_s)
@@ -104,7 +98,7 @@ def _write(name: str, folder: Path, limit_s: int) -> int:
     from lab.zoo.models import models
 
     folder.mkdir(parents=True, exist_ok=True)
-    checkers = Checkers(folder, _CHECKERS).built()
+    checkers = Checkers(folder, CHECKERS).built()
     model = next((each for each in models() if each.key == name), None)
     if model is None:
         sys.exit(f"no such model: {name}")
@@ -139,6 +133,7 @@ def main(words: Sequence[str] | None = None) -> int:
     run.add_argument("models", nargs="*")
     run.add_argument("--modes", default="inference,training")
     run.add_argument("--minutes", type=float, default=360)
+    run.add_argument("--on", metavar="ADDRESS", help="a cluster: dask://HOST:PORT or ray://HOST:PORT")
     again = verbs.add_parser("again")
     again.add_argument("count", type=int)
     again.add_argument("--seed", type=int, default=0)
@@ -151,7 +146,7 @@ def main(words: Sequence[str] | None = None) -> int:
     verbs.add_parser("page")
     given = parser.parse_args(words)
     if given.verb == "run":
-        return _run(given.table, given.models, given.modes.split(","), given.minutes, given.seconds)
+        return _run(given.table, given.models, given.modes.split(","), given.minutes, given.seconds, given.on)
     if given.verb == "again":
         return _again(given.table, given.count, given.seed, given.seconds)
     if given.verb == "write":

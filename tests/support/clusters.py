@@ -1,4 +1,4 @@
-"""Clusters of two workers on this machine, where Dask or Ray is installed, and work that tells what becomes of it."""
+"""Clusters on this machine, where Dask or Ray is installed, a stand-in for one, and work that says what it does."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from memplan_bench.clusters import executor_on, is_unwanted
+from memplan_bench.clusters import ClusterExecutor, executor_on, is_unwanted
 
 from memplan.planner.errors import OptionError
 from tests.support.ports import free_port
@@ -28,6 +30,26 @@ def why_not(kind: str) -> str | None:
     needed = ("distributed",) if kind == "dask" else ("ray", "grpc")
     missing = [name for name in needed if find_spec(name) is None]
     return f"not installed: {', '.join(missing)}" if missing else None
+
+
+class StandIn(ClusterExecutor):
+    """Two processors of a machine that is this one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._threads = ThreadPoolExecutor(2)
+
+    @property
+    def places(self) -> int:
+        """The processors that it has."""
+        return 2
+
+    def everywhere(self, work: Any) -> dict[str, Any]:
+        """Do some work once."""
+        return {"here": work()}
+
+    def _begin(self, future: Future[Any], name: str, work: Any) -> None:
+        self._threads.submit(work).add_done_callback(lambda there: self._settle(future, there))
 
 
 @contextmanager

@@ -5,53 +5,45 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import memplan_bench.several_files as several_files
 import pytest
-from memplan_bench.clusters import ClusterExecutor, MachineLostError
+from memplan_bench.clusters import MachineLostError
 
 from memplan.api.cli.main import main
 from tests.support import public_problems
-from tests.support.clusters import cluster, why_not
+from tests.support.clusters import StandIn, cluster, why_not
 
 PROBLEMS = [str(file) for file in public_problems.files("minimalloc_small")[:4]]
 WHOLE = ["--deterministic", "--time-limit", "10"]
 ADDRESS = "dask://127.0.0.1:8786"
 
 
-class StandIn(ClusterExecutor):
-    """Two processors of a machine that is this one; the machine ends in the middle of its first work."""
+class Machine(StandIn):
+    """A stand-in for a cluster that counts the lines of each share, and loses its machine in the first shares."""
 
     def __init__(self, n_lost: int = 0) -> None:
         super().__init__()
         self.n_lost, self.sizes = n_lost, list[int]()
-        self._threads = ThreadPoolExecutor(2)
-
-    @property
-    def places(self) -> int:
-        return 2
-
-    def everywhere(self, work: Any) -> dict[str, Any]:
-        return {"here": work()}
 
     def _begin(self, future: Future[Any], name: str, work: Any) -> None:
         self.sizes.append(len(work.args[0].sent_lines))
         if len(self.sizes) <= self.n_lost:
             future.set_exception(MachineLostError("its machine ended in the middle, 4 times"))
         else:
-            self._threads.submit(work).add_done_callback(lambda there: self._settle(future, there))
+            super()._begin(future, name, work)
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    executor = StandIn()
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    executor = Machine()
 
     @contextmanager
-    def executor_on(_address: str) -> Iterator[StandIn]:
+    def executor_on(_address: str) -> Iterator[Machine]:
         yield executor
 
     monkeypatch.setattr(several_files, "executor_on", executor_on)
@@ -72,7 +64,7 @@ def outputs(folder: Path) -> dict[str, Any]:
     ids=["plan", "sweep"],
 )
 def test_files_written_there_are_those_written_here(
-    command: list[str], machine: StandIn, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    command: list[str], machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     statuses = [main([*command, "-o", f"{here}/"]), main([*command, "-o", f"{there}/", "--on", ADDRESS])]
@@ -87,7 +79,7 @@ def test_files_written_there_are_those_written_here(
 
 
 def test_two_files_of_one_name_and_one_that_is_wrong(
-    machine: StandIn, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     first, second = tmp_path / "a" / "one.csv", tmp_path / "b" / "one.csv"
     for path in (first, second):
@@ -106,7 +98,7 @@ def test_two_files_of_one_name_and_one_that_is_wrong(
     assert outputs(tmp_path / "plans2") == outputs(tmp_path / "plans0")
 
 
-def test_checks_of_a_folder_are_one_report(machine: StandIn, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_checks_of_a_folder_are_one_report(machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
     for path in PROBLEMS[:2]:
@@ -126,7 +118,7 @@ def test_checks_of_a_folder_are_one_report(machine: StandIn, tmp_path: Path, cap
 
 
 def test_a_machine_that_ends_is_said_of_its_files_alone(
-    machine: StandIn, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     machine.n_lost = 1
     assert main(["plan", *PROBLEMS, *WHOLE, "-o", f"{tmp_path}/", "--on", ADDRESS]) == 70
@@ -145,7 +137,7 @@ def test_a_machine_that_ends_is_said_of_its_files_alone(
     ],
 )
 def test_what_cannot_go_to_a_cluster_is_refused(
-    arguments: list[str], message: str, machine: StandIn, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = [word.replace("FOLDER", str(tmp_path)) for word in arguments]
     assert main(["plan", *words, "--on", ADDRESS]) == 2

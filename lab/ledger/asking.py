@@ -1,0 +1,41 @@
+"""A row of the ledger beside what its question gets now, and a row that is recorded anew."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+from lab.ledger.answers import UNCOUNTED, ask
+from lab.ledger.rows import Answer, Row
+
+MORE = 1.3
+"""How many times the work on record an answer may take."""
+TIMES = (1.0, MORE, 4.0)
+"""How many times that work a question gets, until its answer is no worse than on record."""
+_LEAST_WORK = 1000
+
+
+def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") -> tuple[str, float, Answer]:
+    """Ask the question of a row, with more work as long as the answer is worse than the one on record.
+
+    Returns better, equal or worse, with how many times the work on record, and the answer.
+    """
+    for times in each_times:
+        answer = ask(row.command, int(row.work * times), without)
+        if not answer.is_worse_than(row.answer):
+            word = "better" if row.answer.is_worse_than(answer) else "equal"
+            return word if times <= MORE else "worse", times, answer
+    return "worse", times, answer
+
+
+def recorded(row: Row) -> Row:
+    """Return a row with the answer to its question by all of its work, and the least work at which that comes."""
+    works = [row.most_work]
+    while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
+        works.insert(0, int(works[0] / MORE))
+    asked = cache(partial(ask, row.command))
+    best = asked(row.most_work)
+    work = works[bisect_left(works, True, key=lambda work: not asked(work).is_worse_than(best))]
+    return replace(row, work=work, answer=asked(work))

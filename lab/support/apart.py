@@ -1,0 +1,29 @@
+"""Work in a process of its own, where that of a cluster's worker will not do: it works in threads, and may not fork."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+def there(work: Callable[[A], T], given: A) -> T:
+    """Return what some work returns in a process of its own; raises CalledProcessError where that fails."""
+    task = pickle.dumps((work, given))
+    run = subprocess.run([sys.executable, "-m", __name__], input=task, stdout=subprocess.PIPE, check=True)
+    answer: T = pickle.loads(run.stdout)
+    return answer
+
+
+if __name__ == "__main__":
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what the work prints
+    with answers:
+        task, value = pickle.load(sys.stdin.buffer)
+        pickle.dump(task(value), answers)

@@ -1,0 +1,56 @@
+"""A model of the zoo in a mode: its row, made in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import tempfile
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+CHECKERS = Path(__file__).parents[2] / "memplan" / "checkers"
+
+
+def tried(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:
+    """Return the row of a model in a mode, made in a process of its own that ends with its seconds."""
+    from lab.zoo.measuring import Checkers
+
+    context = multiprocessing.get_context("fork")
+    reader, writer = context.Pipe(duplex=False)
+    child = context.Process(target=_row, args=(model, mode, Checkers(folder, CHECKERS), writer, limit_s), daemon=True)
+    child.start()
+    writer.close()
+    try:
+        return dict(reader.recv())
+    except EOFError:
+        child.join()
+        reason = f"took more than {limit_s} s" if child.exitcode in (-9, -24) else f"died with {child.exitcode}"
+        return {"source": model.source, "family": model.family, "model": model.name, "mode": mode, "reason": reason}
+    finally:
+        child.join()
+
+
+def _row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
+    from lab.zoo.measuring import measured
+
+    resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
+    warnings.simplefilter("ignore")
+    writer.send(measured(model, mode, checkers))
+
+
+def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
+    """Return the row of a model, by its key, in a mode, on a machine of a cluster."""
+    from lab.zoo.measuring import Checkers
+    from lab.zoo.models import models
+
+    with tempfile.TemporaryDirectory() as text:
+        Checkers(Path(text), CHECKERS).built()
+        key, mode = wanted
+        return tried(next(model for model in models() if model.key == key), mode, Path(text), limit_s)
+
+
+def lacking() -> str:
+    """Say what this machine lacks to try models; empty for nothing."""
+    return ", ".join(f"lacks {name}" for name in ("torch", "timm", "transformers") if find_spec(name) is None)
