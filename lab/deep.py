@@ -29,6 +29,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "kinds": ("lab.meeting_kinds", 100_000),
     "checkers": ("lab.checkers_agreement", 20_000),
     "orders": ("lab.order_agreement", 10_000),
+    "recompute": ("lab.recompute_agreement", 250),
     "liveness": ("lab.liveness_agreement", 10_000),
     "files": ("lab.file_invariants", 3_000),
     "exactness": ("lab.cascade_rows", "exactness", 2_000),

@@ -36,6 +36,7 @@ ORDERED_INSIDE: dict[str, Any] = {
     ],
 }
 """One operation, which needs 206 bytes as given, and 107 where its region never has both large tensors at once."""
+_SIZES = (64, 256, 512, 1024)
 
 
 def random_graph(rng: random.Random, n: int) -> OperationGraph:
@@ -60,6 +61,29 @@ def random_graph(rng: random.Random, n: int) -> OperationGraph:
     given = tuple(range(n_given))
     resident = tuple(t for t in given if rng.random() < 0.2)
     return OperationGraph(size=tuple(size), kept=tuple(kept), given=given, resident=resident, ops=tuple(ops))
+
+
+def training_chain(rng: random.Random, length: int) -> OperationGraph:
+    """Return a training step of so many layers, one after the other: a forward pass, and a backward pass."""
+    half = [rng.choice(_SIZES) for _ in range(length)]
+    ops: list[dict[str, Any]] = [
+        {"in": [v - 1] if v else [], "out": [v], "cost": rng.randint(1, 300)} for v in range(length)
+    ]
+    for v in range(length):
+        layer = length - 1 - v
+        reads = {layer - 1, layer, length + v - 1 if v else layer} - {-1}
+        ops.append({"in": sorted(reads), "out": [length + v], "cost": rng.randint(1, 60)})
+    return OperationGraph.model_validate({"size": [*half, *reversed(half)], "ops": ops})
+
+
+def plain_graph(rng: random.Random, n: int) -> OperationGraph:
+    """Return a random graph without control edges and tensors that are made twice, as `least_extra_cost` takes it."""
+    graph = random_graph(rng, n)
+    ops = [
+        row.model_copy(update={"outputs": graph.made[v], "after": (), "cost": rng.randint(0, 5)})
+        for v, row in enumerate(graph.ops)
+    ]
+    return OperationGraph(size=graph.size, kept=graph.kept, ops=tuple(ops))
 
 
 def with_pairs(rng: random.Random, graph: OperationGraph) -> OperationGraph:

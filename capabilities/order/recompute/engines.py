@@ -54,7 +54,7 @@ class Task(NamedTuple):
 class Said:
     """The word of an engine on a program: no solution has an objective below `bound`, or `is_none` at all.
 
-    Nothing more comes of asking again where it `has_ended`.
+    Nothing more comes of more time where it `has_ended`.
     """
 
     bound: int = 0
@@ -73,10 +73,20 @@ def engines() -> list[Engine]:
     return [engine for engine, package in PACKAGE.items() if is_installed(package)]
 
 
-def ask(engine: Engine, draft: Draft, control: Control, take: Callable[[Sequence[int]], bool]) -> Said:
-    """Let an engine minimise a program; `take` hears the columns of each solution, and says if that is enough."""
+def ask(
+    engine: Engine,
+    draft: Draft,
+    control: Control,
+    take: Callable[[Sequence[int]], bool],
+    is_settled: Callable[[], bool] = lambda: False,
+) -> Said:
+    """Let an engine minimise a program, until `is_settled` says that no more is needed.
+
+    `take` hears the columns of each solution, and says so, too.
+    """
     said = Said()
-    with ChildProcess("memplan.capabilities.order.recompute.engines", lambda: control.is_over) as child:
+    module = "memplan.capabilities.order.recompute.engines"
+    with ChildProcess(module, lambda: control.is_over or is_settled()) as child:
         child.give(Task(engine, draft, control.deadline.at, control.counted_s))
         while True:
             try:

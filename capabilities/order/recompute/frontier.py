@@ -29,7 +29,7 @@ _LARGE_SHARE = 0.35
 """The part for the search of drops where what comes of it is planned several times."""
 _REST_SHARE = 0.2
 """The part of the time that is kept for orders and plans of what was found."""
-_AIMS, _AIM_SHARE, _MARGIN = 8, 0.3, 0.002
+_AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
 """So many programs of a large graph are planned to come within a limit, each searched for in this part of the time that
 is left, and each so much further below than the plan before was above."""
 _BISECTIONS = 8
@@ -280,7 +280,7 @@ def _aimed(
         aim = (
             last.live_peak
             if last.peak <= within
-            else int(within * min(1, last.live_peak / last.peak) * (1 - k * _MARGIN))
+            else int(within * min(1, last.live_peak / last.peak) * (1 - (k + 1) * _MARGIN))
         )
         drops = descent.lowered(aim, control.child(_AIM_SHARE))
         known = None if drops is None else _written(graph, descent.search.stays.run(drops))

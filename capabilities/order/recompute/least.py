@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 
 from memplan.capabilities.order.recompute.away import Away
-from memplan.capabilities.order.recompute.engines import PACKAGE, ask, engines, is_exact
+from memplan.capabilities.order.recompute.engines import PACKAGE, Engine, ask, engines, is_exact
 from memplan.capabilities.order.recompute.rewrite import rewritten
 from memplan.capabilities.order.recompute.snapshots import LARGEST, Snapshots
 from memplan.capabilities.order.recompute.stages import Stages
@@ -25,8 +27,8 @@ LARGEST_BOUNDED = 400
 """Of more operations no program of stages is that small."""
 _ORDER_S = 0.2
 """The time for the order of a program whose stages are within the budget, and which is not."""
-_STATES_SHARE, _SNAPSHOTS_SHARE, _SHARE = 0.3, 0.7, 0.5
-"""The parts of the time that is left for the search of states, for snapshots, and for each engine in its turn."""
+_STATES_SHARE, _SNAPSHOTS_SHARE = 0.3, 0.7
+"""The parts of the time that is left for the search of states, and for snapshots."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class _Search:
         away: Away | None,
     ) -> None:
         self.graph, self.costs, self.budget, self.control = graph, costs, budget, control
-        self.away = away
+        self.away, self.lock = away, Lock()
         self.once = sum(costs)
         self.runs = None if known is None else tuple(known)
         self.extra_cost = None if known is None else self._cost(known)
@@ -103,37 +105,42 @@ class _Search:
         stages = Stages(self.away, self.budget)
         snapshots = Snapshots(stages)
         if snapshots.chain:
-            self._ask_in_turn(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
+            self._ask_both(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
         if not is_large and stages.count_columns(self._most(stages)) <= _MOST_COLUMNS:
-            self._ask_in_turn(stages, self.control)
+            self._ask_both(stages, self.control)
 
     def _most(self, program: Stages | Snapshots) -> int:
         """Return the most that a program of interest costs, in units."""
         return program.most_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
-    def _ask_in_turn(self, program: Stages | Snapshots, control: Control) -> None:
-        """Ask one engine after the other, each with the best that is known by then."""
+    def _ask_both(self, program: Stages | Snapshots, control: Control) -> None:
+        """Let both engines minimise a program: at once, or one after the other where work is counted."""
         refuted = dict.fromkeys(PACKAGE, 0)
-        left = list(PACKAGE)
-        while left and not self._is_settled() and not control.is_over:
-            engine = left.pop(0)
-            # Where work is counted, each is asked once.
-            is_last = not left or control.counts_work
+
+        def ask_one(engine: Engine) -> None:
             most = self._most(program)
             draft = program.draft(min(most, self.bound // program.cost_unit), most)
-            if not is_exact(draft):
+            if self._is_settled() or control.is_over or not is_exact(draft):
                 return
-            share = control.child(1.0 if is_last else _SHARE)
-            said = ask(engine, draft, share, partial(self._take_solution, program, draft))
-            refuted[engine] = max(refuted[engine], most + 1 if said.is_none else said.bound)
-            if not (said.has_ended or control.counts_work):
-                left.append(engine)
-            least = min(refuted.values())
-            if self.extra_cost is None and least > program.most_cost:
-                self.is_none = True
-            else:
-                bound = least * program.cost_unit
-                self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
+            said = ask(engine, draft, control, partial(self._take_solution, program, draft), self._is_settled)
+            with self.lock:
+                refuted[engine] = most + 1 if said.is_none else said.bound
+                self._take_bound(program, min(refuted.values()))
+
+        if control.counts_work:
+            for engine in PACKAGE:
+                ask_one(engine)
+        else:
+            with ThreadPoolExecutor(len(PACKAGE), thread_name_prefix="memplan-engine") as pool:
+                list(pool.map(ask_one, PACKAGE))
+
+    def _take_bound(self, program: Stages | Snapshots, least: int) -> None:
+        """Keep what both engines say that no solution costs less than, in units."""
+        if self.extra_cost is None and least > program.most_cost:
+            self.is_none = True
+        else:
+            bound = least * program.cost_unit
+            self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
 
     def search_states(self, most_states: int) -> None:
         """Search so many states of a small graph."""
@@ -154,7 +161,10 @@ class _Search:
 
     def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
         # A solution of snapshots is no program.
-        return isinstance(program, Stages) and self._take(program.sequence(draft, values))
+        if not isinstance(program, Stages):
+            return False
+        with self.lock:
+            return self._take(program.sequence(draft, values))
 
     def _take(self, runs: Sequence[int]) -> bool:
         """Keep a program that is within the budget, in this order or another one; return True once all is known."""

@@ -17,7 +17,7 @@ from memplan.planner.errors import OperationsError, TimeOverError
 from memplan.planner.operations.clone_check import check_rewriting
 from memplan.planner.operations.costs import costs_of
 from tests.support.depth import seeds
-from tests.support.operation_graphs import random_graph, with_pairs
+from tests.support.operation_graphs import plain_graph, random_graph, with_pairs
 from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
 
 RESNET = Path(__file__).parents[4] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
@@ -29,17 +29,6 @@ def recomputed(graph: OperationGraph, control: Control | None = None, **options:
     found = order(graph, OrderOptions(recompute=True, **options), control or Control()).recomputed
     assert found is not None
     return found
-
-
-def _plain(seed: int, n: int) -> OperationGraph:
-    """Return a random graph without control edges and tensors that are made twice."""
-    rng = random.Random(seed)
-    graph = random_graph(rng, n)
-    ops = [
-        row.model_copy(update={"outputs": graph.made[v], "after": (), "cost": rng.randint(0, 5)})
-        for v, row in enumerate(graph.ops)
-    ]
-    return OperationGraph(size=graph.size, kept=graph.kept, ops=tuple(ops))
 
 
 def _spans(distance: int) -> OperationGraph:
@@ -93,7 +82,7 @@ def test_a_bound_of_clones_is_not_above_what_another_choice_of_their_readers_nee
 def test_the_bound_of_clones_is_at_most_the_least_peak_of_the_same_runs() -> None:
     tight = 0
     for seed in seeds(60):
-        graph = _plain(seed, 5)
+        graph = plain_graph(random.Random(seed), 5)
         clones = random.Random(seed).sample([v for v, made in enumerate(graph.made) if made] or [0], k=1)
         bound, least = order_operations(relaxed(graph, clones), time_limit_s=5).lower_bound, least_peak(graph, clones)
         assert bound <= least
@@ -115,7 +104,7 @@ def test_where_it_is_ended_at_once_the_program_without_clones_is_planned() -> No
 def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -> None:
     equal = count = 0
     for seed in seeds(25):
-        graph = _plain(seed, 5)
+        graph = plain_graph(random.Random(seed), 5)
         costs = costs_of(graph)
         frontier = recomputed(graph)
         _assert_sound(graph, frontier)

@@ -1,0 +1,82 @@
+"""Least extra work within limits: `python -m lab.recompute_agreement [COUNT [SEED]] [--limits 20] [--layers 0]`.
+
+Of each drawn graph, in counted work, answers to limits from its peak down to what one operation needs: a lower limit
+never costs less, no answer is beaten by a point of another one, and what is said of none, of the least and of bounds
+agrees with a search of all programs. With `--layers` graphs are training chains of so many layers, too large for that.
+The tests try a few.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from lab.support.cases import run_cases
+from memplan.capabilities.order.answer import Recomputed
+from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.order import order
+from memplan.capabilities.order.search.solve import bound_unsearched
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import peak_of
+from tests.support.operation_graphs import plain_graph, training_chain
+from tests.support.recompute_oracle import least_extra_cost
+
+
+def draw(seed: int, layers: int) -> OperationGraph:
+    """Draw a training chain, or by turns one of four layers or a random graph of five operations."""
+    rng = random.Random(seed)
+    if layers:
+        return training_chain(rng, layers)
+    return training_chain(rng, 4) if seed % 2 else plain_graph(rng, 5)
+
+
+def faults(seed: int, tally: Counter[str], limits: int = 20, layers: int = 0) -> Iterator[str]:
+    """Yield a line for each answer that is wrong by itself, or beside the others."""
+    graph = draw(seed, layers)
+    peak, least = peak_of(graph, range(len(graph.ops))), bound_unsearched(graph)[0]
+    answers = {limit: _answer(graph, limit) for limit in {peak - (peak - least) * k // limits for k in range(limits)}}
+    points = [point for answer in answers.values() for point in answer.points]
+    for limit, answer in sorted(answers.items()):
+        tally["limits"] += 1
+        best = min((point.extra_cost for point in points if point.peak <= limit), default=None)
+        if best != (answer.extra_cost if answer.is_within else None):
+            yield f"{limit}: {answer.extra_cost if answer.is_within else 'nothing'}, another answer has {best}"
+        if not layers:
+            yield from (f"{limit}: {fault}" for fault in _beside_all(graph, limit, answer, tally))
+
+
+def _answer(graph: OperationGraph, limit: int) -> Recomputed:
+    found = order(graph, OrderOptions(recompute=True, within=limit, time_limit_s=5, deterministic=True)).recomputed
+    assert found is not None
+    return found
+
+
+def _beside_all(graph: OperationGraph, limit: int, answer: Recomputed, tally: Counter[str]) -> Iterator[str]:
+    """Yield what of an answer is not so among all programs."""
+    costs = costs_of(graph)
+    least = least_extra_cost(graph, costs, limit)
+    tally["none"] += answer.has_none
+    if answer.has_none and least is not None:
+        yield f"said to be none, where {least} is the least"
+    if least is not None and answer.extra_cost_lower_bound > least:
+        yield f"said to be at least {answer.extra_cost_lower_bound}, where {least} is the least"
+    if answer.is_within and (least is None or answer.extra_cost < least):
+        yield f"{answer.extra_cost} is less than the least, {least}"
+    tally["least and proved"] += answer.is_within and answer.extra_cost == answer.extra_cost_lower_bound
+    tally["above the least"] += answer.is_within and answer.extra_cost != least
+    for point in answer.points[:-1]:
+        of_peak = least_extra_cost(graph, costs, point.peak)
+        if of_peak is None or point.extra_cost_lower_bound > of_peak:
+            yield f"a point at {point.peak} of at least {point.extra_cost_lower_bound}, where {of_peak} is the least"
+
+
+def main() -> int:
+    """Run the comparison."""
+    return run_cases("recompute_agreement", faults, count=250, limits=20, layers=0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
