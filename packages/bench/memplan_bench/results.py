@@ -32,6 +32,8 @@ class Moment(WireValue):
 class Result(WireValue):
     """One run: a solver on an instance. Sizes are bytes; `lower_bound` is proved, `known_peak` reachable.
 
+    Of a problem of the library the peak is whatever its kind counts, and `fingerprint` names it in any checkout.
+
     `found_by` and `proved_by` are the plan's; the former was `solved_by` in older files. Times are those of solving
     alone; `process_cpu_s` is all that the process and its children used, start included.
     Of plans that differ, `costs` are those of each, the first included; they are `is_complete` where there are no more,
@@ -46,9 +48,10 @@ class Result(WireValue):
     outcome: Outcome
     message: str | None = None
     buffers: int | None = None
-    peak: int | None = None
-    lower_bound: int | None = None
-    known_peak: int | None = None
+    peak: int | float | None = None
+    lower_bound: int | float | None = None
+    known_peak: int | float | None = None
+    fingerprint: str | None = None
     status: Status | None = None
     stop_reason: StopReason | None = None
     found_by: Annotated[str | None, Field(validation_alias=AliasChoices("found_by", "solved_by"))] = None

@@ -24,13 +24,20 @@ def outcome_word(run: Result) -> str:
     return f"{len(run.costs)} plans {kind}{', no more' if run.is_complete else ''}"
 
 
+def penalised_s(run: Result, *, is_solved: bool) -> float:
+    """Return what a run counts in PAR2: its wall time, or twice its limit where it is not solved."""
+    if not is_solved or run.wall_time_s is None:
+        return 2 * run.time_limit_s
+    return max(run.wall_time_s, SHORTEST_S)
+
+
 @dataclass(frozen=True)
 class Cell:
     """A solver on an instance: the runs with its seeds, of which medians are shown."""
 
     instance: str
     solver: str
-    bound: int | None
+    bound: float | None
     runs: tuple[Result, ...]
 
     @cached_property
@@ -39,7 +46,7 @@ class Cell:
         return [run for run in self.runs if run.outcome == "plan"]
 
     @property
-    def peak(self) -> int | None:
+    def peak(self) -> float | None:
         """The median peak; None where no run has one."""
         return median_low([run.peak for run in self.plans if run.peak is not None]) if self.plans else None
 
@@ -88,8 +95,7 @@ class Cell:
 
     def penalised_s(self, run: Result) -> float:
         """Return the wall time of a run, or twice its limit where it is not solved."""
-        is_solved = self.is_solved(run) and run.wall_time_s is not None
-        return max(run.wall_time_s or 0.0, SHORTEST_S) if is_solved else 2 * run.time_limit_s
+        return penalised_s(run, is_solved=self.is_solved(run))
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ class Summary:
         self.solvers = list(dict.fromkeys(solver for _, solver in grouped))
         self.cells = {key: Cell(*key, self.bound(key[0]), tuple(runs)) for key, runs in grouped.items()}
 
-    def bound(self, instance: str) -> int | None:
+    def bound(self, instance: str) -> float | None:
         """Return the best bound that a run proved, those left out which a valid plan contradicts."""
         peaks = [row.peak for row in self.of_instance[instance] if row.outcome == "plan" and row.peak is not None]
         bounds = [row.lower_bound for row in self.of_instance[instance] if row.lower_bound is not None]
@@ -190,7 +196,7 @@ class Summary:
         return sorted(rows, key=lambda line: line.par2_s)
 
 
-def _known(cell: Cell) -> list[int]:
+def _known(cell: Cell) -> list[float]:
     return [run.known_peak for run in cell.runs if run.known_peak is not None]
 
 
@@ -207,7 +213,7 @@ _SOLVERS = ("solver", "runs", "plans", "solved", "peak/bound", "PAR2 s", "wall s
 
 def text_report(summary: Summary) -> str:
     """Return the whole report, in lines of plain text."""
-    parts = [_run_table(summary), _table(_SOLVERS, _solver_rows(summary)), "\n".join(remarks(summary))]
+    parts = [_run_table(summary), text_table(_SOLVERS, _solver_rows(summary)), "\n".join(remarks(summary))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -241,7 +247,7 @@ def remarks(summary: Summary) -> list[str]:
 def _run_table(summary: Summary) -> str:
     """Set the runs under a line for each instance, so that names of files do not widen the table."""
     cells = [cell for instance in summary.of_instance for cell in summary.of(instance)]
-    header, *lines = _table(_RUNS, map(_run_row, cells)).split("\n")
+    header, *lines = text_table(_RUNS, map(_run_row, cells)).split("\n")
     parts = [f"{_INDENT}{header}"]
     for k, (cell, line) in enumerate(zip(cells, lines, strict=True)):
         if k == 0 or cells[k - 1].instance != cell.instance:
@@ -284,13 +290,13 @@ def _shown(value: float | None, spec: str = "") -> str:
     return "-" if value is None else format(value, spec)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Set rows in columns: words to the left, numbers to the right."""
+def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return rows in columns as plain text: words to the left, numbers to the right."""
     lines = [header, *rows]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     return "\n".join(
         "  ".join(
-            text.ljust(width) if name in ("solver", "outcome", "by") else text.rjust(width)
+            text.ljust(width) if name in ("solver", "planner", "outcome", "by") else text.rjust(width)
             for text, width, name in zip(line, widths, header, strict=True)
         ).rstrip()
         for line in lines

@@ -142,8 +142,11 @@ def run(
         int | None, typer.Option(metavar="STATUS", help="The exit status of the planner that means that nothing fits.")
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="ROWS.csv", help="Append the rows to this file.")
-    ] = Path("runs.csv"),
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="ROWS.jsonl", help="Append the rows to this file, as `memplan bench` does."
+        ),
+    ] = Path("runs.jsonl"),
     page: Annotated[
         str | None, typer.Option(metavar="FILE.html", help="Write one page with all rows to this file.")
     ] = None,
@@ -157,8 +160,10 @@ def run(
     else the best known value: problems that have neither are left out. Exit status: 0; 2 wrong input; 3 a plan was
     invalid or a claim was wrong.
     """
+    from memplan_bench.results import appending, latest, read_results, write_result
+
     from memplan_library import page as pages
-    from memplan_library.running import Planner, read_rows, write_rows
+    from memplan_library.running import Planner, word_of
     from memplan_library.running import run as run_planner
 
     opened = _opened(folder)
@@ -170,14 +175,17 @@ def run(
             left_out = len(chosen) - len(wanted)
             say(f"{left_out} left out: no checker judges plans of their kind, or they have no single capacity")
         made = run_planner(opened, wanted, planner, time_limit, output.with_suffix(".better"))
-        for number, row in enumerate(write_rows(output, made), start=1):
-            value = "" if row.value is None else f" {row.value:,}"
-            say(f"[{number}/{len(wanted)}] {row.name}: {row.outcome}{value}, {row.wall_s:.3f} s {row.message}")
-    rows = read_rows(output)
+        with appending(output) as (_, file):
+            for number, row in enumerate(made, start=1):
+                write_result(file, row)
+                value = "" if row.peak is None else f" {row.peak:,}"
+                time = f"{row.wall_time_s:.3f} s {row.message or ''}"
+                say(f"[{number}/{len(wanted)}] {row.instance}: {word_of(row)}{value}, {time}")
+    rows = latest(read_results(output))
     say(pages.text_of(rows))
     if page is not None:
         write(page, pages.page(rows, f"Planners on {len({row.fingerprint for row in rows})} problems").encode())
-    if any(row.outcome in ("wrong", "invalid") for row in rows):
+    if any(row.outcome == "invalid" for row in rows):
         raise typer.Exit(REFUSED)
 
 

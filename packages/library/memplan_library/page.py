@@ -9,15 +9,16 @@ from itertools import groupby
 from math import log10
 from statistics import mean
 
-from memplan.planner.errors import counted
-from memplan_library.running import SOLVED, Row
+from memplan_bench.results import Result
+from memplan_bench.summary import penalised_s, text_table
 
-SHORTEST_S = 1e-3
-"""Times below this count as this: starting a process takes longer."""
+from memplan.planner.errors import counted
+from memplan_library.running import is_solved, word_of
+
 _WIDE, _HIGH, _LEFT = 560, 240, 44
 _DASHES = ("", "6 3", "2 2", "8 3 2 3", "1 3", "10 4")
 _COLOURS = ("#1a4f8b", "#b3541e", "#3b7a3b", "#7a3b74", "#555", "#9a7d0a")
-_HEAD = ("planner", "runs", "solved", "better", "plans", "none", "wrong or invalid", "late or failed", "PAR2 s")
+_HEAD = ("planner", "runs", "solved", "better", "plans", "none", "invalid", "late or failed", "PAR2 s")
 _STYLE = """body{font:11pt serif;max-width:19cm;margin:1cm auto;color:#111}table{border-collapse:collapse;width:100%}
 th,td{text-align:right;padding:2px 6px;border-bottom:1px solid #ccc}th:first-child,td:first-child{text-align:left}
 caption{text-align:left;font-weight:bold;padding:8px 0}svg{width:100%}p{font-size:9pt}@page{margin:1.5cm}"""
@@ -37,46 +38,43 @@ class Line:
         return [self.planner, *map(str, (self.runs, *self.counts)), f"{self.par2_s:.3f}"]
 
 
-def summarised(rows: Sequence[Row]) -> list[Line]:
+def summarised(rows: Sequence[Result]) -> list[Line]:
     """Return a line for each planner, the least PAR2 first."""
-    groups = (SOLVED, ("better",), ("plan",), ("none",), ("wrong", "invalid"), ("late", "failed"))
+    groups = (("solved", "better"), ("better",), ("plan",), ("none",), ("invalid",), ("late", "memory", "failed"))
     summary_rows = []
-    for planner, some in groupby(sorted(rows, key=lambda row: row.planner), key=lambda row: row.planner):
+    for planner, some in groupby(sorted(rows, key=lambda row: row.solver), key=lambda row: row.solver):
         mine = list(some)
-        counts = tuple(sum(row.outcome in words for row in mine) for words in groups)
-        summary_rows.append(Line(planner, len(mine), counts, mean(map(penalised_s, mine))))
+        counts = tuple(sum(word_of(row) in words for row in mine) for words in groups)
+        summary_rows.append(Line(planner, len(mine), counts, mean(map(_penalised_s, mine))))
     return sorted(summary_rows, key=lambda line: line.par2_s)
 
 
-def penalised_s(row: Row) -> float:
-    """Return the time of a run, or twice its limit where it is not solved."""
-    return max(row.wall_s, SHORTEST_S) if row.outcome in SOLVED else 2 * row.limit_s
+def _penalised_s(row: Result) -> float:
+    return penalised_s(row, is_solved=is_solved(row))
 
 
-def text_of(rows: Sequence[Row]) -> str:
+def text_of(rows: Sequence[Result]) -> str:
     """Return the table of planners in plain text."""
-    table = [list(_HEAD), *(line.cells() for line in summarised(rows))]
-    widths = [max(len(cells[k]) for cells in table) for k in range(len(_HEAD))]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) for cells in table)
+    return text_table(_HEAD, [line.cells() for line in summarised(rows)])
 
 
-def page(rows: Sequence[Row], title: str) -> str:
+def page(rows: Sequence[Result], title: str) -> str:
     """Return the page as HTML without scripts."""
-    kinds = sorted({row.kind for row in rows})
-    tables = [_table(kind, [row for row in rows if row.kind == kind]) for kind in kinds]
+    kinds = sorted({_kind(row) for row in rows})
+    tables = [_table(kind, [row for row in rows if _kind(row) == kind]) for kind in kinds]
     compared = run_by_all(rows)
     if len(kinds) > 1 and compared:
         caption = "All kinds" if len(compared) == len(rows) else "Problems that every planner ran on"
         tables.insert(0, _table(caption, compared))
-    machines = "; ".join(sorted({row.machine for row in rows}))
-    days = sorted({row.day for row in rows})
-    loads = [row.load for row in rows]
+    machines = "; ".join(sorted({row.machine for row in rows if row.machine}))
+    days = sorted({(row.started or "").partition("T")[0] for row in rows})
+    loads = [row.load_average or 0.0 for row in rows]
     notes = (
         "Solved: at least as good as the best known plan, or nothing fits and the planner says so. PAR2: the mean wall"
         " time, in which a run that is not solved counts twice its limit. Every plan was checked by checkers/."
     )
     about = f"{machines}; {days[0]} to {days[-1]}; load {min(loads):g} to {max(loads):g}; limits "
-    limits = ", ".join(f"{limit:g} s" for limit in sorted({row.limit_s for row in rows}))
+    limits = ", ".join(f"{limit:g} s" for limit in sorted({row.time_limit_s for row in rows}))
     profiles = (
         _profile(compared or rows, "Share of the problems solved within so many seconds", by_ratio=False),
         _profile(compared or rows, "Share solved within so many times the fastest planner's time", by_ratio=True),
@@ -86,14 +84,18 @@ def page(rows: Sequence[Row], title: str) -> str:
     return head + "".join(parts) + "</html>\n"
 
 
-def run_by_all(rows: Sequence[Row]) -> list[Row]:
+def run_by_all(rows: Sequence[Result]) -> list[Result]:
     """Return the rows of the problems that every planner ran on: figures over other problems do not compare."""
-    planners = {row.planner for row in rows}
-    ran = {(row.planner, row.fingerprint) for row in rows}
+    planners = {row.solver for row in rows}
+    ran = {(row.solver, row.fingerprint) for row in rows}
     return [row for row in rows if all((planner, row.fingerprint) in ran for planner in planners)]
 
 
-def _table(caption: str, rows: Sequence[Row]) -> str:
+def _kind(row: Result) -> str:
+    return row.instance.partition("/")[0]
+
+
+def _table(caption: str, rows: Sequence[Result]) -> str:
     lines = ["".join(f"<td>{escape(cell)}</td>" for cell in line.cells()) for line in summarised(rows)]
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
     problems = counted(len({row.fingerprint for row in rows}), "problem")
@@ -101,15 +103,15 @@ def _table(caption: str, rows: Sequence[Row]) -> str:
     return f"<table><caption>{escape(caption)}, {problems}</caption><tr>{head}</tr>{body}</table>"
 
 
-def _profile(rows: Sequence[Row], caption: str, *, by_ratio: bool) -> str:
+def _profile(rows: Sequence[Result], caption: str, *, by_ratio: bool) -> str:
     """Return a picture of the share solved over time, or over time as a multiple of the fastest planner's."""
-    fastest: dict[str, float] = {}
+    fastest: dict[str | None, float] = {}
     for row in rows:
-        fastest[row.fingerprint] = min(fastest.get(row.fingerprint, 1e9), penalised_s(row))
+        fastest[row.fingerprint] = min(fastest.get(row.fingerprint, 1e9), _penalised_s(row))
     count, curves = len(fastest), {}
     for line in summarised(rows):
-        mine = [row for row in rows if row.planner == line.planner and row.outcome in SOLVED]
-        curves[line.planner] = sorted(penalised_s(r) / (fastest[r.fingerprint] if by_ratio else 1) for r in mine)
+        mine = [row for row in rows if row.solver == line.planner and is_solved(row)]
+        curves[line.planner] = sorted(_penalised_s(r) / (fastest[r.fingerprint] if by_ratio else 1) for r in mine)
     ends = [at for curve in curves.values() for at in curve] or [1.0]
     low, high = log10(min(ends)), max(log10(max(ends)), log10(min(ends)) + 1)
 

@@ -7,7 +7,6 @@ which it is proved that nothing fits. A plan that is valid and worse is one, but
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
 import shlex
 import shutil
@@ -16,11 +15,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from memplan_bench.measuring import machine
+from memplan_bench.results import Result
 
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan_library.entries import Entry, ProblemLibrary
@@ -28,33 +29,7 @@ from memplan_library.judging import KINDS, BrokenRuleError, judged
 
 GRACE_S = 5.0
 """Seconds after its time limit at which a planner is killed."""
-SOLVED = ("solved", "better")
 _WORDS = ("problem", "out", "seconds", "capacity", "limit", "kind")
-
-
-@dataclass(frozen=True)
-class Row:
-    """A run: a planner on a problem, which the fingerprint names in any checkout. Times are seconds.
-
-    outcome: solved; better than what was known; plan, a valid one that is worse; wrong, of a claim that nothing fits;
-        none; invalid; late; failed.
-    """
-
-    fingerprint: str
-    kind: str
-    name: str
-    planner: str
-    limit_s: float
-    outcome: str
-    value: float | None
-    best: float | None
-    bound: float | None
-    wall_s: float
-    cpu_s: float
-    load: float
-    day: str
-    machine: str
-    message: str
 
 
 @dataclass(frozen=True)
@@ -90,37 +65,50 @@ def _digits(value: float | None) -> str:
 
 def run(
     library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float, better: Path
-) -> Iterator[Row]:
-    """Yield a row for each problem, one after the other; plans that are better than what was known go to `better`."""
+) -> Iterator[Result]:
+    """Yield a result for each problem, one after the other; plans better than what was known go to `better`."""
     for entry in wanted:
-        load, day = round(os.getloadavg()[0], 2), datetime.now(UTC).date().isoformat()
+        load, started = round(os.getloadavg()[0], 2), datetime.now(UTC).isoformat(timespec="seconds")
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, library.plan(entry).name)
             line = planner.line(entry, library.problem(entry).resolve(), out, limit_s)
             status, wall_s, cpu_s, words = _measured(line, limit_s + GRACE_S)
-            outcome, value, message = _outcome(library, entry, planner, out, status, words)
-            if outcome == "better":
+            row = Result(
+                instance=f"{entry.kind}/{entry.name}",
+                solver=planner.name,
+                seed=0,
+                time_limit_s=limit_s,
+                lower_bound=entry.bound,
+                known_peak=entry.best,
+                fingerprint=entry.fingerprint,
+                wall_time_s=round(wall_s, 4),
+                cpu_time_s=round(cpu_s, 4),
+                started=started,
+                load_average=load,
+                machine=machine(),
+                **_facts(library, entry, planner, out, status, words),
+            )
+            if is_better(row):
                 better.mkdir(parents=True, exist_ok=True)
-                better_folder = better / f"{entry.kind}-{out.name}"
-                shutil.copyfile(out, better_folder)
-                message = f"{message}; submit {better_folder}"
-        yield Row(
-            fingerprint=entry.fingerprint,
-            kind=entry.kind,
-            name=entry.name,
-            planner=planner.name,
-            limit_s=limit_s,
-            outcome=outcome,
-            value=value,
-            best=entry.best,
-            bound=entry.bound,
-            wall_s=round(wall_s, 4),
-            cpu_s=round(cpu_s, 4),
-            load=load,
-            day=day,
-            machine=machine(),
-            message=message,
-        )
+                kept = better / f"{entry.kind}-{out.name}"
+                shutil.copyfile(out, kept)
+                row = row.model_copy(update={"message": f"{row.message}; submit {kept}"})
+        yield row
+
+
+def is_better(row: Result) -> bool:
+    """Return True for a plan that is better than what was known."""
+    return row.outcome == "plan" and row.peak is not None and (row.known_peak is None or row.peak < row.known_peak)
+
+
+def is_solved(row: Result) -> bool:
+    """Return True for a plan that is as good as what was known, and where it is proved and said that nothing fits."""
+    return row.status == "infeasible" or (row.outcome == "plan" and (is_better(row) or row.peak == row.known_peak))
+
+
+def word_of(row: Result) -> str:
+    """Return what came of a run in a word."""
+    return "better" if is_better(row) else "solved" if is_solved(row) else row.outcome
 
 
 def _measured(line: list[str], most_s: float) -> tuple[int | None, float, float, str]:
@@ -145,55 +133,25 @@ def _measured(line: list[str], most_s: float) -> tuple[int | None, float, float,
     return None if is_late else child.returncode, wall_s, done[2].ru_utime + done[2].ru_stime, text
 
 
-def _outcome(
+def _facts(
     library: ProblemLibrary, entry: Entry, planner: Planner, out: Path, status: int | None, said: str
-) -> tuple[str, float | None, str]:
-    """Return what came of a run: a word, the value of its plan, and what is to be said of it."""
+) -> dict[str, Any]:
+    """Return what came of a run, as a Result has it."""
     if status is None:
-        return "late", None, f"killed {GRACE_S:g} s after its limit"
+        return {"outcome": "late", "message": f"killed {GRACE_S:g} s after its limit"}
     if status == planner.infeasible_status:  # whatever it writes then
         if entry.best is not None:
-            return "wrong", None, "it says that nothing fits, and a plan is known"
-        return ("solved" if entry.is_infeasible else "none"), None, "it says that nothing fits"
+            return {"outcome": "invalid", "message": "it says that nothing fits, and a plan is known"}
+        known = "infeasible" if entry.is_infeasible else "unknown"
+        return {"outcome": "none", "status": known, "message": "it says that nothing fits"}
     if not out.exists() or not out.stat().st_size:
-        return ("failed" if status else "none"), None, said
+        return {"outcome": "failed" if status else "none", "message": said}
     try:
         problem = library.problem(entry).read_bytes().decode()
         value, _ = judged(KINDS[entry.kind], problem, out.read_bytes().decode(), entry.limit)
     except (BrokenRuleError, FormatError, UnicodeDecodeError) as error:
-        return "invalid", None, str(error)
+        return {"outcome": "invalid", "message": str(error)}
+    facts = {"outcome": "plan", "status": "feasible", "peak": value}
     if entry.best is None or value < entry.best:
-        return "better", value, "none was known" if entry.best is None else f"{entry.best:,} was known"
-    return ("solved" if value == entry.best else "plan"), value, ""
-
-
-def write_rows(path: Path, rows: Iterable[Row]) -> Iterator[Row]:
-    """Append rows to a table, one at a time, and yield them."""
-    names = [field.name for field in fields(Row)]
-    with path.open("a", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, names, lineterminator="\n")
-        if not file.tell():
-            table.writeheader()
-        for row in rows:
-            table.writerow({name: "" if value is None else value for name, value in asdict(row).items()})
-            file.flush()
-            yield row
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Read a table of rows, the latest of each planner, problem and limit; raises FormatError."""
-    latest: dict[tuple[str, str, float], Row] = {}
-    with path.open(newline="", encoding="utf-8") as file:
-        for number, cells in enumerate(csv.DictReader(file), start=2):
-            try:
-                row = _row(cells)
-            except (TypeError, ValueError, KeyError) as error:
-                raise FormatError(f"{path}, line {number}: is no row of a run: {error}") from error
-            latest[row.planner, row.fingerprint, row.limit_s] = row
-    return list(latest.values())
-
-
-def _row(cells: dict[str, str]) -> Row:
-    numbers = {name: float(cells[name]) for name in ("limit_s", "wall_s", "cpu_s", "load")}
-    values = {name: float(cells[name]) if cells[name] else None for name in ("value", "best", "bound")}
-    return Row(**{**cells, **numbers, **values})  # type: ignore[arg-type]  # all that are left are texts
+        facts["message"] = "none was known" if entry.best is None else f"{entry.best:,} was known"
+    return facts

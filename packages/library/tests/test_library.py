@@ -11,12 +11,13 @@ from zipfile import ZipFile
 
 import pytest
 import typer
+from memplan_bench.results import appending, read_results, write_result
 from memplan_library.archives import ARCHIVE, packed, unpack, write_file
 from memplan_library.checking import check, version_fault
 from memplan_library.entries import Entry, ProblemLibrary
 from memplan_library.fingerprints import features, fingerprint
 from memplan_library.page import page, run_by_all, summarised
-from memplan_library.running import Planner, read_rows, run, write_rows
+from memplan_library.running import Planner, run, word_of
 from memplan_library.submitting import Finder, submit
 
 from memplan.api.cli.commands import app
@@ -136,7 +137,7 @@ def test_a_fingerprint_ignores_names_and_order_and_nothing_else() -> None:
         ("printf 'id,offset\\na,0\\nb,1\\nc,8\\n' > {out}", "three", "invalid", None),
         ("exit 1", "seven", "solved", None),
         ("echo '[]' > {out}; exit 1", "seven", "solved", None),
-        ("exit 1", "three", "wrong", None),
+        ("exit 1", "three", "invalid", None),
         ("exit 2", "three", "failed", None),
         ("true", "three", "none", None),
     ],
@@ -152,11 +153,13 @@ def test_a_run_is_worth_what_its_plan_is(
     program.chmod(0o755)
     planner = Planner("mine", f"{program} {{problem}} {{out}}", infeasible_status=1)
     made = run(library, [one(library, name)], planner, 5.0, tmp_path / "better")
-    rows = list(write_rows(tmp_path / "rows.csv", made))
-    assert [(row.outcome, row.value) for row in rows] == [(outcome, value)]
-    assert [(row.outcome, row.value) for row in read_rows(tmp_path / "rows.csv")] == [(outcome, value)]
+    with appending(tmp_path / "rows.jsonl") as (_, file):
+        for row in made:
+            write_result(file, row)
+    rows = read_results(tmp_path / "rows.jsonl")
+    assert [(word_of(row), row.peak) for row in rows] == [(outcome, value)]
     (line,) = summarised(rows)
-    assert line.par2_s == (10.0 if outcome != "solved" else rows[0].wall_s)
+    assert line.par2_s == (10.0 if outcome != "solved" else rows[0].wall_time_s)
     assert "mine" in page(rows, "Runs")
 
 
@@ -165,7 +168,7 @@ def test_planners_are_compared_on_what_all_of_them_ran(library: ProblemLibrary, 
     for planner, names in (("mine", ["three", "seven"]), ("yours", ["seven"])):
         wanted = [one(library, name) for name in names]
         rows += list(run(library, wanted, Planner(planner, "true {out}"), 5.0, tmp_path / "better"))
-    assert [(row.planner, row.name) for row in run_by_all(rows)] == [("mine", "seven"), ("yours", "seven")]
+    assert [(row.solver, row.instance) for row in run_by_all(rows)] == [("mine", "fit/seven"), ("yours", "fit/seven")]
     text = page(rows, "Runs")
     assert "Problems that every planner ran on, 1 problem<" in text
     assert "All kinds" not in text
@@ -179,7 +182,7 @@ def test_a_better_plan_of_a_run_is_kept_to_be_submitted(library: ProblemLibrary,
     planner = Planner("mine", f"cp {known} {{out}}")
     (row,) = run(library, [one(library, "three")], planner, 5.0, tmp_path / "better")
     (kept,) = (tmp_path / "better").iterdir()
-    assert (row.outcome, row.message) == ("better", f"12 was known; submit {kept}")
+    assert (word_of(row), row.message) == ("better", f"12 was known; submit {kept}")
     assert submit(library, one(library, "three"), kept.read_bytes(), FINDER).word == "better, added"
 
 
