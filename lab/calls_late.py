@@ -8,8 +8,9 @@ time this client was kept from running itself, by a thread that wakes every 5 ms
 machine took. `fair` sends the four worst bodies of one key beside another's light calls. `build` draws 150 calls of all
 capabilities as a build sends them, of 10 to 5,000 rows with limits of 0.5 to 5 s, from eight callers; `plans` sends as
 many plans of 200 buffers that are not proved soon, with a limit of 2 s. Both run beside `--busy` loops, and say how
-soon refusals came. The memory that no other process has is measured at each tenth of the calls. The last line but one
-begins with the figure.
+soon refusals came. Each call that had no answer in its time is sent once more at the end, alone, so that it is seen
+which could be answered. At each tenth of the calls, when none is on its way, the memory that no other process has is
+measured, of the processes that serve and of their workers. The last line but one begins with the figure.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import psutil
 
 from lab.families import tight
 from lab.support.drawn_calls import drawn_call
@@ -129,6 +132,7 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
     over: list[float] = []
     failed: list[dict[str, Any]] = []
     refused_after: list[float] = []
+    short: list[Call] = []
     cpu, missed, stalls, began = own.cpu_s(), await _missed(own), _Stalls(), time.monotonic()
 
     async def send_on(left: Iterator[Call]) -> None:
@@ -140,6 +144,8 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
             over.append(passed_s - limit_s)
             if status == "429":
                 refused_after.append(passed_s)
+            if status == "504":
+                short.append((name, words, body, limit_s))
             row = {
                 "call": name,
                 "what": words,
@@ -161,23 +167,27 @@ async def _late(own: Served, asked: argparse.Namespace) -> dict[str, Any]:
             if asked.what == "late" or is_late or row in failed:
                 print(json.dumps(row), flush=True)
 
-    calls, memory = _calls(asked), [own.memory_bytes()]
+    calls, memory = _calls(asked), [_memory_mib(own)]
     while batch := [call for _, call in zip(range(1 if asked.what == "late" else _MADE_AT_ONCE), calls, strict=False)]:
         left = iter(batch)
         await asyncio.gather(*(send_on(left) for _ in range(asked.at_once)))
         if asked.what != "late" and len(over) * _TENTHS >= len(memory) * asked.count:
-            memory.append(own.memory_bytes())
+            memory.append(_memory_mib(own))
     stalls.end()
+    took_s, took_cpu_s = time.monotonic() - began, own.cpu_s() - cpu
     excused = sum(row["stalled_s"] >= row["over_s"] - _LATE_S for row in late)
     refused, counted = sum(row["status"] == "429" for row in failed), await _missed(own) - missed
+    alone = [name for name, _, body, _ in short if (await _answer(own, f"/v1/{name}", body))[0] != "504"]
     told = f"{len(late)} late of {len(over)} ({excused} by no more than this client was stalled), {counted} counted; "
     return {
         "figure": f"{told}{refused} refused, {len(failed) - refused} 5xx or none",
         "refused_after_s_p50_max": [round(f(refused_after), 3) for f in (median, max)] if refused_after else None,
         "p50_p99_max_after_the_limit_s": [round(sorted(over)[int(p * (len(over) - 1))], 3) for p in (0.5, 0.99, 1.0)],
-        "memory_mib": [round(value / 2**20, 1) for value in memory],
-        "cpu_s": round(own.cpu_s() - cpu, 1),
-        "wall_s": round(time.monotonic() - began, 1),
+        "servers_mib": [servers for servers, _ in memory],
+        "workers_mib": [workers for _, workers in memory],
+        "cpu_s": round(took_cpu_s, 1),
+        "wall_s": round(took_s, 1),
+        "answered_alone_of_504": [len(alone), len(short), dict(Counter(alone))],
         "answers": dict(answers),
     }
 
@@ -247,14 +257,20 @@ def _busy(count: int) -> Iterator[None]:
 
 def _cpu(own: Served) -> tuple[float, float]:
     """Return the seconds of CPU of the processes that serve, with their readers, and of all others."""
+    return _of_both(own, lambda one: float(sum(one.cpu_times()[:4])))
+
+
+def _memory_mib(own: Served) -> tuple[float, float]:
+    """Return the memory that no other process has, of the same."""
+    return _of_both(own, lambda one: float(one.memory_full_info().uss) / 2**20)
+
+
+def _of_both(own: Served, value: Callable[[psutil.Process], float]) -> tuple[float, float]:
     of: dict[bool, float] = {True: 0.0, False: 0.0}
     for one in (own.process, *own.process.children(recursive=True)):
-        try:
-            line = " ".join(one.cmdline())
-            of["memplan.api.workers" not in line] += sum(one.cpu_times()[:4])
-        except Exception:  # noqa: BLE001 - one that has just ended
-            continue
-    return of[True], of[False]
+        with suppress(psutil.Error):  # one that has just ended
+            of["memplan.api.workers" not in " ".join(one.cmdline())] += value(one)
+    return round(of[True], 2), round(of[False], 2)
 
 
 def _key(folder: str, name: str) -> str:

@@ -187,14 +187,14 @@ def _moves(
         old = before[k]
         if (old.pool, old.offset) == (row.pool, row.offset):
             continue
-        if problem is not None and reasons is None:
-            reasons = MoveReasons(problem, Plan(placements=before), after)
         reason: Reason = "unknown"
         why, size = "", None
-        if problem is not None and reasons is not None:
-            i = problem.index[row.id]
-            reason, why = ("unknown", _NOT_REACHED) if is_over() else reasons.of(i)
+        if problem is not None:
+            i, why = problem.index[row.id], _NOT_REACHED
             size = int(problem.buffers.size[i])
+            if not is_over():
+                reasons = reasons or MoveReasons(problem, Plan(placements=before), after)
+                reason, why = reasons.of(i)
         pools = (old.pool, row.pool) if old.pool != row.pool else (None, None)
         yield Moved(
             id=row.id,

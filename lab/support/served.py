@@ -36,14 +36,6 @@ class Served:
         """Return the seconds of CPU that its processes have taken, those of ended children included."""
         return sum(self._told(lambda one: float(sum(one.cpu_times()[:4]))))
 
-    def memory_bytes(self) -> int:
-        """Return the memory of all its processes that nobody else has."""
-        return int(sum(self.memory_by_process().values()) * 2**20)
-
-    def memory_by_process(self) -> dict[int, float]:
-        """Return the same of each process, by its number, in MiB."""
-        return dict(self._told(lambda one: (one.pid, round(one.memory_full_info().uss / 2**20, 1))))
-
     def descriptors(self) -> int:
         """Return the open descriptors of all its processes."""
         return sum(self._told(lambda one: int(one.num_fds())))

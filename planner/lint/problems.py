@@ -251,7 +251,7 @@ def _pins_collide(problem: Problem) -> Iterator[Finding]:
         if root in start:
             pool[i], offset[i] = pool[root], start[root] + distance
     placed = PlacedBuffers(problem, pool, offset)
-    for violation in (*every_place_is_legal(problem, placed), *no_two_share_bytes(problem, placed)):
+    for violation in chain(every_place_is_legal(problem, placed), no_two_share_bytes(problem, placed)):
         about = tuple(name for name in (violation.first, violation.second) if name is not None)
         yield Finding("pins-collide", f"pinned: {violation.message}", about)
 

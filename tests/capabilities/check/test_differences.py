@@ -194,3 +194,9 @@ def test_a_check_without_a_plan_notes_that_of_a_first_one_and_keeps_time_for_the
     assert all(at < due.at for _, at in asked)
     assert [found.pools for found in notes] == [answer.pools]
     assert notes[0].difference is not None
+
+
+def test_once_time_is_over_no_old_place_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(MoveReasons, "__init__")
+    found = difference_of(OLD, NEXT, lambda: True)
+    assert [(row.id, row.reason) for row in found.moved] == [("a", "unknown"), ("b", "unknown")]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 
+from memplan.planner.lint import problems as rules
 from memplan.planner.lint.problems import MAX_LISTED, Finding, lint
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.overlaps import no_two_share_bytes
 from tests.support.oracle import best_score
 from tests.support.strategies import problems, tied_problems
 
@@ -253,3 +256,17 @@ def test_pinned_buffers_that_may_share_do_not_collide() -> None:
 def test_where_a_buffer_has_no_room_or_pins_collide_nothing_fits(value: Problem) -> None:
     if any(finding.rule in ("too-large", "never-aligned", "pins-collide") for finding in lint(value)):
         assert best_score(value) is None
+
+
+def test_of_many_pins_that_collide_no_more_are_looked_for_than_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[object] = []
+
+    def counted(*given: Any) -> Iterator[Any]:
+        for violation in no_two_share_bytes(*given):
+            found.append(violation)
+            yield violation
+
+    monkeypatch.setattr(rules, "no_two_share_bytes", counted)
+    pinned = problem(*({"id": k, "size": 8, "start": 0, "end": 2, "offset": 0} for k in range(40)))
+    assert "pins-collide" in {finding.rule for finding in lint(pinned)}
+    assert len(found) == MAX_LISTED
