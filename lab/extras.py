@@ -135,7 +135,13 @@ run("plan examples/mobilenet_v2.csv -q --solver reference:ttlang-multi-order-dec
 run("plan tests/models/exported.pt2 --dim s77=16 -q")
 """,
     "models": """
+import tempfile
 run("plan tests/models/recorded/kws_dscnn_int8.tflite -q")
+run("plan tests/models/thirds.pte -q")
+run(f"cascade examples/networks/mobilenet_v1.json --point -1 --time-limit 2 -q -o {tempfile.mkdtemp()}/")
+""",
+    "bench": """
+run("bench examples/mobilenet_v2.csv --solvers greedy --time-limit 1")
 """,
     "library": """
 run("library check minimalloc-a schedule --fast")
