@@ -33,11 +33,12 @@ from memplan.capabilities.capability import Capability, CapabilityOptions, Contr
 from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded
 from memplan.capabilities.plan.answers import problem_in_heaps
 from memplan.capabilities.plan.plan import PlanOptions
-from memplan.capabilities.question import Input, Question
+from memplan.capabilities.question import Input, Question, read_inputs
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
-from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
+from memplan.capabilities.wire import read_question
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import unknown_option
-from memplan.planner.formats import minimalloc_csv
+from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -104,22 +105,19 @@ class ParsedRequest:
     def question(self, reader: Reader | None = None) -> Question:
         """Return the inputs, read and checked, by a reader that keeps what it noticed; raises InputError."""
         if not self.files and self.reading is None and self.fields.keys().isdisjoint(OF_PLANS):
-            fields = self.fields
-            return {
-                each.name: each.from_json(fields[each.name]) for each in self.capability.inputs if each.name in fields
-            }
-        question: dict[str, Any] = {}
-        reader = reader or self.reader()
-        for each in sorted(self.capability.inputs, key=lambda each: each.reads_last):
-            if (file := self.files.get(each.name)) is not None and each.from_file is not None:
-                value = _read_file(each, reader, file, question)
-            elif each.name in self.fields:
-                value = self._adapted(each.from_json(self.fields[each.name]), reader)
-            else:
-                value = None if each.absent is None or not self.files else each.absent(reader, question)
-            if value is not None:
-                question[each.name] = value
-        return reader.settled(question)
+            return read_question(self.capability, self.fields)
+
+        def read(each: Input[Any], sent: Any, question: Question, files: Reader) -> Any:
+            if not isinstance(sent, SentFile):
+                return self._adapted(each.from_json(sent), files)
+            if each.from_file is None:
+                return each.from_json(memplan_json.parse(sent.data))
+            try:
+                return each.from_file(files, sent.data, sent.name or "-", question)
+            except FormatError as error:
+                raise error.within(each.name) from error
+
+        return read_inputs(self.capability.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
     def _adapted(self, value: Any, reader: Reader) -> Any:
         reading = reader.options
@@ -149,16 +147,6 @@ class ParsedRequest:
         if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):
             return write_in(self.options.format, answer, problem_in_heaps(question["problem"], answer))
         return self.capability.write(answer)
-
-
-def _read_file(each: Input[Any], reader: Reader, file: SentFile, question: Question) -> Any:
-    """Return an input that is read from a file; raises InputError, which names it."""
-    assert each.from_file is not None
-    try:
-        return each.from_file(reader, file.data, file.name or "-", question)
-    except FormatError as error:
-        sentences_of_file = (f"{each.name}: {text}" if text.startswith("must ") else text for text in error.sentences)
-        raise FormatError(*sentences_of_file) from error
 
 
 def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
@@ -262,7 +250,7 @@ def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Seque
             return merged
         options = model.model_validate_strings({name: values[0] for name, values in texts.items()})
     except ValidationError as error:
-        raise OptionError(*sentences(error, options=model.model_fields)) from error
+        raise OptionError(*sentences_of_options(error, model.model_fields)) from error
     return options if not fields else merged.model_copy(update={name: getattr(options, name) for name in texts})
 
 

@@ -230,7 +230,7 @@ def _found(option: str, name: str, rows: dict[str, Row]) -> Row:
         near = ", ".join(shown(name_in_rows) for name_in_rows in [*rows][:3])
         sentence = "must name one buffer, not several" if matches else f"must name a buffer, such as {near}"
         way = ": name each by itself" if "," in name else ""
-        raise OptionError(f"{option}: {sentence}, got {shown(name)}{way}")
+        raise OptionError.of(option, f"{sentence}, got {shown(name)}{way}")
     return matches[0]
 
 
@@ -238,7 +238,7 @@ def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str
     """Note that an option names a buffer; raises OptionError where it did before."""
     if row["id"] in given:
         rule = f"must be given once for each buffer, got {given[row['id']]} and {text}"
-        raise OptionError(f"{option}: {rule}, which are both for {shown(row['id'])}: leave one out")
+        raise OptionError.of(option, f"{rule}, which are both for {shown(row['id'])}: leave one out")
     given[row["id"]] = text
 
 
@@ -246,7 +246,7 @@ def _bytes(option: str, text: str) -> int:
     try:
         return parse_size(text)
     except ValueError as error:
-        raise OptionError(f"{option}: {error}") from None
+        raise OptionError.of(option, f"{error}") from None
 
 
 def _span(problem: Problem) -> tuple[int, int]:

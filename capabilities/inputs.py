@@ -58,10 +58,11 @@ def read_problem_field(value: object) -> Problem:
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:
     """Return the plan in a field of a body; raises PlanError."""
+    content = object_in(value, name, PlanError)
     try:
-        return Plan.model_validate(object_in(value, name, PlanError))
+        return Plan.model_validate(content)
     except PlanError as error:
-        raise PlanError(*(s if s.startswith(f"{name}:") else f"{name}.{s}" for s in error.sentences)) from error
+        raise error.behind(f"{name}.") from error
 
 
 def problem_subject(problem: Problem) -> Subject:

@@ -60,6 +60,28 @@ class Input(Generic[T]):
     is_foreign: bool = False
 
 
+def read_inputs(
+    inputs: tuple[Input[Any], ...],
+    given: Mapping[str, Any],
+    read: Callable[[Input[Any], Any, Question, Reader], Any],
+    reader: Reader | None = None,
+) -> Question:
+    """Return the inputs of a question, each as `read` returns what is given for it, with those before it and a reader.
+
+    What is not given, the files say that the reader read. Raises InputError.
+    """
+    question, reader = dict[str, Any](), reader or Reader()
+    for each in sorted(inputs, key=lambda each: each.reads_last):
+        value = given.get(each.name)
+        if value is not None:
+            value = read(each, value, question, reader)
+        elif each.absent is not None and (reader.data or reader.own_plan is not None):
+            value = each.absent(reader, question)
+        if value is not None:
+            question[each.name] = value
+    return reader.settled(question)
+
+
 def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> Subject:
     """Return the facts of the last input of a question that has some: of two problems, the newer one."""
     about = [each for each in inputs if each.subject is not None and each.name in question]

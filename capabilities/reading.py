@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
-from memplan.planner.errors import FormatError, InputError, OptionError, sentences
+from memplan.planner.errors import FormatError, InputError, OptionError, sentences_of_options
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.finding import Finding
@@ -89,19 +89,8 @@ def validated(model: type[M], given: Mapping[str, Any]) -> M:
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     try:
         return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]  # a WireValue
-    except (ValidationError, OptionError) as error:
-        texts = error.sentences if isinstance(error, OptionError) else sentences(error, options=model.model_fields)  # type: ignore[attr-defined]
-        raise OptionError(*(_with_default(model, sentence) for sentence in texts)) from error
-
-
-def _with_default(model: type[Any], sentence: str) -> str:
-    """Return a sentence about an option with what may be given instead, where it does not say so itself."""
-    about = model.model_fields.get(sentence.partition(":")[0])
-    if about is None or "did you mean" in sentence or "such as" in sentence or "as in" in sentence:
-        return sentence
-    default = about.get_default(call_default_factory=True)
-    is_nothing = default in (None, (), {}, ...)
-    return f"{sentence} ({about.description})" if is_nothing else f"{sentence} (left out, {default})"
+    except ValidationError as error:
+        raise OptionError(*sentences_of_options(error, model.model_fields)) from error  # type: ignore[attr-defined]
 
 
 @dataclass

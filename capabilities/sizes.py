@@ -92,12 +92,16 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
         return problem
     sizes = dict(_pool_fields(text, problem, len(capacities)) for text in capacities)
     if len(sizes) < len(capacities):
-        raise OptionError(f"capacity: must be given once for each pool, got {', '.join(capacities)}: leave one out")
+        raise OptionError.of(
+            "capacity", f"must be given once for each pool, got {', '.join(capacities)}: leave one out"
+        )
     names = [pool.name for pool in problem.pools]
     if problem.pools == (Pool(),) and "default" not in sizes:
         pools = [{"name": name, **fields} for name, fields in sizes.items()]
     elif unknown := [name for name in sizes if name not in names]:
-        raise OptionError(f"capacity: must name a pool of the problem ({', '.join(names)}), got {shown(unknown[0])}")
+        raise OptionError.of(
+            "capacity", f"must name a pool of the problem ({', '.join(names)}), got {shown(unknown[0])}"
+        )
     else:
         pools = [pool.model_dump(exclude_unset=True) | sizes.get(pool.name, {}) for pool in problem.pools]
     return with_fields(problem, pools=pools)
@@ -112,11 +116,11 @@ def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str
         return name, {"size": size}
     if address.strip("0").isdecimal():
         rule = "must be hexadecimal, or have a unit"
-        raise OptionError(f"capacity: base address {rule}, got {address} (did you mean 0x{address}?)")
+        raise OptionError.of("capacity", f"base address {rule}, got {address} (did you mean 0x{address}?)")
     try:
         return name, {"size": size, "base_address": parse_size(address)}
     except ValueError as error:
-        raise OptionError(f"capacity: base address {error}") from None
+        raise OptionError.of("capacity", f"base address {error}") from None
 
 
 def named_size(text: str, problem: Problem, count: int, option: str = "capacity") -> tuple[str, int | None]:
@@ -124,19 +128,19 @@ def named_size(text: str, problem: Problem, count: int, option: str = "capacity"
     name, equals, size = text.rpartition("=")
     if not equals:
         if count > 1 and len(problem.pools) == 1 and problem.pools != (Pool(),):
-            raise OptionError(f"{option}: must be given once for the one pool, got {shown(text)} among {count}")
+            raise OptionError.of(option, f"must be given once for the one pool, got {shown(text)} among {count}")
         if len(problem.pools) > 1 or count > 1:
             meant = f"{problem.pools[0].name}={text}" if len(problem.pools) > 1 else f"NAME={text}"
-            raise OptionError(
-                f"{option}: must name its pool where there are several, got {shown(text)} (did you mean {meant}?)"
+            raise OptionError.of(
+                option, f"must name its pool where there are several, got {shown(text)} (did you mean {meant}?)"
             )
         name = problem.pools[0].name
     elif not name:
-        raise OptionError(f"{option}: must name its pool before the =, got {shown(text)}")
+        raise OptionError.of(option, f"must name its pool before the =, got {shown(text)}")
     try:
         return name, None if size == UNLIMITED else parse_size(size)
     except ValueError as error:
-        raise OptionError(f"{option}: {error}") from None
+        raise OptionError.of(option, f"{error}") from None
 
 
 _PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"

@@ -11,8 +11,8 @@ from pydantic_core import to_json
 
 from memplan.capabilities.capability import Capability, CapabilityOptions
 from memplan.capabilities.inputs import object_in
-from memplan.capabilities.question import Question
-from memplan.planner.errors import FormatError, OptionError, sentences, shown
+from memplan.capabilities.question import Question, read_inputs
+from memplan.planner.errors import FormatError, OptionError, sentences_of_options, shown
 from memplan.planner.formats import memplan_json
 
 
@@ -21,13 +21,13 @@ def read_object(body: bytes) -> dict[str, Any]:
     try:
         content = memplan_json.parse(body)
     except FormatError as error:
-        raise FormatError(*(f"body: {sentence}" for sentence in error.sentences)) from error
+        raise error.behind("body: ") from error
     return object_in(content, "body")
 
 
 def read_question(capability: Capability[Any], content: Mapping[str, Any]) -> Question:
     """Return the inputs in the fields of a body; raises InputError."""
-    return {each.name: each.from_json(content[each.name]) for each in capability.inputs if each.name in content}
+    return read_inputs(capability.inputs, content, lambda each, value, *_: each.from_json(value))
 
 
 def read_body_options(
@@ -43,7 +43,7 @@ def read_body_options(
     try:
         return model.model_validate_strings(dict(query)) if query else model.model_validate(options)
     except ValidationError as error:
-        raise OptionError(*sentences(error, options=model.model_fields)) from error
+        raise OptionError(*sentences_of_options(error, model.model_fields)) from error
 
 
 def written_body(capability: Capability[Any], question: Question, options: CapabilityOptions) -> bytes:

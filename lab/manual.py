@@ -17,9 +17,9 @@ from typer.core import TyperOption as Option
 from typer.main import get_command
 
 from memplan.api.cli.commands import app, names
+from memplan.api.cli.flag_names import spelled
 from memplan.capabilities import QUESTIONS
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.flag_names import spelled
 from memplan.capabilities.question import Input
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES

@@ -11,14 +11,13 @@ import signal
 import threading
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from memplan.planner.errors import InputError, OptionError, shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean, meant_number, unknown_option
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,7 +52,6 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
     kinds: dict[str, tuple[type, ...]] = {}
 
     @functools.wraps(function)
-    @_named_by_fields()
     def call(*given: Any, **named: Any) -> Any:
         if not kinds:
             hints = _hints_of_parameters(function)
@@ -139,20 +137,6 @@ def _of_problem(name: str, signature: inspect.Signature) -> str:
     return f", which the problem says: {way}"
 
 
-@contextmanager
-def _named_by_fields() -> Iterator[None]:
-    """Name options by their fields in the sentences of what is raised: `--budget 256KiB` is `budgets=256KiB`."""
-    try:
-        yield
-    except InputError as error:
-        # Imported here: most calls raise nothing.
-        from memplan.capabilities.flag_names import in_fields
-
-        error.sentences = tuple(map(in_fields, error.sentences))
-        error.args = ("\n".join(error.sentences),)
-        raise
-
-
 def _of_this_process(control: Any) -> Any:
     """Return the control of a call whose caller runs this process, and may name code of his own."""
     # Imported here: importing memplan loads nothing else.
@@ -185,23 +169,21 @@ def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, 
 def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
     """Return those inputs of a question that are paths or objects of JSON as values; raises InputError."""
     # Imported here: most arguments are values.
-    from memplan.capabilities.reading import Reader
+    from memplan.capabilities.question import read_inputs
     from memplan.capabilities.registry import CAPABILITIES
     from memplan.files import contents, named
 
-    question, reader = dict(arguments), Reader()
+    def read(each: Any, value: Any, question: Mapping[str, Any], reader: Any) -> Any:
+        if each.name in wrong and isinstance(value, Mapping):
+            return each.from_json(value)
+        if each.name not in wrong or not isinstance(value, str | PathLike) or each.from_file is None:
+            return value
+        data, path = contents(value)
+        with named(path):
+            return each.from_file(reader, data, path or "", question)
+
     capability = CAPABILITIES.get(name)
-    for each in () if capability is None else capability.inputs:
-        value = wrong.get(each.name)
-        if isinstance(value, Mapping):
-            question[each.name] = each.from_json(value)
-        elif isinstance(value, str | PathLike) and each.from_file is not None:
-            data, path = contents(value)
-            with named(path):
-                question[each.name] = each.from_file(reader, data, path or "", question)
-        elif each.name not in question and each.absent is not None and reader.data:
-            question[each.name] = each.absent(reader, question)
-    return {each: value for each, value in reader.settled(question).items() if value is not None}
+    return {} if capability is None else dict(read_inputs(capability.inputs, arguments, read))
 
 
 def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:

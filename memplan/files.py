@@ -282,7 +282,7 @@ def named(name: str | None, path: str | None = None) -> Iterator[None]:
         if name is None:
             raise
         file = shlex.quote(path or name)
-        texts = (re.sub(_OF_FILE, lambda found: f"{found[1]} {file}", sentence) for sentence in error.sentences)
         # A size that was given beside the file is no fault of it.
-        of_file = (sentence if sentence.startswith("capacity:") else f"{name}: {sentence}" for sentence in texts)
-        raise type(error)(*of_file) from error
+        raise error.behind(
+            f"{name}: ", lambda text: re.sub(_OF_FILE, lambda found: f"{found[1]} {file}", text), "capacity"
+        ) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.planner.errors import PlanError, shown
+from memplan.planner.errors import Option, PlanError, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -16,11 +16,10 @@ def refuse_other_plan(problem: Problem, plan: Plan) -> None:
     used = [plan.placements.pool_names[k] for k in sorted(set(plan.placements.pool.tolist()))]
     if used and problem.pool_index.keys().isdisjoint(used):
         sizes = {name: pools[name].size if name in pools else None for name in used}
-        flags = " ".join(f"--capacity {name}={'SIZE' if size is None else size}" for name, size in sizes.items())
-        raise PlanError(
-            f"plan: must be in a pool of the problem ({', '.join(problem.pool_index)}), got one in {', '.join(used)}:"
-            f" give the option that it was made with, {flags}"
-        )
+        options = (Option("capacity", f"{name}={'SIZE' if size is None else size}") for name, size in sizes.items())
+        rule = f"must be in a pool of the problem ({', '.join(problem.pool_index)}), got one in {', '.join(used)}"
+        advised = (part for each in options for part in (" ", each))
+        raise PlanError((f"plan: {rule}: give the option that it was made with,", *advised))
     if len(placed) and problem.buffers.ids and not problem.index.keys() & set(placed):
         difference = f"{shown(placed[0])}, where the problem has {shown(problem.buffers.ids[0])}"
         way = "give the problem that it was made of, or plan this one"

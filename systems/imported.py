@@ -6,7 +6,6 @@ give lifetimes and no operations.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from memplan.planner.errors import (
     FormatError,
     InputError,
     MemplanError,
+    Option,
     OptionError,
     ReaderFaultError,
     shown,
@@ -47,9 +47,9 @@ class OpenSizesError(FormatError):
 
     def __init__(self, rule: str, dims: Mapping[str, Size]) -> None:
         self.rule, self.dims = rule, dict(dims)
-        flags = [f"--dim {shlex.quote(f'{name}={size_text(size)}')}" for name, size in self.dims.items()]
-        them = "it" if len(flags) == 1 else "them"
-        super().__init__(f"{rule}; give {them}, for example: {' '.join(flags[:MAX_SHOWN])}")
+        them = "it" if len(self.dims) == 1 else "them"
+        options = [Option("dims", f"{name}={size_text(size)}") for name, size in self.dims.items()][:MAX_SHOWN]
+        super().__init__((f"{rule}; give {them}, for example:", *(part for each in options for part in (" ", each))))
 
 
 _PROPOSED = (1, 64, 512)
@@ -77,8 +77,8 @@ def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[Mo
                 refusal = refusal or other
                 break
             else:
-                return FormatError(*OpenSizesError(error.rule, dims).sentences)
-    return FormatError(*(refusal or error).sentences)
+                return FormatError(*OpenSizesError(error.rule, dims).said)
+    return FormatError(*(refusal or error).said)
 
 
 @contextmanager
@@ -238,8 +238,8 @@ def sized(what: str, elements: int, bits: int, alignment: int) -> int:
 def refuse_dims(options: ModelOptions, what: str) -> None:
     """Raise OptionError for sizes of named dimensions, which `what` has not."""
     if options.dims:
-        raise OptionError(
-            f"dim: must not be given, as {what} name no dimensions, got {shown(next(iter(options.dims)))}"
+        raise OptionError.of(
+            "dims", f"must not be given, as {what} name no dimensions, got {shown(next(iter(options.dims)))}"
         )
 
 

@@ -8,7 +8,7 @@ from itertools import permutations
 from math import lcm
 
 from memplan.planner.audit import refuse_other_plan
-from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, shown
+from memplan.planner.errors import MAX_SHOWN, FormatError, Option, PlanError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.verify.verifier import verify
@@ -114,18 +114,21 @@ class VerifiedLayout:
         """Raise FormatError for a pool of another device than the CPU, on which C would not allocate it."""
         for pool in self.used_pools:
             if not (pool.is_of_cpu or (target == "c" and pool.has_address)):
-                rule = f"must be the CPU for --to {target}, which allocates its memory there"
-                way = "--to triples and --to mlf leave that to you"
-                raise FormatError(f"pool {shown(pool.pool.name)}: device {rule}, got {shown(pool.pool.device)}; {way}")
+                raise FormatError(
+                    (
+                        *(f"pool {shown(pool.pool.name)}: device must be the CPU for ", Option("to", target)),
+                        f", which allocates its memory there, got {shown(pool.pool.device)}; ",
+                        *(Option("to", "triples"), " and ", Option("to", "mlf"), " leave that to you"),
+                    )
+                )
 
     def only_pool(self, target: str) -> PlacedPool:
         """Return the pool in which all buffers lie; raises FormatError where there are several."""
         used = self.used_pools
         if len(used) > 1:
             names = ", ".join(shown(pool.pool.name) for pool in used)
-            raise FormatError(
-                f"plan: must have all buffers in one pool for {target}, got {names}; --to c and --to ld write several"
-            )
+            rule = f"plan: must have all buffers in one pool for {target}, got {names}; "
+            raise FormatError((rule, Option("to", "c"), " and ", Option("to", "ld"), " write several"))
         return used[0] if used else self.pools[0]
 
 

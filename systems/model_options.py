@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import Option, OptionError, shown
 from memplan.planner.errors.did_you_mean import meant_number
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
 from memplan.planner.systems import file_readers
@@ -109,7 +109,9 @@ class ModelOptions(WireValue):
         for name, size in self.dims.items():
             if isinstance(size, tuple):
                 text = f"{name}={size_text(size)}"
-                raise OptionError(f"dim: must be one size, as {name}=8, but for inputs of ONNX models, got {text}")
+                raise OptionError.of(
+                    "dims", f"must be one size, as {name}=8, but for inputs of ONNX models, got {text}"
+                )
         return cast("dict[str, int]", self.dims)
 
     def refuse_for_models(self) -> None:
@@ -117,7 +119,9 @@ class ModelOptions(WireValue):
         options = {name: getattr(self, name) for name in _FOR_MODELS if name in self.model_fields_set}
         if wrong := {name: value for name, value in options.items() if value}:
             rule = f"must be given for models only ({', '.join(file_readers())})"  # which imports all systems
-            raise OptionError(*(f"{name}: {rule}, got {shown(value)}: leave it out" for name, value in wrong.items()))
+            raise OptionError(
+                *((Option(name), f": {rule}, got {shown(value)}: leave it out") for name, value in wrong.items())
+            )
 
 
 _FOR_MODELS = [name for name in ModelOptions.model_fields if name != "alignment"]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import keyword
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
-from memplan.planner.errors import FormatError, OptionError, ProblemError, shown
+from memplan.planner.errors import FormatError, Option, OptionError, ProblemError, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.planner.operations.graph_facts import TensorRole
@@ -62,9 +61,9 @@ def read_symbolic(
     except FormatError as error:
         if not (endless := [each for each, short in names.items() if symbols[short].max is None]):
             raise
-        flags = " or ".join(shlex.quote(f"--symbol={endless[0]}={values}") for values in ("1..1024", "32..1024:32"))
-        hint = f"{shown(endless[0])} may have any value from 1; fewer, as in {flags}, may help"
-        raise FormatError(*error.sentences, hint) from None
+        few, fewer = (Option("symbol", f"{endless[0]}={values}") for values in ("1..1024", "32..1024:32"))
+        hint = (f"{shown(endless[0])} may have any value from 1; fewer, as in ", few, " or ", fewer, ", may help")
+        raise FormatError(*error.said, hint) from None
     for point in _points(numbers.space):
         _compare(read, at(point).problem, point)
     return _problem(read, symbols)

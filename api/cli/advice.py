@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from memplan.api.cli.flag_names import as_flag, dashed
 from memplan.api.cli.flags import flag_of
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.flag_names import dashed
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 
@@ -44,7 +44,7 @@ class CommandLine:
 
     def completed_error(self, error: InputError) -> InputError:
         """Return an error whose sentences advise complete commands."""
-        return type(error)(*map(self.completed, error.sentences))
+        return type(error)(*map(self.completed, error.written(as_flag)))
 
     def with_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from memplan.capabilities.flag_names import SPELLED, dashed, spelled
+from memplan.api.cli.flag_names import SPELLED, dashed, spelled
 from memplan.capabilities.reading import validated
 from memplan.capabilities.sizes import parse_size
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import shown
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.systems.model_options import ModelOptions, size_text
@@ -106,10 +106,7 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     defaults = {name: model.model_fields[name].get_default(call_default_factory=True) for name in listed}  # type: ignore[attr-defined]
     if listed == defaults:  # which are right, and typer gives them: see `validated`
         return model.model_construct(**listed)  # type: ignore[attr-defined,no-any-return]
-    try:
-        return validated(model, listed)
-    except OptionError as error:
-        raise OptionError(*(_in_flags(sentence, listed) for sentence in error.sentences)) from error
+    return validated(model, listed)
 
 
 def in_texts(value: Any) -> Any:
@@ -117,15 +114,6 @@ def in_texts(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     return [f"{name}={size_text(each)}" for name, each in value.items()]
-
-
-def _in_flags(sentence: str, names: Mapping[str, Any]) -> str:
-    """Write a sentence about a field as one about its flag."""
-    path, colon, rest = sentence.partition(":")
-    name, bracket, more = path.partition("[")
-    if name not in names:
-        return sentence
-    return f"{spelled(name)[0].split('/')[0].removeprefix('--')}{bracket}{more}{colon}{rest}"
 
 
 def flag_of(name: str, about: FieldInfo) -> inspect.Parameter:

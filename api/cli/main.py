@@ -131,9 +131,10 @@ def _command(given: list[str]) -> int:
         return WRONG_INPUT
     except InputError as error:
         # Imported here: most input is right.
+        from memplan.api.cli.flag_names import as_flag
         from memplan.planner.errors.ways import with_ways
 
-        for sentence in with_ways(error.sentences):
+        for sentence in with_ways(error.written(as_flag)):
             say(f"memplan: error: {sentence}")
         return WRONG_INPUT
     except UnbuiltError as error:

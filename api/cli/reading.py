@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.flag_names import as_flag, dashed, spelled
 from memplan.api.cli.flags import argument, flag, in_texts
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.flag_names import dashed, spelled
-from memplan.capabilities.question import Question
+from memplan.capabilities.question import Input, Question, read_inputs
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
-from memplan.planner.errors import FileError, InputError, OptionError, ProblemError
+from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError
 from memplan.planner.model.problem import Problem
 
 
@@ -72,43 +72,40 @@ def _is_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> boo
 
 def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> Question:
     """Return the inputs that files and texts say; raises InputError."""
-    capability, question = line.capability, dict[str, Any]()
+    capability = line.capability
     if [given.get(each.name) for each in capability.inputs if each.from_file is not None].count(STANDARD) > 1:
         raise OptionError("files: only one of them must be standard input, got - twice")
-    for each in sorted(capability.inputs, key=lambda each: each.reads_last):
-        argument = given.get(each.name)
-        if argument is None:
-            value = None if each.absent is None else each.absent(reader, question)
-            if value is not None:
-                question[each.name] = value
-            elif each.required and not capability.any_of:
-                raise OptionError(f"{spelled(each.name)[0].removeprefix('--')}: is required ({each.help})")
-        elif (from_file := each.from_file) is not None:
-            try:
-                value = read_as(argument, lambda data: from_file(reader, data, argument, question))  # noqa: B023 - called at once
-                if value is not None:
-                    question[each.name] = value
-            except FileError as error:
-                if f"save_{each.name}" not in given:
-                    raise
-                saved = given[f"save_{each.name}"]
-                if (
-                    saved is not None
-                    and Path(saved).resolve() == Path(argument).resolve()
-                    and not Path(argument).exists()
-                ):
-                    continue  # the first of many calls with the same command line makes the file
-                way = line.with_files({each.name: None, f"save_{each.name}": argument})
-                if not each.named_by_flag:  # what is saved is another one
-                    way = f"`memplan plan {shlex.join([str(given[capability.inputs[0].name]), '-o', argument])}`"
-                raise FileError(f"{error}; {way} makes it") from None
-        elif each.from_text is not None:
-            question[each.name] = each.from_text(tuple(argument), question)
-    settled = reader.settled(question)
+    for each in capability.inputs:
+        if each.required and each.absent is None and given.get(each.name) is None and not capability.any_of:
+            raise OptionError(f"{as_flag(Option(each.name))}: is required ({each.help})")
+
+    def read(each: Input[Any], argument: Any, question: Question, reader: Reader) -> Any:
+        if each.from_file is None:
+            return None if each.from_text is None else each.from_text(tuple(argument), question)
+        from_file = each.from_file
+        try:
+            return read_as(argument, lambda data: from_file(reader, data, argument, question))
+        except FileError as error:
+            if f"save_{each.name}" in given:
+                return _saved_later(line, each, argument, error)
+            raise
+
+    settled = read_inputs(capability.inputs, given, read, reader)
     problem = settled.get("problem")
     if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
         raise ProblemError(f"{given['problem']}: buffers: must not be empty, as there is nothing to plan, got none")
     return settled
+
+
+def _saved_later(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
+    """Let the file be missing that the same command line writes; raises FileError for others, with what makes them."""
+    saved = line.given[f"save_{each.name}"]
+    if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
+        return  # the first of many calls with the same command line makes the file
+    way = line.with_files({each.name: None, f"save_{each.name}": path})
+    if not each.named_by_flag:  # what is saved is another one
+        way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
+    raise FileError(f"{error}; {way} makes it") from None
 
 
 def as_for_the_plan(line: CommandLine) -> CommandLine:

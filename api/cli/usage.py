@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import flags_for
+from memplan.api.cli.flag_names import dashed, spelled
 from memplan.capabilities import FORMER_NAMES
-from memplan.capabilities.flag_names import dashed, spelled
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant

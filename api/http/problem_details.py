@@ -26,10 +26,9 @@ from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.capabilities import FORMER_NAMES
-from memplan.capabilities.flag_names import in_fields
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences, shown
+from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean
 from memplan.planner.errors.ways import ways
 
@@ -64,13 +63,12 @@ class ProblemDetails(BaseModel):
 
 def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None) -> Response:
     """Make the answer that says what is wrong, in plain ASCII, so that whatever a caller sent can come back out."""
-    errors = list(map(in_fields, sentences))
     content: dict[str, Any] = {
         "type": "about:blank",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
-        "detail": errors[0],
-        "errors": errors,
+        "detail": sentences[0],
+        "errors": sentences,
     }
     if hints := list(ways(sentences)):
         content["hints"] = hints
@@ -144,9 +142,9 @@ async def _query(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     faults = [each | {"loc": each["loc"][1:]} for each in error.errors()]
     models = (each.field_info.annotation for each in request.scope["route"].dependant.query_params)
-    names = [name for model in models for name in getattr(model, "model_fields", ())]
+    options = {name: about for model in models for name, about in getattr(model, "model_fields", {}).items()}
     wrong = cast(ValidationError, SimpleNamespace(errors=lambda **_: faults))
-    return await _on_purpose(request, OptionError(*sentences(wrong, options=names)))
+    return await _on_purpose(request, OptionError(*sentences_of_options(wrong, options)))
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -18,7 +18,6 @@ from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_FAILURES
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task
-from memplan.capabilities.flag_names import in_fields
 from memplan.planner.errors import MAX_SHOWN, InputError, MemplanError
 from memplan.solvers.search.control import NEVER
 
@@ -56,7 +55,7 @@ class JobRun:
         except UnavailableError:
             return self._leave(_STOPPED) if self._stopping.is_set() else self._end("cancelled")
         except InputError as error:
-            return self._end("failed", error="\n".join(map(in_fields, error.sentences[:MAX_SHOWN])))
+            return self._end("failed", error="\n".join(error.sentences[:MAX_SHOWN]))
         except (NotInTimeError, LostWorkersError) as error:
             if self.job.failures >= MOST_FAILURES:
                 return self._end("failed", error=str(error))

@@ -114,13 +114,9 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
             send(work(send), is_last=True)
         except InputError as error:
             is_late = isinstance(error, TimeOverError)
-            send(WorkAnswer(b""), wrong=[_of_file(text) for text in error.sentences], is_late=is_late)
+            send(WorkAnswer(b""), wrong=error.within("file").sentences, is_late=is_late)
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
             fault = error if isinstance(error, ReaderFaultError) else reader_fault(error)
             send(WorkAnswer(b""), fault=Fault.of(fault))
     finally:
         os._exit(0)
-
-
-def _of_file(sentence: str) -> str:
-    return "file: " + sentence if sentence.startswith(("must ", "cannot ", "needs ")) else sentence

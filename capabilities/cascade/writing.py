@@ -77,7 +77,7 @@ def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping
     """Return the last point of a result as files of C by their names, which begin with `name`; raises InputError."""
     require_program()
     if result.conventions.pools:
-        raise OptionError("--pool: must not be given for C, which has one arena")
+        raise OptionError.of("pools", "must not be given for C, which has one arena")
     files: Mapping[str, bytes] = extensions("writers")[_PROGRAM].load()(
         result.points[-1], source, name, result.conventions.alignment
     )
@@ -137,8 +137,8 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
         raise OptionError("output: must be given for a model, got a graph or a program")
     is_streamed = "streamed" in (options.input, options.output)
     if is_streamed or options.overlap == "sliding" or options.brick > 1 or options.pools:
-        raise OptionError(
-            "output: must not be given with --input, --output, --overlap, --brick or --pool: no runtime has them"
+        raise OptionError.of(
+            "output", "must not be given with input, output, overlap, brick or pools: no runtime has them"
         )
     return rewritable(reader.data, reader.name, graph, reader.options)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from memplan.capabilities.sizes import UNLIMITED, named_size, parse_size, with_capacities
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import Option, OptionError, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
@@ -49,16 +49,18 @@ def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[
     """
     if tuple(texts) == (UNLIMITED,):
         return problem, {}
-    named = [named_size(text, problem, len(texts), "budget") for text in texts]
+    named = [named_size(text, problem, len(texts), "budgets") for text in texts]
     budgets = {name: size for name, size in named if size is not None}
     if len(dict(named)) < len(named):
-        raise OptionError("budget: must be given once for each pool")
+        raise OptionError.of("budgets", "must be given once for each pool")
     if problem.pools == (Pool(),) and len(named) > 1 and "default" not in dict(named):
         problem = with_capacities(problem, [f"{name}=unlimited" for name, _ in named])
     names = [pool.name for pool in problem.pools]
     if unknown := [name for name, _ in named if name not in names]:
-        way = f": --capacity {unknown[0]}={UNLIMITED} gives it this name" if problem.pools == (Pool(),) else ""
-        raise OptionError(f"budget: must name a pool of the problem ({', '.join(names)}), got {shown(unknown[0])}{way}")
+        name = Option("capacity", f"{unknown[0]}={UNLIMITED}")
+        way = (": ", name, " gives it this name") if problem.pools == (Pool(),) else ()
+        rule = f"must name a pool of the problem ({', '.join(names)}), got {shown(unknown[0])}"
+        raise OptionError.of("budgets", rule, *way)
     return problem, budgets
 
 

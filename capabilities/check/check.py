@@ -29,7 +29,7 @@ from memplan.capabilities.plan.plan import PlanOptions
 from memplan.capabilities.plan.plan import plan as make_plan
 from memplan.capabilities.question import Input, Question, plan_refuted
 from memplan.capabilities.reading import Reader
-from memplan.planner.errors import OptionError, PlanError
+from memplan.planner.errors import Option, OptionError, PlanError
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Disturbance, Findings, Plan, Status
 from memplan.planner.model.problem import Problem, Profile
@@ -119,7 +119,7 @@ def check(
         raise PlanError(f"plan: must be valid: {violations[0].rule}: {violations[0].message}")
     is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
     if not options.budgets and baseline is None and not is_limited:
-        raise OptionError("check: needs a budget or a baseline: --budget 256KiB")
+        raise OptionError(("check: needs a budget or a baseline: ", Option("budgets", "256KiB")))
     has_difference = then is not None and (options.differences or options.unmoved)
 
     def report_on(plan: Plan) -> Check:

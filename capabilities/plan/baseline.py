@@ -96,7 +96,7 @@ def read_baseline_field(value: object, name: str) -> Baseline:
         problem = None if "problem" not in content else read_problem_field(content["problem"])
         return Baseline(read_plan_field(content["plan"]), problem)
     except InputError as error:
-        raise type(error)(*(f"{name}.{sentence}" for sentence in error.sentences)) from error
+        raise error.behind(f"{name}.") from error
 
 
 def baseline_problem(name: str, plan: str) -> Input[Problem]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.shapes.offset_programs import Evaluator
 from memplan.capabilities.shapes.search.search import Planned
-from memplan.planner.errors import OptionError, counted, shown
+from memplan.planner.errors import Option, OptionError, counted, shown
 from memplan.planner.symbols.polynomials import Polynomial, minus, names, plus, times
 from memplan.planner.symbols.problem import SymbolicProblem, where
 from memplan.planner.symbols.sized import Sized
@@ -72,7 +72,9 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
     """Return the capacity, and the one or two symbols without a value; raises OptionError."""
     capacity = within if within is not None else problem.capacity
     if capacity is None:
-        raise OptionError("within: is required where the problem has no capacity, as in --within 64MiB")
+        raise OptionError.of(
+            "within", "is required where the problem has no capacity, as in ", Option("within", "64MiB")
+        )
     for name, value in at.items():
         if (symbol := problem.symbols.get(name)) is None:
             raise OptionError(

@@ -13,16 +13,17 @@ MemplanError
 └── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
 ```
 
-A sentence names object, rule and value: `buffers[3].end: must be greater than start (7), got 5`.
+A sentence names object, rule and value: `buffers[3].end: must be greater than start (7), got 5`. An option in it is a
+value, which each entrance writes in its own terms: `dims=n=1` in requests and in Python, `--dim n=1` on a command line.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn, Self
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -43,21 +44,67 @@ MAX_SHOWN = 100
 _MOST_BITS = 4096
 
 
+class Option(NamedTuple):
+    """An option that a sentence names, by its field in requests; written as they have it.
+
+    Without a value it is what the sentence is about; an empty one stands for any.
+    """
+
+    field: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.field}={self.value}" if self.value else self.field
+
+
+Sentence = str | tuple[str | Option, ...]
+"""A sentence of an error, in parts where it names options."""
+
+
 class MemplanError(Exception):
     """The root of everything that memplan raises on purpose."""
 
 
 class InputError(MemplanError):
-    """Input of the caller is wrong; `sentences` have one sentence for each broken rule."""
+    """Input of the caller is wrong; `sentences` have one sentence for each broken rule, in the terms of requests."""
 
-    def __init__(self, *sentences: str) -> None:
-        super().__init__("\n".join(sentences))
-        self.sentences = sentences
+    def __init__(self, *said: Sentence) -> None:
+        self.said = said
+        super().__init__("\n".join(self.sentences))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """A sentence for each broken rule."""
+        return self.written(str)
+
+    def written(self, option: Callable[[Option], str]) -> tuple[str, ...]:
+        """Return the sentences with their options as an entrance writes them."""
+        return tuple(
+            each if isinstance(each, str) else "".join(part if isinstance(part, str) else option(part) for part in each)
+            for each in self.said
+        )
+
+    def behind(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
+        """Return the error with a place before each sentence but those about the option `beside`, written anew."""
+        option = Option(beside)
+        return type(self)(*(each if each[:1] == (option,) else _behind(place, each, write) for each in self.said))
 
     @cached_property
     def __notes__(self) -> list[str]:  # type: ignore[override]  # as it can be given more, too
         """The hints that commands and the service give beside the sentences; Python shows them below the error."""
         return list(ways(self.sentences))
+
+    def within(self, name: str) -> Self:
+        """Return the error with the name of what it is about before each sentence that is a rule alone."""
+        rules = ("must ", "cannot ", "needs ")
+        places = (f"{name}: " if sentence.startswith(rules) else "" for sentence in self.sentences)
+        return type(self)(*(_behind(place, each) for place, each in zip(places, self.said, strict=True)))
+
+
+def _behind(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
+    if isinstance(sentence, str):
+        return place + write(sentence)
+    return place, *(write(part) if isinstance(part, str) else part for part in sentence)
 
 
 class FormatError(InputError):
@@ -78,6 +125,11 @@ class OperationsError(InputError):
 
 class OptionError(InputError):
     """An option is wrong, or a solver cannot do what the problem requires."""
+
+    @classmethod
+    def of(cls, field: str, *rule: str | Option) -> Self:
+        """Return the error of an option that breaks a rule."""
+        return cls((Option(field), ": ", *rule))
 
 
 class TimeOverError(OptionError):
@@ -207,32 +259,52 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def sentences(
-    error: ValidationError, root: Location = (), options: Collection[str] = (), fields: Collection[str] = ()
-) -> tuple[str, ...]:
+def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[str, ...]:
     """Say what a pydantic error says in memplan's words; `root` goes before each location.
 
-    Of a model of options, `options` are its fields; `fields` are those of another object that is no problem.
+    `fields` are those of an object that is no problem.
     """
+    rows = ((path_of((*root, *location)), text) for location, text in _faults(error, fields))
+    return tuple(f"{path}: {text}" if path else text for path, text in rows)
+
+
+def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> tuple[Sentence, ...]:
+    """Say what a pydantic error says of options, by their fields; each with what may be given instead."""
+    said = list[Sentence]()
+    for location, text in _faults(error, ()):
+        name = str(location[0]) if location else ""
+        if (about := options.get(name)) is None:
+            rule = unknown_option(name, options) if text.startswith("is not a known field") else text
+            said.append(f"{path}: {rule}" if (path := path_of(location)) else rule)
+        else:
+            way = "" if any(words in text for words in ("did you mean", "such as", "as in")) else _left_out(about)
+            said.append((Option(name), f"{path_of(location).removeprefix(name)}: {text}{way}"))
+    return tuple(said)
+
+
+def _left_out(about: Any) -> str:
+    """Say what an option is where it is left out, or what it is for."""
+    default = about.get_default(call_default_factory=True)
+    return f" ({about.description})" if default in (None, (), {}, ...) else f" (left out, {default})"
+
+
+def _faults(error: ValidationError, fields: Collection[str]) -> Iterator[tuple[Location, str]]:
+    """Yield the places of faults, and the rules that are broken there."""
     faults = error.errors(include_url=False)
-    lines = []
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:
-        if entry["type"] == "extra_forbidden":  # reported once, however many rows have the field
+        is_unknown = entry["type"] == "extra_forbidden"
+        if is_unknown:  # reported once, however many rows have the field
             field = tuple(step for step in entry["loc"] if isinstance(step, str))
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] > 1:
                 continue
         say = _SENTENCES.get(entry["type"])
         text = f"{entry['msg']}, got {shown(entry['input'])}" if say is None else say(entry)
-        if entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and options:
-            text = unknown_option(str(entry["loc"][0]), options)
-        elif entry["type"] == "extra_forbidden" and len(entry["loc"]) == 1 and fields and "did you mean" not in text:
+        if is_unknown and len(entry["loc"]) == 1 and fields and "did you mean" not in text:
             text = unknown_here(str(entry["loc"][0]), fields)
-        elif entry["type"] not in ("extra_forbidden", "rule"):
+        elif not is_unknown and entry["type"] != "rule":
             text += meant_value(entry["loc"], text)
-        path = path_of((*root, *entry["loc"]))
-        lines.append(f"{path}: {text}" if path else text)
+        yield entry["loc"], text
     if len(faults) > MAX_SHOWN:
-        lines.append("and more")  # the checks stop here, so that the number is not known
-    return tuple(lines)
+        yield (), "and more"  # the checks stop here, so that the number is not known

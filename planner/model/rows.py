@@ -18,7 +18,17 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import InputError, Location, OptionError, PlanError, ProblemError, broken, sentences, shown
+from memplan.planner.errors import (
+    InputError,
+    Location,
+    OptionError,
+    PlanError,
+    ProblemError,
+    broken,
+    sentences,
+    sentences_of_options,
+    shown,
+)
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.extensions import extensions
 from memplan.planner.model.parts import in_parts, narrowed
@@ -135,9 +145,10 @@ class Value(WireValue):
                 return validate(_with_plain_integers(value))
             except ValidationError as second:
                 error = second
-        options = cls.model_fields if cls.error is OptionError else ()
+        if cls.error is OptionError:
+            raise OptionError(*sentences_of_options(error, cls.model_fields)) from error
         names = [field.alias or name for name, field in cls.model_fields.items()]
-        raise cls.error(*sentences(error, options=options, fields=() if "buffers" in names else names)) from error
+        raise cls.error(*sentences(error, fields=() if "buffers" in names else names)) from error
 
     def __repr__(self) -> str:
         fields = type(self).model_fields.items()

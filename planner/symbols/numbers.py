@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import FormatError, Option
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.symbols.comparing import Comparer
 from memplan.planner.symbols.polynomials import (
@@ -162,10 +162,8 @@ class SymbolicNumber(int):
             return False
         if compare.negative(room) is False:
             return True
-        raise FormatError(
-            f"sizes: must compare alike for all values, got {self} <= {other - less}; the ranges of the symbols,"
-            " as in --symbol n=2..2048, decide that"
-        )
+        rule = f"sizes: must compare alike for all values, got {self} <= {other - less}; the ranges of the symbols"
+        raise FormatError((f"{rule}, as in ", Option("symbol", "n=2..2048"), ", decide that"))
 
 
 def largest(left: int, right: int) -> int:

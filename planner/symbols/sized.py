@@ -186,7 +186,7 @@ def _refused(form: Polynomial, compare: Comparer) -> str | None:
     free = sorted(space.free(form))
     if endless := [name for name in free if space.symbols[name].max is None]:
         name = endless[0]
-        return f"must be shown not to be negative, for which {name!r} needs a 'max', as in --symbol {name}=1..1024"
+        return f"must be shown not to be negative, for which {name!r} needs a 'max', as {name}=1..1024"
     return f"must be shown not to be negative for all values of {', '.join(free)}: a greater 'min' may help"
 
 

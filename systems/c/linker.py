@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, Option, shown
 from memplan.systems.c.arena import section_of
 from memplan.systems.c_names import in_comment, prefix_of, written_by
 from memplan.systems.layout import PlacedPool, VerifiedLayout
@@ -76,6 +76,6 @@ def _in_regions(layout: VerifiedLayout) -> VerifiedLayout:
     for pool in layout.used_pools:
         if not pool.has_address:
             name = pool.pool.name
-            rule = f"must be given for a linker, as in --pool {name}=128KiB@0x20000000, got none"
-            raise FormatError(f"pool {shown(name)}: base_address {rule}")
+            rule = f"pool {shown(name)}: base_address must be given for a linker, as in "
+            raise FormatError((rule, Option("capacity", f"{name}=128KiB@0x20000000"), ", got none"))
     return layout.in_regions()

@@ -60,7 +60,9 @@ class Dims:
         """Raise OptionError for a size that was given for nothing."""
         if unknown := [name for name in self.given if name not in self.named]:
             names = ", ".join(sorted(self.named)[:MAX_SHOWN]) or "none"
-            raise OptionError(f"dim: must be a dimension that the program names ({names}), got {shown(unknown[0])}")
+            raise OptionError.of(
+                "dims", f"must be a dimension that the program names ({names}), got {shown(unknown[0])}"
+            )
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ import pytest
 import memplan
 from lab.manual import PAGE, manual
 from memplan.api.cli.commands import COMMANDS
+from memplan.api.cli.flag_names import as_flag, spelled
 from memplan.api.cli.main import main
 from memplan.api.settings import Settings
 from memplan.capabilities.capability import Capability, Control
-from memplan.capabilities.flag_names import in_fields, spelled
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.capabilities.wire import read_body_options, read_question
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import Option, OptionError
 from tests.support.server import Running, running
 
 Captured = pytest.CaptureFixture[str]
@@ -143,24 +143,10 @@ def test_a_question_notes_a_first_answer_before_it_has_its_last_one(name: str) -
     assert capability.write(noted[0])
 
 
-@pytest.mark.parametrize(
-    ("sentence", "said"),
-    [
-        ("give its shape, as in --dim n=1", "give its shape, as in dims=n=1"),
-        ("as in --pool sram=128KiB@0x20000000, got none", "as in capacity=sram=128KiB@0x20000000, got none"),
-        ("--to triples and --to mlf leave that", "to=triples and to=mlf leave that"),
-        ("--symbol=n=1..1024 or a longer --time-limit 3", "symbol=n=1..1024 or a longer time_limit_s=3"),
-        ("try `memplan plan FILE --dim n=1`", "try `memplan plan FILE --dim n=1`"),
-        ("iree-compile --mlir-print-ir-after=layout", "iree-compile --mlir-print-ir-after=layout"),
-        (
-            "where no key is asked for, unless --without-keys is said",
-            "where no key is asked for, unless --without-keys is said",
-        ),
-        ("or --together with the names of those", "or --together with the names of those"),
-    ],
-)
-def test_flags_are_named_as_options_of_requests_and_all_else_stays(sentence: str, said: str) -> None:
-    assert in_fields(sentence) == said
+def test_an_option_in_a_sentence_is_written_as_each_entrance_has_it() -> None:
+    error = OptionError.of("budgets", "needs its dims, as in ", Option("dims", "n=[1]"), ", or ", Option("least", ""))
+    assert str(error) == "budgets: needs its dims, as in dims=n=[1], or least"
+    assert error.written(as_flag) == ("budget: needs its dims, as in --dim 'n=[1]', or --least",)
 
 
 def test_the_manual_is_that_of_the_definitions() -> None:

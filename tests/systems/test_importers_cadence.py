@@ -50,5 +50,5 @@ def test_what_is_wrong_with_memories_is_said(changes: dict[str, Any], kind: type
 
 
 def test_memories_name_no_dimensions() -> None:
-    with pytest.raises(OptionError, match="dim: must not be given"):
+    with pytest.raises(OptionError, match="dims: must not be given"):
         read_model(MEMORIES, None, ModelOptions(dims={"n": 1}))

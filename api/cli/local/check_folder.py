@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.flag_names import as_flag, spelled
 from memplan.api.cli.flags import flag_of, options_given
 from memplan.api.cli.from_capability import CommandExtras, run, run_apart
 from memplan.api.cli.local.several_files import refuse_on
@@ -25,7 +26,6 @@ from memplan.api.cli.streams import (
 )
 from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines, unread
-from memplan.capabilities.flag_names import spelled
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.sizes import UNLIMITED, named_size
 from memplan.planner.errors import FormatError, OptionError, shown
@@ -105,9 +105,9 @@ def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[str])
         options_given(ReadOptions, flags)
         Tolerance.read(options_given(CheckOptions, flags).tolerance)
         for text in flags.get("budgets", ()):
-            named_size(text, Problem(buffers=()), len(flags["budgets"]), "budget")
+            named_size(text, Problem(buffers=()), len(flags["budgets"]), "budgets")
     except OptionError as error:
-        wrong += [f"{where}.{sentence}" for sentence in error.sentences]
+        wrong += [f"{where}.{sentence}" for sentence in error.written(as_flag)]
     return flags
 
 

@@ -16,7 +16,7 @@ from typer import Option
 from memplan.api.cli.solvers.schema import QuietJsonSchema
 from memplan.api.request_bodies import lacking
 from memplan.capabilities.capability import Capability, Control
-from memplan.capabilities.reading import Reader
+from memplan.capabilities.question import Input, Question, read_inputs
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.capabilities.wire import read_body_options, request_model
 from memplan.files import contents, named
@@ -135,24 +135,20 @@ async def _answer(capability: Capability[Any], given: Mapping[str, Any], folder:
         cancelled.set()
 
 
-def _question(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _question(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> Question:
     """Read the inputs: objects of JSON, or files by their paths; raises InputError."""
     names = [each.name for each in capability.inputs]
     if unknown := [name for name in given if name not in (*names, "options")]:
         raise InputError(*(f"{name}: is not a known field{did_you_mean(name, names)}" for name in unknown))
-    question, reader = dict[str, Any](), Reader()
-    for each in sorted(capability.inputs, key=lambda each: each.reads_last):
-        value = given.get(each.name)
-        if isinstance(value, str) and each.from_file is not None:
-            data, path = contents(value if value.lstrip()[:1] == "{" else _inside(folder, value))
-            with named(path):
-                value = each.from_file(reader, data, value, question)
-        elif value is not None:
-            value = each.from_json(value)
-        elif each.absent is not None and reader.data:
-            value = each.absent(reader, question)
-        if value is not None:
-            question[each.name] = value
+
+    def read(each: Input[Any], value: Any, question: Question, reader: Any) -> Any:
+        if not isinstance(value, str) or each.from_file is None:
+            return each.from_json(value)
+        data, path = contents(value if value.lstrip()[:1] == "{" else _inside(folder, value))
+        with named(path):
+            return each.from_file(reader, data, value, question)
+
+    question = read_inputs(capability.inputs, given, read)
     if breaks := lacking(capability, question):
         raise InputError(*breaks)
     return question

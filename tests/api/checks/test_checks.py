@@ -80,8 +80,8 @@ def test_nothing_to_plan_uses_nothing() -> None:
 @pytest.mark.parametrize(
     ("texts", "sentence"),
     [
-        (["sram=64"], 'budget: must name a pool of the problem (fast, slow), got "sram"'),
-        (["fast=64", "fast=65"], "budget: must be given once for each pool"),
+        (["sram=64"], 'budgets: must name a pool of the problem (fast, slow), got "sram"'),
+        (["fast=64", "fast=65"], "budgets: must be given once for each pool"),
     ],
 )
 def test_wrong_budgets_are_said(texts: list[str], sentence: str) -> None:

@@ -72,9 +72,9 @@ READ: dict[str, tuple[int, int | None, bool | None]] = {
 REFUSED = {
     "without_lifetimes.xla.txt": "must be XLA's text of the buffer assignment and that of the live ranges,",
     "without_assignment.hlo.pb": "hlo_proto.buffer_assignment: is required: dump the module after its",
-    "attention.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "b", "n"; give them, for example: --dim b=1',
+    "attention.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "b", "n"; give them, for example: dims=b=1',
     "convolution.stablehlo.mlir": 'arg0.0, arg0.1, arg0.2: must have sizes, got "b", "h", "w"; give them',
-    "recurrent.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "t", "b"; give them, for example: --dim t=1',
+    "recurrent.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "t", "b"; give them, for example: dims=t=1',
     "two_functions.relax": "must have a function main, or only one, with @R.function (keep the one to be",
     "loops.relax": "must have a function with @R.function, whose operations have lifetimes, got loops",
     "broken.relax": "must be TVMScript: ",
@@ -124,7 +124,7 @@ def test_models_of_onnx_are_read_or_refused_alike() -> None:
     for data, sentence in {
         model(
             relu, [value("x", ("batch",))], [y]
-        ): 'inputs: must have sizes, got dimension "batch" open; give it, for example: --dim batch=1',
+        ): 'inputs: must have sizes, got dimension "batch" open; give it, for example: dims=batch=1',
         model([node("Relu", "z", "y")], [x], [y]): 'node[0] (Relu): must read what was written before, got "z"',
         b"\x08\x08\x12\x00": "with a graph, got no",
     }.items():

@@ -146,7 +146,7 @@ def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Ca
         assert json.loads(capfd.readouterr().out)["again"]["same"] == "bytes"
     (tmp_path / "a.json").write_text('{"buffers": []}')
     assert main(["plan", str(tmp_path / "a.json"), "--dim", "batch=1"]) == 2
-    assert "dims: must be given for models only" in capfd.readouterr().err
+    assert "dim: must be given for models only" in capfd.readouterr().err
 
 
 def test_a_model_with_branches_is_compared_with_what_its_runtime_takes_of_the_file(capfd: Captured) -> None:

@@ -94,7 +94,7 @@ def test_6_nothing_is_linked_to_an_address_that_was_not_given(capfd: Captured) -
     assert main(["plan", problem, "-o", "plan.json"]) == 0
     export = ["convert", problem, "plan.json", "-o", "plan.ld"]
     assert main(export) == 2
-    assert "base_address must be given for a linker, as in --pool sram=128KiB@0x20000000" in capfd.readouterr().err
+    assert "base_address must be given for a linker, as in --capacity sram=128KiB@0x20000000" in capfd.readouterr().err
     assert not Path("plan.ld").exists()
     assert main([*export, "--pool", "dtcm=128KiB@0x20000000", "--pool", "sram=64KiB@0x30000000"]) == 0
     assert "ORIGIN = 0x30000400" in Path("plan.ld").read_text()

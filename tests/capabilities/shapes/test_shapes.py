@@ -143,7 +143,7 @@ def test_a_symbol_without_a_largest_value_has_a_limit() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({}, "within: is required where the problem has no capacity, as in --within 64MiB"),
+        ({}, "within: is required where the problem has no capacity, as in within=64MiB"),
         ({"within": 9, "at": {"x": 1}}, 'at: must name a symbol of the problem (b, n), got "x"'),
         ({"within": 9, "at": {"b": 65}}, "at.b: must be from 1 to 64, got 65"),
         (

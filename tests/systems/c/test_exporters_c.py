@@ -246,14 +246,14 @@ def test_what_is_reserved_of_a_pool_lies_between_its_regions(compiler: list[str]
 
 @pytest.mark.parametrize("target", ["c", "malloc-c"])
 def test_memory_of_another_device_is_not_allocated_on_the_heap(target: str) -> None:
-    with pytest.raises(FormatError, match=f'pool "p": device must be the CPU for --to {target}.*, got "cuda:1"'):
+    with pytest.raises(FormatError, match=f'pool "p": device must be the CPU for to={target}.*, got "cuda:1"'):
         export(target, one_pool({}, device="cuda:1"), "plan")
     assert export(target, one_pool({}, device="cpu"), "plan")
 
 
 @pytest.mark.parametrize("target", ["ld", "armlink"])
 def test_a_pool_without_a_base_address_is_not_linked(target: str) -> None:
-    rule = 'pool "p": base_address must be given for a linker, as in --pool p=128KiB@0x20000000, got none'
+    rule = 'pool "p": base_address must be given for a linker, as in capacity=p=128KiB@0x20000000, got none'
     with pytest.raises(FormatError, match=re.escape(rule)):
         export(target, one_pool({}), "plan")
     assert b"0x0" in export(target, one_pool({}, base_address=0), "plan")[""]

@@ -202,7 +202,7 @@ def test_a_packed_reshape_is_a_view_too() -> None:
 def test_dimensions_that_are_only_named_need_a_size() -> None:
     data = function("return x")
     assert sizes(imported(data, alignment=1)) == {"x": 256}
-    with pytest.raises(FormatError, match=r'line 7: must have a size, got "n"; give it, for example: --dim n=1'):
+    with pytest.raises(FormatError, match=r'line 7: must have a size, got "n"; give it, for example: dims=n=1'):
         imported(data, dims={})
     with pytest.raises(OptionError, match=r'must be a dimension that the program names \(n\), got "m"'):
         imported(data, dims={"n": 1, "m": 1})

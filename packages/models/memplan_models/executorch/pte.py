@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memplan.planner.errors import FormatError, InvalidPlanError, shown
+from memplan.planner.errors import FormatError, InvalidPlanError, Option, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.systems.layout import VerifiedLayout
 from memplan.systems.model_options import ModelOptions
@@ -97,5 +97,5 @@ def _check(data: bytes, written: bytes, number: int, planned: Mapping[int, tuple
         raise InvalidPlanError(f"{before[number].path}: must have the places of the plan")
     problems = [read(content, ModelOptions()).problem for content in (data, written)]
     if problem_hash(problems[0]) != problem_hash(problems[1]):
-        rule = "must keep each view in the place of what it is a view of: read the program with --views alias"
-        raise FormatError(f"plan: {rule}, got {shown(problems[1].name)}")
+        rule = "plan: must keep each view in the place of what it is a view of: read the program with "
+        raise FormatError((rule, Option("views", "alias"), f", got {shown(problems[1].name)}"))

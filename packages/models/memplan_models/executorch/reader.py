@@ -38,7 +38,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for named dimensions, which ExecuTorch has not."""
     if options.dims:
         name = next(iter(options.dims))
-        raise OptionError(f"dim: must not be given, as ExecuTorch names no dimensions, got {shown(name)}")
+        raise OptionError.of("dims", f"must not be given, as ExecuTorch names no dimensions, got {shown(name)}")
     methods = read_methods(data)
     method = next((method for method in methods if method.name == FIRST), methods[0])
     program = _Program(method, options)

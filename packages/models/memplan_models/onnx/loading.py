@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, ProblemError, shown
+from memplan.planner.errors import MAX_SHOWN, FormatError, Option, OptionError, ProblemError, shown
 from memplan.planner.errors.extras import require
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 from memplan.planner.symbols.numbers import SymbolicNumber, SymbolicNumbers
@@ -184,7 +183,7 @@ def give_sizes(
                 dim.dim_value = size
     if unknown := [name for name in fixed_sizes if name not in named]:
         names = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
-        raise OptionError(f"dim: must be a dimension that the model names ({names}), got {shown(unknown[0])}")
+        raise OptionError.of("dims", f"must be a dimension that the model names ({names}), got {shown(unknown[0])}")
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in constants}
     for name, sizes in options.dims.items():
@@ -233,7 +232,7 @@ def dim_name(value: ValueInfoProto, axis: int) -> str:
 def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
     if name not in inputs:
         names = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
-        raise OptionError(f"dim: must be of an input of the model ({names}), got {shown(name)}")
+        raise OptionError.of("dims", f"must be of an input of the model ({names}), got {shown(name)}")
     kind = inputs[name].type.tensor_type
     dims = list(kind.shape.dim)
     shape = ",".join(str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in dims)
@@ -241,7 +240,7 @@ def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[in
     pairs = zip(dims, sizes, strict=False)
     if not fits or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
         got = ",".join(map(str, sizes))
-        raise OptionError(f"dim: must fit what the model says of {shown(name)} ({shape}), got {got}")
+        raise OptionError.of("dims", f"must fit what the model says of {shown(name)} ({shape}), got {got}")
     del kind.shape.dim[:]
     for size in sizes:
         kind.shape.dim.add(dim_value=size)
@@ -265,9 +264,8 @@ def _request_sizes(inputs: list[ValueInfoProto]) -> None:
             pairs = ((dim.HasField("dim_value"), dim.dim_value, _proposed(k, len(rows))) for k, dim in enumerate(rows))
             shapes[value.name] = tuple(size if is_given else -proposed for is_given, size, proposed in pairs)
     if without:
-        rule = "must have a number of dimensions"
-        example = shlex.quote(f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")
-        raise FormatError(f"inputs: {rule}, got none for {shown(without[0])}; give its shape, as in --dim {example}")
+        rule = f"inputs: must have a number of dimensions, got none for {shown(without[0])}; give its shape, as in "
+        raise FormatError((rule, Option("dims", f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")))
     if dims or shapes:
         names = [*(f"dimension {shown(name)}" for name in dims), *(f"a size of {shown(name)}" for name in shapes)]
         raise OpenSizesError(f"inputs: must have sizes, got {', '.join(names[:MAX_SHOWN])} open", dims | shapes)

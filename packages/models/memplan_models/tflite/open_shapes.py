@@ -69,10 +69,10 @@ def with_sizes(model: Model, dims: Mapping[str, int]) -> Model:
     if not open_dims:
         way = "leave it out, as all sizes of this model are known"
         rule = "must not be given, as TFLite names no dimensions"
-        raise OptionError(f"dim: {rule}, got {shown(next(iter(dims)))}: {way}")
+        raise OptionError.of("dims", f"{rule}, got {shown(next(iter(dims)))}: {way}")
     if unknown := [name for name in dims if name not in open_dims]:
-        raise OptionError(
-            f"dim: must be an open dimension of the model ({', '.join(open_dims)}), got {shown(unknown[0])}"
+        raise OptionError.of(
+            "dims", f"must be an open dimension of the model ({', '.join(open_dims)}), got {shown(unknown[0])}"
         )
     if len(model.subgraphs) > 1:
         raise FormatError("model.subgraphs: must be one where open dimensions have sizes")

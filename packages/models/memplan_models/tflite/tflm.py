@@ -15,7 +15,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, Option, shown
 from memplan.systems.arena import scratch_flags
 from memplan.systems.layout import VerifiedLayout
 from memplan_models.flatbuffer import (
@@ -50,7 +50,8 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
             rule = (
                 "must have no variable tensors behind the first subgraph for tflite, whose places TFLite Micro misreads"
             )
-            raise FormatError(f"{graph.path}: {rule}, got {shown(variable.id)}; try --to c or --to ld")
+            found = f"{graph.path}: {rule}, got {shown(variable.id)}; try "
+            raise FormatError((found, Option("to", "c"), " or ", Option("to", "ld")))
     places = _places(layout)
     offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
     _refuse_a_larger_arena(model, offsets)

@@ -16,6 +16,7 @@ import onnx
 from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 from pydantic import ValidationError
 
+from memplan.api.cli.flag_names import as_flag
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.formats import read_problem
 from memplan.planner.instance.canonical import problem_hash
@@ -152,11 +153,11 @@ def test_shapes_that_the_model_computes_are_found() -> None:
 def test_a_named_dimension_is_given_its_size() -> None:
     data = model([node("Neg", "x", "y")], [value("x", ("batch", 4))], [value("y", ("batch", 4))])
     assert rows(imported(data, dims={"batch": 8}))["y"][1] == 128
-    sentence = 'inputs: must have sizes, got dimension "batch" open; give it, for example: --dim batch=1'
+    sentence = 'inputs: must have sizes, got dimension "batch" open; give it, for example: dims=batch=1'
     with pytest.raises(FormatError) as error:
         imported(data)
     assert str(error.value) == sentence
-    with pytest.raises(OptionError, match=r'dim: must be a dimension that the model names \(batch\), got "other"'):
+    with pytest.raises(OptionError, match=r'dims: must be a dimension that the model names \(batch\), got "other"'):
         imported(data, dims={"other": 8})
 
 
@@ -166,7 +167,7 @@ def test_all_that_inputs_leave_open_is_requested_in_one_sentence_with_options_th
     data = model(nodes, inputs, [value(name, None) for name in "yzw"])
     with pytest.raises(FormatError) as error:
         imported(data)
-    said, _, flags = str(error.value).partition("; give them, for example: ")
+    said, _, flags = error.value.written(as_flag)[0].partition("; give them, for example: ")
     assert said.startswith('inputs: must have sizes, got dimension "unk__6"')
     words = shlex.split(flags)
     assert set(words[::2]) == {"--dim"}
@@ -179,9 +180,9 @@ def test_the_shape_of_an_input_must_fit_what_the_model_says_of_it() -> None:
     assert rows(imported(data, dims={"x": (8, 4)}))["y"][1] == 128
     assert rows(imported(data, dims="x=8,4"))["y"][1] == 128
     for shape, sentence in (
-        ({"x": (8, 5)}, r'dim: must fit what the model says of "x" \(\?,4\), got 8,5'),
-        ({"x": (8,)}, r'dim: must fit what the model says of "x" \(\?,4\), got 8'),
-        ({"z": (8, 4)}, r'dim: must be of an input of the model \(x\), got "z"'),
+        ({"x": (8, 5)}, r'dims: must fit what the model says of "x" \(\?,4\), got 8,5'),
+        ({"x": (8,)}, r'dims: must fit what the model says of "x" \(\?,4\), got 8'),
+        ({"z": (8, 4)}, r'dims: must be of an input of the model \(x\), got "z"'),
     ):
         with pytest.raises(OptionError, match=sentence):
             imported(data, dims=shape)
@@ -316,7 +317,7 @@ def test_a_newer_opset_is_named() -> None:
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (-4,))], [Y]),
-            'inputs: must have sizes, got a size of "x" open; give it, for example: --dim x=1,',
+            'inputs: must have sizes, got a size of "x" open; give it, for example: dims=x=1,',
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (2**40, 2**40))], [value("y", None)]),
@@ -396,7 +397,7 @@ def test_only_sizes_with_which_a_model_can_be_read_are_advised() -> None:
     cut = [helper.make_node("Pad", ["x", "pads"], ["y"])]
     whole = graph(cut, [value("x", ("n",))], [value("y", None)])
     whole.initializer.append(numpy_helper.from_array(np.array([-5, 0]), "pads"))
-    with pytest.raises(FormatError, match=r'got dimension "n" open; give it, for example: --dim n=64$'):
+    with pytest.raises(FormatError, match=r'got dimension "n" open; give it, for example: dims=n=64$'):
         imported(of_graph(whole))
     same = [helper.make_node("Identity", ["x"], ["y"])]
     with pytest.raises(FormatError, match="got strings: plan the part of the model before them"):

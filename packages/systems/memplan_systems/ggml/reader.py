@@ -51,7 +51,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         return _Program(graphs, None, options).imported()
     (name,) = graphs[0].dim
     if unknown := [each for each in options.dims if each != name]:
-        raise OptionError(f"dim: must be {name}, in which the graphs differ, got {shown(unknown[0])}")
+        raise OptionError.of("dims", f"must be {name}, in which the graphs differ, got {shown(unknown[0])}")
     if name not in options.dims:
         raise OpenSizesError(f"{name}: must be a size, is open", {name: graphs[0].dim[name]})
     size = options.sizes[name]

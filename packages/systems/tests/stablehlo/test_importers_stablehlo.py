@@ -95,10 +95,10 @@ def test_sizes_without_names_are_called_by_their_argument_and_place() -> None:
     assert read_symbolic(data, "f.mlir", {}).symbols == {"arg0_0": SymbolRange()}
     assert sizes(data, **{"arg0.0": 10}) == {"arg0": 320, "tanh.1": 320, "sort.2": 320}
     with pytest.raises(
-        FormatError, match=r'arg0.0: must have a size, got "arg0.0"; give it, for example: --dim arg0.0=1'
+        FormatError, match=r'arg0.0: must have a size, got "arg0.0"; give it, for example: dims=arg0.0=1'
     ):
         sizes(data)
-    with pytest.raises(OptionError, match=r"dim: must be a dimension that the program names \(arg0.0\), got"):
+    with pytest.raises(OptionError, match=r"dims: must be a dimension that the program names \(arg0.0\), got"):
         sizes(data, n=4)
 
 
@@ -218,7 +218,7 @@ def test_open_sizes_are_asked_for_at_once_and_with_numbers_that_are_arguments() 
  %1 = stablehlo.dynamic_iota %0, dim = 0 : (tensor<1xi32>) -> tensor<?xf32>
  return %1 : tensor<?xf32>
 }"""
-    with pytest.raises(FormatError, match=r"a.0, a.1: must have sizes.*--dim a.0=1 --dim a.1=1 --dim n=1$"):
+    with pytest.raises(FormatError, match=r"a.0, a.1: must have sizes.*dims=a.0=1 dims=a.1=1 dims=n=1$"):
         sizes(text)
     assert sizes(text, **{"a.0": 2, "a.1": 3, "n": 100})["dynamic_iota.3"] == 448
 

@@ -153,7 +153,7 @@ def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> Non
 
 
 def test_xla_names_no_dimensions() -> None:
-    with pytest.raises(OptionError, match='dim: must not be given, as XLA\'s buffers name no dimensions, got "n"'):
+    with pytest.raises(OptionError, match='dims: must not be given, as XLA\'s buffers name no dimensions, got "n"'):
         read_model(TEXT, options=ModelOptions(dims={"n": 1}))
 
 

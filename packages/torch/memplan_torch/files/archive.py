@@ -230,7 +230,7 @@ def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
     names_of_dims = _named(values)
     if unknown := [name for name in dims if name not in names_of_dims]:
         names = ", ".join(sorted(names_of_dims)[:MAX_SHOWN]) or "none"
-        raise OptionError(f"dim: must be a dimension that the program names ({names}), got {shown(unknown[0])}")
+        raise OptionError.of("dims", f"must be a dimension that the program names ({names}), got {shown(unknown[0])}")
     if missing := sorted(names_of_dims.difference(dims))[:MAX_SHOWN]:
         got = ", ".join(f"dimension {shown(name)}" for name in missing)
         raise OpenSizesError(f"inputs: must have sizes, got {got} open", dict.fromkeys(missing, 1))

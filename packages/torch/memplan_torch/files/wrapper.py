@@ -55,7 +55,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         refuse_dims(options, "wrappers of inductor without symbols")
     if others := options.dims.keys() - wrapper.dims_named:
         names = ", ".join(sorted(wrapper.dims_named))
-        raise OptionError(f"dim: must be a dimension that the wrapper names ({names}), got {shown(min(others))}")
+        raise OptionError.of("dims", f"must be a dimension that the wrapper names ({names}), got {shown(min(others))}")
     buffers = [row for row in wrapper.buffers if row.steps]
     findings = tuple(_findings(wrapper))
     if not buffers:

@@ -93,7 +93,7 @@ def test_a_buffer_that_ends_behind_its_storage_is_named() -> None:
     [
         (
             ("buf0 = empty_strided_cpu((s0, ), (1, ), torch.float32)", "f(buf0)", "return (buf0, )"),
-            r"got s0 open; .*: --dim s0=1$",
+            r"got s0 open; .*: dims=s0=1$",
         ),
         (("buf0 = empty_strided_cpu((2.5, ), (1, ), torch.float32)",), 'sizes: must be numbers, got "2.5"'),
         (("if arg0_1: f(arg0_1)",), 'line 5: must be without branches and loops of its own, got "if"'),
@@ -164,7 +164,7 @@ def test_one_arena_for_each_device_is_planned_and_dimensions_are_given() -> None
     rows = {row.id: (row.size, row.pools) for row in model.problem.buffers}
     assert rows == {"buf0": (128, ("cuda",)), "buf1": (8, ("cpu",)), "buf2": (4, ("cuda",))}
     assert model.own_peak == 140
-    with pytest.raises(OptionError, match=r'dim: must be a dimension that the wrapper names \(s0\), got "n"'):
+    with pytest.raises(OptionError, match=r'dims: must be a dimension that the wrapper names \(s0\), got "n"'):
         read_model(wrapper(*lines), None, ModelOptions(dims={"s0": 4, "n": 2}))
 
 
@@ -224,9 +224,9 @@ def test_a_program_in_a_file_is_read_without_torch() -> None:
 
 
 def test_sizes_are_given_by_the_names_of_their_symbols() -> None:
-    with pytest.raises(FormatError, match=r'dimension "s77" open; give it, for example: --dim s77=1$'):
+    with pytest.raises(FormatError, match=r'dimension "s77" open; give it, for example: dims=s77=1$'):
         read_model(DATA, "exported.pt2")
-    with pytest.raises(OptionError, match=r'dim: must be a dimension that the program names \(s77\), got "n"'):
+    with pytest.raises(OptionError, match=r'dims: must be a dimension that the program names \(s77\), got "n"'):
         read_model(DATA, "exported.pt2", ModelOptions(dims={"n": 2}))
     square = "Sub(Pow(Symbol('s77', positive=True), Integer(2)), Integer(223))"  # as strides of attention have it
     sum_of_two = "Add(Mul(Integer(2), Symbol('s77', integer=True)), Integer(1))"
@@ -249,5 +249,5 @@ def test_what_is_no_program_is_refused() -> None:
         read_model(out.getvalue(), "m.pt2")
     with pytest.raises(FormatError, match="cut short"):
         read_model(DATA[:5000], "m.pt2")
-    with pytest.raises(OptionError, match="dim: must be one size"):
+    with pytest.raises(OptionError, match="dims: must be one size"):
         read_model(DATA, "m.pt2", ModelOptions(dims={"x": (4, 8)}))
