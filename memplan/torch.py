@@ -3,16 +3,8 @@
 Its names are those of the module that a distribution hands out by the entry point `torch` of `memplan.modules`.
 """
 
-from importlib import import_module
-from typing import Any
+from functools import partial
 
-from memplan.planner.errors.extras import missing
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import handed_out
 
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    if (where := extensions("modules").get("torch")) is None:
-        raise ModuleNotFoundError(f"memplan.torch: {missing('memplan_torch')}", name="memplan_torch")
-    return getattr(import_module(where), name)
+__getattr__ = partial(handed_out, "torch")

@@ -10,7 +10,7 @@ commands: a `memplan.capabilities.Command`, of the command line, that is no ques
 clusters: a `memplan.capabilities.Cluster`, of machines that run command lines, by the scheme of their addresses.
 writers: a `memplan.capabilities.Writer`, of files that an answer becomes.
 views: a `memplan.capabilities.View`, of what writes a page of answers.
-modules: the name of a module whose names a module of memplan has, `memplan.torch`.
+modules: the name of a module whose names a module of memplan has, `memplan.torch` or `memplan.tvm`.
 systems: a `memplan.planner.systems.System`, whose readers, planners and writers are taken as well.
 planners: a `memplan.planner.systems.ReferencePlanner`.
 solvers: a `memplan.solvers.portfolio.registry.SolverRow`, which is never trusted, and runs where it is named.
@@ -66,6 +66,18 @@ def extensions(table: str) -> Mapping[str, Any]:
         del rows[name]
         warn(f"kinds {name}: is left out, as no checker of that name says what is wrong with an offset", stacklevel=2)
     return rows
+
+
+def handed_out(module: str, name: str) -> Any:
+    """Return what a distribution hands out as a name of `memplan.MODULE`. Raises ModuleNotFoundError without one."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if (where := extensions("modules").get(module)) is None:
+        from memplan.planner.errors.extras import missing
+
+        package = f"memplan_{module}"
+        raise ModuleNotFoundError(f"memplan.{module}: {missing(package)}", name=package)
+    return getattr(import_module(where), name)
 
 
 @cache

@@ -26,6 +26,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "bench": ("memplan_bench",),
     "page": ("memplan_page",),
     "torch": ("memplan_torch",),
+    "tvm": ("memplan_tvm", "tvm"),
     "models": ("memplan_models",),
 }
 """The packages that each extra brings and that are imported by name."""

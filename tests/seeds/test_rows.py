@@ -10,6 +10,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROWS = json.loads((HERE / "rows.json").read_text(encoding="utf-8"))
 """From a row to its sentence."""
+INSIDE_TVM = [*(f"S0.{k}" for k in (3, 4, 5, 12, 23, 24, 33)), *(row for row in ROWS if row.startswith(("S2.", "S4.")))]
+"""The rows that have a test which runs inside of TVM as well, where its wheel is installed."""
 
 
 def test_each_row_has_a_test_and_each_test_a_row() -> None:
@@ -23,3 +25,9 @@ def test_each_row_has_a_test_and_each_test_a_row() -> None:
                 tested.setdefault(row, []).append(node.name)
     assert set(tested) == set(ROWS)
     assert len(ROWS) == 109
+
+
+def test_rows_about_tvm_have_a_test_inside_of_it() -> None:
+    tests = (HERE.parents[1] / "packages/tvm/tests/test_source_rows.py").read_text(encoding="utf-8")
+    names = re.findall(r"^def test_s(\d)_(\d\d)_", tests, re.MULTILINE)
+    assert [f"S{source}.{int(row)}" for source, row in names] == INSIDE_TVM

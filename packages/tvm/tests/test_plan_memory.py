@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +13,11 @@ import pytest
 pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
 import tvm
+from relax_modules import BRANCHES, CONVOLUTIONS, TARGET, chain, draw, fan, module_of, outputs, padded, ready
 from tvm import relax
 
 import memplan.tvm
-from memplan.tvm import LiftWorkspaces, OrderBindings, PlanMemory, PlanMemoryError, PlannedFunction, PoolInfo
-from tests.api.tvm.modules import TARGET, chain, draw, module_of, outputs, ready
+from memplan.tvm import OrderBindings, PlanMemory, PlanMemoryError, PlannedFunction, PoolInfo
 
 pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
 
@@ -81,25 +82,6 @@ def test_offsets_as_expressions() -> None:
     assert planned.memplan == planned.bound < planned.own
 
 
-BRANCHES = """
-@I.ir_module
-class Branches:
-    @R.function
-    def main(x: R.Tensor((64,), "float32"), flag: R.Tensor((), "bool")) -> R.Tensor((64,), "float32"):
-        first = R.exp(x)
-        if flag:
-            a = R.negative(first)
-            b = R.exp(a)
-            y = R.add(b, a)
-        else:
-            c = R.sin(first)
-            d = R.cos(c)
-            y = R.multiply(d, c)
-        z = R.add(y, first)
-        return R.exp(z)
-"""
-
-
 def test_branches() -> None:
     found: list[PlannedFunction] = []
     x, expected = draw(64), []
@@ -136,18 +118,6 @@ def test_a_pool_of_no_bytes_is_refused() -> None:
         PoolInfo("sram", 0)
 
 
-def padded(builder: Any, inputs: list[Any]) -> Any:
-    """Convolutions, which pad into temporaries."""
-    x = inputs[0]
-    for weights in inputs[1:]:
-        x = builder.emit(relax.op.nn.conv2d(x, weights, padding=1))
-        x = builder.emit(relax.op.nn.relu(x))
-    return x
-
-
-CONVOLUTIONS = ((1, 4, 16, 16), (8, 4, 3, 3), (16, 8, 3, 3), (4, 16, 3, 3))
-
-
 def test_temporaries_are_lifted() -> None:
     arrays = tuple(draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS))
     module = module_of(padded, *CONVOLUTIONS)
@@ -169,13 +139,6 @@ def test_temporaries_with_symbols_are_lifted() -> None:
     assert planned.tensors == compared(module, *runs).tensors + 3
 
 
-def fan(builder: Any, inputs: list[Any]) -> Any:
-    """Wide values that are all made before the first one is reduced."""
-    wide = [builder.emit(relax.op.concat([builder.emit(relax.op.exp(inputs[0]))] * (k + 2), axis=1)) for k in range(4)]
-    rows = [builder.emit(relax.op.sum(each, axis=1, keepdims=True)) for each in wide]
-    return builder.emit(relax.op.concat(rows, axis=1))
-
-
 def test_order() -> None:
     module, run = module_of(fan, (32, 32)), (draw(32, 32),)
     assert compared(module, run, order=True).memplan < compared(module, run).memplan
@@ -184,12 +147,6 @@ def test_order() -> None:
 def test_order_is_not_changed_across_effects() -> None:
     module = module_of(fan, (32, 32), dataflow=False)
     tvm.ir.assert_structural_equal(OrderBindings()(module), module)
-
-
-def test_kernels_without_temporaries_stay() -> None:
-    with TARGET:
-        module = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
-    tvm.ir.assert_structural_equal(LiftWorkspaces()(module), module)
 
 
 def test_unknown_targets_get_whole_storages() -> None:
@@ -216,6 +173,21 @@ def test_what_cannot_be_read_keeps_the_own_plan(caplog: pytest.LogCaptureFixture
         kept = PlanMemory(offsets=False)(module)
     tvm.ir.assert_structural_equal(kept, relax.transform.StaticPlanBlockMemory()(module))
     assert "whose plan stays: it cannot be read: sizes without bounds on device 0" in caplog.text
+
+
+def test_a_module_before_its_stage_keeps_the_own_plan(caplog: pytest.LogCaptureFixture) -> None:
+    with TARGET:
+        module = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
+        with caplog.at_level(logging.WARNING, logger="memplan.tvm"):
+            kept = PlanMemory()(module)
+    tvm.ir.assert_structural_equal(kept, relax.transform.StaticPlanBlockMemory()(module))
+    assert "it cannot be read: R.call_tir stands in it, before CallTIRRewrite has run" in caplog.text
+
+
+def test_another_version_of_tvm_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tvm, "__version__", "0.28.0")
+    with pytest.raises(ImportError, match=r"TVM 0\.28\.0 is not 0\.27, which its passes are for; TVM's own plan stays"):
+        importlib.reload(importlib.import_module("memplan_tvm.public"))
 
 
 def test_uninstall() -> None:

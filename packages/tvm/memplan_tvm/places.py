@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from tvm_ffi import register_error
 
-from memplan.api.tvm.lifetimes import AllocatedTensor
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.objects import ObjectsProblem
 from memplan.solvers.core.plain import offsets_at_bound
+from memplan_tvm.tensors import AllocatedTensor
 
 ALIGNMENT = 64
 """Of TVM's allocators (kAllocAlignment)."""
@@ -64,9 +64,8 @@ def place_in_pools(
         offsets = offsets_at_bound(sizes, starts, ends, ALIGNMENT, _NODES)
         if offsets is not None:
             least = int((offsets + sizes).max())
-            places = StoragePlaces(("storage",), (least,), tuple((0, at) for at in offsets.tolist()), least)
-            check(tensors, places)
-            return places
+            of = tuple((0, at) for at in offsets.tolist())
+            return checked(tensors, StoragePlaces(("storage",), (least,), of, least))
     own = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
     problem = Problem(buffers=_rows(tensors), pools=own or [Pool(alignment=ALIGNMENT)], may_share=in_place)
     answer = plan(problem, options=_OPTIONS)
@@ -77,9 +76,8 @@ def place_in_pools(
     placed = sorted(answer.placements.rows(), key=lambda row: int(row["id"]))
     of = tuple((storage[str(row["pool"])], row["offset"]) for row in placed)
     names = tuple(each.name if pools else "storage" for each in used)
-    places = StoragePlaces(names, tuple(int(each.used or 0) for each in used), of, answer.lower_bound or 0)
-    check(tensors, places, in_place)
-    return places
+    sizes = tuple(int(each.used or 0) for each in used)
+    return checked(tensors, StoragePlaces(names, sizes, of, answer.lower_bound or 0), in_place)
 
 
 def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
@@ -89,9 +87,8 @@ def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
     storage = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
     of = tuple((storage[k], 0) for k in range(len(tensors)))
     sizes = tuple(each.size for each in answer.objects)
-    places = StoragePlaces(("storage",) * len(sizes), sizes, of, answer.lower_bound)
-    check(tensors, places)
-    return places
+    names = tuple(f"storage{k}" for k in range(len(sizes)))
+    return checked(tensors, StoragePlaces(names, sizes, of, answer.lower_bound))
 
 
 def columns_of(tensors: Sequence[AllocatedTensor]) -> list[Any]:
@@ -113,8 +110,10 @@ def _refusal(tensors: Sequence[AllocatedTensor], answer: Any) -> str:
     return f"pool {why.pool!r} lacks {why.missing_bytes:,} bytes for {names}{needed}; increase its size_hint_bytes"
 
 
-def check(tensors: Sequence[AllocatedTensor], places: StoragePlaces, in_place: Sequence[tuple[int, int]] = ()) -> None:
-    """Raise RuntimeError where two tensors that are alive together share bytes, or one is out of place.
+def checked(
+    tensors: Sequence[AllocatedTensor], places: StoragePlaces, in_place: Sequence[tuple[int, int]] = ()
+) -> StoragePlaces:
+    """Return places; RuntimeError where two tensors that are alive together share bytes, or one is out of place.
 
     Those of a pair of `in_place` may start at the same byte.
     """
@@ -127,8 +126,9 @@ def check(tensors: Sequence[AllocatedTensor], places: StoragePlaces, in_place: S
     meet &= (begin[:, None] < stop) & (begin < stop[:, None])
     np.fill_diagonal(meet, val=False)
     for i, j in in_place:
-        if begin[i] == begin[j]:
-            meet[i, j] = meet[j, i] = False
+        meet[i, j] &= begin[i] != begin[j]
+        meet[j, i] = meet[i, j]
     if meet.any():
         one, other = (tensors[k].variable.name for k in np.argwhere(meet)[0].tolist())
         raise RuntimeError(f"memplan's plan is wrong: {one} and {other} are alive together and share bytes")
+    return places

@@ -11,15 +11,15 @@ import pytest
 
 pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
+from memplan_tvm import passes
+from memplan_tvm.places import ALIGNMENT, StoragePlaces, checked, place_in_pools
+from memplan_tvm.tensors import AllocatedTensor, Lifetimes
+from relax_modules import chain, draw, module_of, outputs, ready
 from tvm import relax, tirx
 
 import memplan.tvm
 from memplan import Buffer, Placement, Plan, Pool, Problem, verify
-from memplan.api.tvm import passes
-from memplan.api.tvm.lifetimes import AllocatedTensor, Lifetimes
-from memplan.api.tvm.places import ALIGNMENT, StoragePlaces, check, place_in_pools
 from memplan.planner.model.placement_table import PlacementTable
-from tests.api.tvm.modules import chain, draw, module_of, outputs, ready
 
 pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
 MUTANTS = 500
@@ -72,10 +72,10 @@ def test_wrong_plans_are_named() -> None:
     wrong = 0
     for mutant in mutants(tensors, places):
         if not overlapping(tensors, mutant):
-            check(tensors, mutant)
+            checked(tensors, mutant)
             continue
         with pytest.raises(RuntimeError, match="memplan's plan is wrong"):
-            check(tensors, mutant)
+            checked(tensors, mutant)
         if all(at >= 0 for _, at in mutant.of):
             assert not verify(*plan_of(tensors, mutant)).valid
         wrong += 1

@@ -10,8 +10,6 @@ from typing import Any
 from tvm import sym, tirx
 from tvm.ir import Range, Var
 
-from memplan.api.tvm.lifetimes import AllocatedTensor, Bounds
-from memplan.api.tvm.places import ALIGNMENT, StoragePlaces, check
 from memplan.capabilities.capability import Control
 from memplan.capabilities.shapes.search.search import planned
 from memplan.capabilities.shapes.shapes import ShapesOptions
@@ -19,6 +17,8 @@ from memplan.planner.errors import InputError
 from memplan.planner.symbols.comparing import samples
 from memplan.planner.symbols.problem import SymbolicBuffer, SymbolicProblem
 from memplan.planner.symbols.space import SymbolRange
+from memplan_tvm.places import ALIGNMENT, StoragePlaces, checked
+from memplan_tvm.tensors import AllocatedTensor, Bounds
 
 MOST_PARTS = 2000
 """The most terms of an offset, written out."""
@@ -38,34 +38,23 @@ class Symbols:
     """The symbols of a function by names of their own, and expressions at their values."""
 
     def __init__(self, bounds: Bounds) -> None:
-        self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.symbols)}
-        self._limits = bounds.limits
-        self.analyzer = sym.Analyzer()
-        for symbol in bounds.symbols:
-            self.analyzer.bind(symbol, Range.from_min_extent(0, 2**40))
-
-    def ranges(self) -> dict[str, SymbolRange]:
-        """Return the values that symbols may have; from 1 on, as nothing takes no bytes."""
-        return {
-            name: SymbolRange(min=max(1, self._limits[symbol][0]), max=self._limits[symbol][1])
-            for symbol, name in self._names.items()
-        }
-
-    def reported(self) -> dict[str, int]:
-        """Return the values at which bytes are reported: the largest, or one for symbols that have none."""
-        return {name: self._limits[symbol][1] or OPEN for symbol, name in self._names.items()}
+        self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.limits)}
+        self.simplify = _analyzer({symbol: Range.from_min_extent(0, 2**40) for symbol in bounds.limits}).simplify
+        spans = {name: bounds.limits[symbol] for symbol, name in self._names.items()}
+        self.ranges = {name: SymbolRange(min=max(1, least), max=most) for name, (least, most) in spans.items()}
+        """The values that symbols may have; from 1 on, as nothing takes no bytes."""
+        self.reported = {name: most or OPEN for name, (_, most) in spans.items()}
+        """The values at which bytes are reported: the largest, or one for symbols that have none."""
 
     def points(self) -> list[dict[str, int]]:
         """Return values at which plans are compared, those of `reported` first."""
-        most = self.reported()
-        return [most, *({name: max(1, each // part) for name, each in most.items()} for part in (2, 3, 7, 16))]
+        parts = (1, 2, 3, 7, 16)
+        return [{name: max(1, each // part) for name, each in self.reported.items()} for part in parts]
 
     def at(self, values: Mapping[str, int]) -> Callable[[Any], int]:
         """Return the function from an expression to what it is at values of its symbols."""
-        analyzer = sym.Analyzer()
-        for symbol, name in self._names.items():
-            analyzer.bind(symbol, tirx.const(values[name], "int64"))
-        return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else analyzer.simplify(size))
+        simplify = _analyzer({each: tirx.const(values[name], "int64") for each, name in self._names.items()}).simplify
+        return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else simplify(size))
 
     def text(self, size: Any) -> str:
         """Return a size as memplan writes it. Raises UnreadableError."""
@@ -83,19 +72,19 @@ class Symbols:
 def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
     """Return places in one storage that hold for all values. Raises UnreadableError."""
     symbols = Symbols(bounds)
-    sizes = [symbols.analyzer.simplify(each.bytes) for each in tensors]
+    sizes = [symbols.simplify(tirx.const(1, "int64") * each.bytes) for each in tensors]
     rows = [
         SymbolicBuffer(id=k, size=symbols.text(size), start=each.start, end=each.end)
         for k, (each, size) in enumerate(zip(tensors, sizes, strict=True))
     ]
     try:
-        problem = SymbolicProblem(symbols=symbols.ranges(), buffers=tuple(rows), alignment=ALIGNMENT)
+        problem = SymbolicProblem(symbols=symbols.ranges, buffers=tuple(rows), alignment=ALIGNMENT)
         found = planned(problem, 1, Control().begun(_OPTIONS))
     except InputError as error:
         raise UnreadableError(str(error)) from None
     program = found.programs.programs[0]
     forms = found.sized.form_of.tolist()
-    padded = {form: symbols.analyzer.simplify(_padded(size)) for form, size in zip(forms, sizes, strict=True)}
+    padded = {form: symbols.simplify(_padded(size)) for form, size in zip(forms, sizes, strict=True)}
     values: list[Any] = []
     parts: list[int] = []
 
@@ -104,30 +93,25 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
         if parts[-1] > MOST_PARTS:
             raise UnreadableError(f"an offset would have more than {MOST_PARTS} terms")
         ends = [values[value] + padded[form] for value, form in terms] or [tirx.const(0, "int64")]
-        return symbols.analyzer.simplify(reduce(tirx.max, ends))
+        return symbols.simplify(reduce(tirx.max, ends))
 
     for terms in program.values:
         values.append(largest(terms))
     offsets = [values[value] for value in program.which]
-    places = StoragePlaces(("storage",), (largest(program.last),), tuple((0, each) for each in offsets), 0)
-    for point in samples(found.sized.space, SAMPLES):
-        _check_at(tensors, sizes, places, symbols, point)
-    return replace(places, bound=max(found.sized.space.values(found.loads, symbols.reported())))
+    storage, bound = largest(program.last), max(found.sized.space.values(found.loads, symbols.reported))
+    for point in samples(found.sized.space, SAMPLES):  # as TVM computes them there
+        at = symbols.at(point)
+        here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
+        checked(here, StoragePlaces(("storage",), (at(storage),), tuple((0, at(each)) for each in offsets), 0))
+    return StoragePlaces(("storage",), (storage,), tuple((0, each) for each in offsets), bound)
+
+
+def _analyzer(bound: Mapping[Any, Any]) -> Any:
+    analyzer = sym.Analyzer()
+    for symbol, what in bound.items():
+        analyzer.bind(symbol, what)
+    return analyzer
 
 
 def _padded(size: Any) -> Any:
     return tirx.floordiv(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
-
-
-def _check_at(
-    tensors: Sequence[AllocatedTensor],
-    sizes: Sequence[Any],
-    places: StoragePlaces,
-    symbols: Symbols,
-    point: Mapping[str, int],
-) -> None:
-    """Check places at values of the symbols, as TVM computes them there."""
-    at = symbols.at(point)
-    here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
-    of = tuple((0, at(offset)) for _, offset in places.of)
-    check(here, replace(places, storages=(at(places.storages[0]),), of=of))

@@ -6,14 +6,15 @@ further outputs of the PrimFunc, and of the `R.call_tir` that calls it: whoever 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tvm import DataType, relax, s_tir, tirx
-from tvm.ir import Call, GlobalVar, IRModule, Op, Var
+from tvm.ir import GlobalVar, IRModule, Op, Var
 from tvm.ir.transform import PassContext, module_pass
+from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from memplan.api.tvm.nests import root_of
+from memplan_tvm.nests import root_of
 
 LEAST_BYTES = 1024
 """Smaller temporaries lie on the stack (kMaxStackAlloca)."""
@@ -24,7 +25,7 @@ def LiftWorkspaces() -> Any:  # noqa: N802  as TVM names passes
     """Return the pass that makes temporaries of kernels tensors of the function that calls them."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
-        return _Lifter(module).module()
+        return _Lifter(module).lifted()
 
     return module_pass(run, opt_level=0, name="MemplanLiftWorkspaces")
 
@@ -57,43 +58,34 @@ def _lifted(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.Pri
     return tirx.PrimFunc(params, body, kernel.ret_type, kernel.attrs)
 
 
-class _Lifter:
+@mutator
+class _Lifter(PyExprMutator):  # type: ignore[misc]
+    """Gives calls of kernels with temporaries these as outputs, behind their own."""
+
     def __init__(self, module: IRModule) -> None:
+        super().__init__(module)
         self._module = module
-        self._builder = relax.BlockBuilder(module.clone())
         self._made: dict[Any, Any] = {}
 
-    def module(self) -> IRModule:
+    def lifted(self) -> IRModule:
         for name, function in self._module.functions_items():
-            if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):
-                blocks = [
-                    type(block)([made for each in block.bindings for made in self._bindings(each)])
-                    for block in function.body.blocks
-                ]
-                body = self._builder.normalize(relax.SeqExpr(blocks, function.body.body))
-                made = relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
-                self._builder.update_func(name, made)
-        return relax.transform.DeadCodeElimination()(self._builder.get()) if self._made else self._module
+            if isinstance(function, relax.Function):
+                self.builder_.update_func(name, self.visit_expr(function))
+        return relax.transform.DeadCodeElimination()(self.builder_.get()) if self._made else self._module
 
-    def _bindings(self, binding: Any) -> Iterator[Any]:
-        made = self._call(binding.value)
+    def visit_call_(self, call: Any) -> Any:
+        call = self.visit_expr_post_order(call)
+        made = self._with_workspaces(call)
         if made is None:
-            yield binding
-            return
-        kind = type(binding.var)
-        whole = kind("with_workspaces", made.ty)
-        yield relax.VarBinding(whole, made)
-        if isinstance(binding.var.ty, relax.TupleType):
-            entries = [kind("output", each) for each in binding.var.ty.fields]
-            for k, entry in enumerate(entries):
-                yield relax.VarBinding(entry, self._builder.normalize(relax.TupleGetItem(whole, k)))
-            yield relax.VarBinding(binding.var, self._builder.normalize(relax.Tuple(entries)))
-        else:
-            yield relax.VarBinding(binding.var, self._builder.normalize(relax.TupleGetItem(whole, 0)))
+            return call
+        whole = self.builder_.emit(made, "with_workspaces")
+        if not isinstance(call.ty, relax.TupleType):
+            return relax.TupleGetItem(whole, 0)
+        return relax.Tuple([self.builder_.emit(relax.TupleGetItem(whole, k)) for k in range(len(call.ty.fields))])
 
-    def _call(self, call: Any) -> Any:
+    def _with_workspaces(self, call: Any) -> Any:
         """Return a call with the temporaries of its kernel as outputs; None where it has none that can be outputs."""
-        if not isinstance(call, Call) or call.op != _CALL_TIR or not isinstance(call.args[1], relax.Tuple):
+        if call.op != _CALL_TIR or not isinstance(call.args[1], relax.Tuple):
             return None
         name, inputs = call.args[0], call.args[1].fields
         kernel = self._module[name] if isinstance(name, GlobalVar) else None
@@ -101,18 +93,14 @@ class _Lifter:
         if not isinstance(kernel, tirx.PrimFunc) or not all(isinstance(each, relax.TensorType) for each in outputs):
             return None
         values = _values(kernel, [*inputs, *outputs], call.args[2:])
-        rows = [(each, _type_of(each, values)) for each in temporaries(kernel)]
-        found = [each for each, type_ in rows if type_ is not None]
-        if not found:
+        types = {each: made for each in temporaries(kernel) if (made := _type_of(each, values)) is not None}
+        if not types:
             return None
-        types = [type_ for _, type_ in rows if type_ is not None]
-        key = (name, len(found))
+        key = (name, len(types))
         if key not in self._made:
-            new = _lifted(kernel, found, len(inputs) + len(outputs))
-            self._made[key] = self._builder.add_func(new, f"{name.name_hint}_lifted")
-        return self._builder.normalize(
-            relax.op.call_tir(self._made[key], call.args[1], [*outputs, *types], *call.args[2:])
-        )
+            new = _lifted(kernel, [*types], len(inputs) + len(outputs))
+            self._made[key] = self.builder_.add_func(new, f"{name.name_hint}_lifted")
+        return relax.op.call_tir(self._made[key], call.args[1], [*outputs, *types.values()], *call.args[2:])
 
 
 def _values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[Any]) -> dict[Any, Any]:

@@ -7,9 +7,9 @@ from typing import Any
 from tvm import relax
 from tvm.ir.transform import Sequential
 
-from memplan.api.tvm.lift import LiftWorkspaces
-from memplan.api.tvm.order import OrderBindings
-from memplan.api.tvm.passes import PlanMemory
+from memplan_tvm.lift import LiftWorkspaces
+from memplan_tvm.order import OrderBindings
+from memplan_tvm.passes import PlanMemory
 
 _NAMES = ("StaticPlanBlockMemory", "CallTIRRewrite", "ToNonDataflow")
 _OWN = {name: getattr(relax.transform, name) for name in _NAMES}

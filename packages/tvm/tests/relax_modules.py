@@ -48,6 +48,44 @@ def chain(builder: Any, inputs: list[Any]) -> Any:
     return x
 
 
+def padded(builder: Any, inputs: list[Any]) -> Any:
+    """Convolutions, which pad into temporaries."""
+    x = inputs[0]
+    for weights in inputs[1:]:
+        x = builder.emit(relax.op.nn.conv2d(x, weights, padding=1))
+        x = builder.emit(relax.op.nn.relu(x))
+    return x
+
+
+CONVOLUTIONS = ((1, 4, 16, 16), (8, 4, 3, 3), (16, 8, 3, 3), (4, 16, 3, 3))
+
+
+def fan(builder: Any, inputs: list[Any]) -> Any:
+    """Wide values that are all made before the first one is reduced."""
+    wide = [builder.emit(relax.op.concat([builder.emit(relax.op.exp(inputs[0]))] * (k + 2), axis=1)) for k in range(4)]
+    rows = [builder.emit(relax.op.sum(each, axis=1, keepdims=True)) for each in wide]
+    return builder.emit(relax.op.concat(rows, axis=1))
+
+
+BRANCHES = """
+@I.ir_module
+class Branches:
+    @R.function
+    def main(x: R.Tensor((64,), "float32"), flag: R.Tensor((), "bool")) -> R.Tensor((64,), "float32"):
+        first = R.exp(x)
+        if flag:
+            a = R.negative(first)
+            b = R.exp(a)
+            y = R.add(b, a)
+        else:
+            c = R.sin(first)
+            d = R.cos(c)
+            y = R.multiply(d, c)
+        z = R.add(y, first)
+        return R.exp(z)
+"""
+
+
 def ready(module: Any, *first: Any) -> Any:
     """Return a module at the stage of StaticPlanBlockMemory, in the default pipeline, after other passes."""
     names = ("LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite")

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import relax
-from tvm.ir import Call, IRModule, Op, Var
+from tvm.ir import Call, IRModule, Op
 from tvm.ir.transform import PassContext, module_pass
 
-from memplan.api.tvm.lifetimes import VIEWS, Bounds, Value, leaves_of
-from memplan.api.tvm.places import ALIGNMENT
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.planner.operations.graph import OperationGraph
+from memplan_tvm.places import ALIGNMENT
+from memplan_tvm.tensors import VIEWS, Bounds, Value, Values, leaves_of, lengths_of
 
 _IN_PLACE = Op.get("relax.call_tir_inplace")
 
@@ -36,14 +36,14 @@ def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  as TVM names 
 
 def _ordered(function: relax.Function, time_limit_s: float) -> relax.Function:
     bounds, returned, blocks = Bounds(function), _returned(function), []
+    options = OrderOptions(time_limit_s=time_limit_s, goal="placed", alignment=ALIGNMENT)
     for block in function.body.blocks:
-        found = _Block(block, bounds) if isinstance(block, relax.DataflowBlock) else None
-        if found is None or not found.can_change or len(found.operations) < 2:
-            blocks.append(block)
-            continue
-        options = OrderOptions(time_limit_s=time_limit_s, goal="placed", alignment=ALIGNMENT)
-        answer = order(found.graph(returned), options)
-        blocks.append(found.ordered(answer.order) if answer.peak < answer.given_peak else block)
+        if isinstance(block, relax.DataflowBlock) and all(map(_is_pure, block.bindings)):
+            found = _Block(block, bounds)
+            answer = order(found.graph(returned), options) if len(found.operations) > 1 else None
+            if answer and answer.peak < answer.given_peak:
+                block = found.ordered(answer.order)
+        blocks.append(block)
     body = relax.BlockBuilder().normalize(relax.SeqExpr(blocks, function.body.body))
     return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
 
@@ -58,24 +58,22 @@ def _returned(function: relax.Function) -> set[Any]:
     return returned
 
 
-class _Block:
+class _Block(Values):
     """A dataflow block as operations, its calls; other bindings name what these make."""
 
     def __init__(self, block: Any, bounds: Bounds) -> None:
+        super().__init__()
         self.operations: list[tuple[Any, list[int], list[int]]] = []
-        self._bindings = list(block.bindings)
-        self.can_change = all(isinstance(each, relax.VarBinding) and _is_pure(each.value) for each in self._bindings)
-        self._bounds = bounds
-        self._sizes: list[int] = []
-        self._values: dict[Any, Value] = {}
+        self._bindings, self._bounds, self._sizes = list(block.bindings), bounds, list[int]()
         for binding in self._bindings:
-            self._values[binding.var] = self._value(binding.value, binding.var)
+            is_call = isinstance(binding.value, Call)
+            self.bind(binding.var, self._call(binding) if is_call else self.of(binding.value))
 
     def graph(self, returned: set[Any]) -> OperationGraph:
         """Return the operations; what is returned stays in any order, and what others read is kept to the end."""
-        resident = {k for variable in returned for k in leaves_of(self._values.get(variable, frozenset()))}
+        resident = {k for variable in returned for k in leaves_of(self.of(variable))}
         outward = (each.var for each in self._bindings if not isinstance(each.var, relax.DataflowVar))
-        kept = {k for variable in outward for k in leaves_of(self._values[variable])} - resident
+        kept = {k for variable in outward for k in leaves_of(self.of(variable))} - resident
         rows = [{"in": inputs, "out": outputs} for _, inputs, outputs in self.operations]
         content = {"size": self._sizes, "kept": sorted(kept), "resident": sorted(resident), "ops": rows}
         return OperationGraph.model_validate(content)
@@ -89,32 +87,28 @@ class _Block:
             turn.setdefault(binding.var, max(read, default=-1))
         return relax.DataflowBlock(sorted(self._bindings, key=lambda each: (turn[each.var], each.var not in is_call)))
 
-    def _value(self, value: Any, variable: Any) -> Value:
-        if isinstance(value, Var):
-            return self._values.get(value, frozenset())
-        if isinstance(value, relax.Tuple):
-            return tuple(self._value(each, variable) for each in value.fields)
-        if isinstance(value, relax.TupleGetItem):
-            whole = self._value(value.tuple_value, variable)
-            return whole[value.index] if isinstance(whole, tuple) else whole
-        if not isinstance(value, Call):
-            return frozenset()
-        if value.op.__chandle__() in VIEWS:
-            return self._value(value.args[0], variable)
-        read = (self._values.get(each, frozenset()) for each in relax.analysis.free_vars(value))
-        types = list(value.ty.fields) if isinstance(value.ty, relax.TupleType) else [value.ty]
+    def _call(self, binding: Any) -> Value:
+        call = binding.value
+        if call.op.__chandle__() in VIEWS:
+            return self.of(call.args[0])
+        read = {k for each in relax.analysis.free_vars(call) for k in leaves_of(self.of(each))}
+        types = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else [call.ty]
         outputs = [*range(len(self._sizes), len(self._sizes) + len(types))]
         self._sizes += map(self._size, types)
-        self.operations.append((variable, sorted({k for each in read for k in leaves_of(each)}), outputs))
+        self.operations.append((binding.var, sorted(read), outputs))
         entries = tuple(frozenset({k}) for k in outputs)
-        return entries if isinstance(value.ty, relax.TupleType) else entries[0]
+        return entries if isinstance(call.ty, relax.TupleType) else entries[0]
 
     def _size(self, type_: Any) -> int:
         """Return the most bytes of a tensor; 0 where that is not known."""
         if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
             return 0
-        return self._bounds.most_bytes(type_.shape, str(type_.dtype)) or 0
+        return self._bounds.most_bytes(lengths_of(type_.shape), str(type_.dtype)) or 0
 
 
-def _is_pure(value: Any) -> bool:
-    return not (isinstance(value, Call) and value.op == _IN_PLACE) and not isinstance(value, (relax.If, relax.Function))
+def _is_pure(binding: Any) -> bool:
+    value = binding.value
+    is_in_place = isinstance(value, Call) and value.op == _IN_PLACE
+    return (
+        isinstance(binding, relax.VarBinding) and not is_in_place and not isinstance(value, relax.If | relax.Function)
+    )

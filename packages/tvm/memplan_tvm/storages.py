@@ -1,0 +1,77 @@
+"""A Relax function whose tensors lie in storages, which are allocated before all else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import relax, tirx
+from tvm.relax.expr import _update_type
+from tvm.relax.op.memory import alloc_storage, alloc_tensor, ensure_zero_offset
+
+from memplan_tvm.places import StoragePlaces
+from memplan_tvm.tensors import AllocatedTensor, Bounds, Lifetimes
+
+
+class Storages:
+    """The storages of a function, and its tensors in them; `function` then returns the function on these.
+
+    Tensors of one shape and type at one offset are one: it is made once in a call of the function.
+    """
+
+    def __init__(self) -> None:
+        self._builder = relax.BlockBuilder()
+        self._builder._begin_binding_block()
+
+    def add(self, tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> None:
+        """Allocate storages on the device of these tensors, which are of one place, and put them there."""
+        emit, (device, scope) = self._builder.emit, tensors[0].place
+        storages = [
+            emit(alloc_storage(relax.ShapeExpr([size]), device, scope, "uint8"), name)
+            for name, size in zip(places.names, places.storages, strict=True)
+        ]
+        made: dict[Any, Any] = {}
+        for tensor, (storage, offset) in zip(tensors, places.of, strict=True):
+            shape, dtype, runtime_device, _ = tensor.arguments
+            key = (storage, offset, str(shape) if tensor.has_symbols else tensor.lengths, tensor.dtype)
+            if (one := made.get(key)) is None:
+                one = emit(alloc_tensor(storages[storage], offset, shape, dtype, runtime_device), "tensor")
+                if not isinstance(offset, (int, tirx.IntImm)) or int(offset):
+                    one = emit(ensure_zero_offset(one), "tensor")  # kernels refuse other ones
+                made[key] = one
+            bindings, k = tensor.stands
+            bindings[k] = relax.VarBinding(tensor.variable, one)
+
+    def require(self, bounds: Bounds) -> None:
+        """Have the machine refuse symbols above their limits, which would write beyond what was planned for a tensor.
+
+        A storage of its own for each tensor is its own limit; offsets are none.
+        """
+        above = [tirx.max(symbol - most, 0) for symbol, (_, most) in bounds.limits.items() if most is not None]
+        if above:
+            none = relax.ShapeType([0] * len(above))  # no symbols: CanonicalizeBindings would replace them
+            shape = self._builder.emit(relax.ShapeExpr(above), "above_bounds")
+            self._builder.match_cast(shape, none, "within_bounds")
+
+    def function(self, lifetimes: Lifetimes) -> relax.Function:
+        """Return the function of these lifetimes with its tensors where they were placed."""
+        function = lifetimes.function
+        body = self._body(function.body, lifetimes, [self._builder._end_block()])
+        return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
+
+    def _body(self, body: Any, lifetimes: Lifetimes, head: Sequence[Any] = ()) -> Any:
+        blocks = [*head]
+        for block, bindings in lifetimes.blocks[body.__chandle__()]:
+            if lifetimes.has_branches:
+                bindings = [self._with_branches(each, lifetimes) for each in bindings]
+            blocks.append(type(block)(bindings))
+        made = relax.SeqExpr(blocks, body.body)
+        _update_type(made, body.ty)  # all in it is in normal form, and has the types that it had
+        return made
+
+    def _with_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:
+        choice = binding.value
+        if type(choice) is not relax.If:
+            return binding
+        branches = self._body(choice.true_branch, lifetimes), self._body(choice.false_branch, lifetimes)
+        return relax.VarBinding(binding.var, self._builder.normalize(relax.If(choice.cond, *branches)))

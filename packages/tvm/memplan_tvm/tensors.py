@@ -1,0 +1,279 @@
+"""The tensors that a Relax function allocates, and when they are used: the facts that a plan stands on.
+
+Functions are read behind `CallTIRRewrite`, where each tensor is a `relax.builtin.alloc_tensor` that kernels write. The
+rules are those of TVM's StaticPlanBlockMemory: kernels, and functions of the runtime, keep nothing of their arguments;
+what anything else gets, and what is returned, is seen from outside and stays apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from math import prod
+from typing import Any
+
+import tvm_ffi
+from tvm import DataType, relax, sym, tirx
+from tvm.ir import Call, GlobalVar, IRModule, Op, Range
+
+from memplan_tvm.nests import Nest, nests_of
+
+MOST_BYTES = 2**62
+_ITEM, _SIZE = (tvm_ffi.get_global_func(f"ffi.Array{name}") for name in ("GetItem", "Size"))
+
+
+def _handles(*names: str) -> dict[int, str]:
+    return {Op.get(f"relax.{name}").__chandle__(): name for name in names}
+
+
+ALLOCATES = Op.get("relax.builtin.alloc_tensor").__chandle__()
+VIEWS = _handles("reshape", "memory.view", "memory.ensure_zero_offset")
+_READERS = _handles("shape_of", "tensor_to_shape", "vm.call_tir_dyn")
+_EARLIER = _handles("call_tir", "call_tir_inplace", "call_dps_packed")
+_RUNTIME_VIEWS = {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset", "vm.builtin.copy"}
+
+Value = frozenset[int] | tuple["Value", ...]
+"""The tensors that an expression may be, by their numbers, or the entries of a tuple."""
+NOTHING: frozenset[int] = frozenset()
+itemsize = cache(lambda dtype: DataType(dtype).itemsize)
+
+
+def items(array: Any) -> list[Any]:
+    """Return what is in an array of TVM, several times as fast as by iteration."""
+    return [_ITEM(array, k) for k in range(_SIZE(array))]
+
+
+@dataclass(slots=True)
+class AllocatedTensor:
+    """A tensor that a function allocates, and the steps from its first use to its last.
+
+    `stands` is where its binding is, in a list of those of a block; `arguments` are those of the call. `lengths` are of
+    its shape, numbers or expressions; `place` is the device, by its index, and the scope. `size` is the most bytes that
+    it has, None where its symbols have no bound.
+    """
+
+    variable: Any
+    stands: tuple[list[Any], int]
+    arguments: Sequence[Any]
+    lengths: tuple[Any, ...]
+    dtype: str
+    place: tuple[int, str]
+    size: int | None
+    has_symbols: bool
+    start: int = -1
+    end: int = -1
+    escapes: bool = False
+
+    @property
+    def bytes(self) -> Any:
+        """Return its bytes as an expression of its symbols, or as a number where it has none."""
+        return bytes_of(self.lengths, self.dtype) if self.has_symbols else self.size
+
+
+class Bounds:
+    """The symbols of a function's signature, and their least and largest values where its attributes give them."""
+
+    def __init__(self, function: relax.Function) -> None:
+        self._function, self._analyzer = function, sym.Analyzer()
+
+    @cached_property
+    def limits(self) -> dict[Any, tuple[int, int | None]]:
+        """Return the least and the largest value of each symbol; None where there is no largest one."""
+        attributes = self._function.attrs or {}
+        most, least = (dict(attributes.get(f"tir_var_{side}_bound") or {}) for side in ("upper", "lower"))
+        limits: dict[Any, tuple[int, int | None]] = {}
+        for symbol in relax.analysis.defined_symbolic_vars(self._function):
+            first, last = int(least.get(symbol.name, 0)), most.get(symbol.name)
+            limits[symbol] = first, None if last is None else int(last)
+            if last is not None:
+                self._analyzer.bind(symbol, Range.from_min_extent(first, int(last) - first + 1))
+        return limits
+
+    def know(self, length: Any) -> bool:
+        """Return True if a length consists of these symbols."""
+        return all(each in self.limits for each in tirx.analysis.undefined_vars(length))
+
+    def most_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
+        """Return the most bytes of a tensor; None where there is no bound."""
+        size = prod((each if type(each) is int else self._most(each) for each in lengths), start=itemsize(dtype))
+        return size if size < MOST_BYTES else None
+
+    def _most(self, length: Any) -> int:
+        return max(0, int(self._analyzer.const_int_bound(length).max_value)) if self.limits else MOST_BYTES
+
+
+def lengths_of(shape: Any) -> list[Any]:
+    """Return the lengths of a shape, those that are known as numbers."""
+    return [each.value if type(each) is tirx.IntImm else each for each in items(shape.values)]
+
+
+def bytes_of(lengths: Sequence[Any], dtype: str) -> Any:
+    """Return the bytes of a tensor as an expression; a number where nothing is open."""
+    return prod(lengths, start=itemsize(dtype))
+
+
+class Values:
+    """The tensors that the variables of a function stand for."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Value] = {}  # by handles, as variables compare to expressions
+
+    def bind(self, variable: Any, value: Value) -> None:
+        """Let a variable stand for a value."""
+        self._known[variable.__chandle__()] = value
+
+    def of(self, value: Any) -> Value:
+        """Return what a variable, a tuple or an entry of one stands for."""
+        if (known := self._known.get(value.__chandle__())) is not None:
+            return known
+        kind = type(value)
+        if kind is relax.Tuple:
+            return tuple(map(self.of, items(value.fields)))
+        if kind is relax.TupleGetItem:
+            whole = self.of(value.tuple_value)
+            return whole[value.index] if isinstance(whole, tuple) else whole
+        return NOTHING
+
+
+class Lifetimes(Values):
+    """The tensors of a function, with the steps at which they are used: one for each binding.
+
+    Branches come one behind the other, as neither runs with the other, and no step runs twice. With `nests`, each loop
+    nest of a kernel is a step, and `calls` has the tensors of each call of one. `leaves_some` is set where there are
+    allocations beside `tensors`, `earlier` where an operator is from a stage before. `blocks` has the blocks of each
+    body, by its handle, with their bindings.
+    """
+
+    def __init__(
+        self, module: IRModule, function: relax.Function, kernels: Collection[GlobalVar], *, nests: bool = False
+    ) -> None:
+        super().__init__()
+        self.function, self.bounds = function, Bounds(function)
+        self.tensors: list[AllocatedTensor] = []
+        self.calls: list[frozenset[int]] = []
+        self.blocks: dict[int, list[tuple[Any, list[Any]]]] = {}
+        self.has_branches = self.leaves_some = False
+        self.earlier = ""
+        self._module, self._nests = module, nests
+        self._kernels = {each.__chandle__() for each in kernels}
+        self._nests_of: dict[GlobalVar, tuple[Nest, ...]] = {}
+        self._written_over: list[tuple[int, int, int]] = []
+        self._step = 0
+        self._escape(self._body(function.body))
+
+    @property
+    def has_symbols(self) -> bool:
+        """Return True if a tensor's length is open."""
+        return any(each.has_symbols for each in self.tensors)
+
+    def planned(self) -> list[int]:
+        """Return the numbers of tensors that something uses, and that nobody else sees."""
+        return [k for k, each in enumerate(self.tensors) if each.start >= 0 and not each.escapes and each.size != 0]
+
+    def in_place(self) -> list[tuple[int, int]]:
+        """Return pairs of tensors of which the second may be written over the first."""
+        pairs = {(i, j): step for i, j, step in self._written_over if i != j and self.tensors[j].start == step}
+        return [(i, j) for (i, j), step in pairs.items() if self.tensors[i].end == step + 1]
+
+    def _body(self, body: Any) -> Value:
+        if type(body) is not relax.SeqExpr:
+            return self.of(body)
+        blocks = [(block, items(block.bindings)) for block in items(body.blocks)]
+        self.blocks[body.__chandle__()] = blocks
+        for _, bindings in blocks:
+            for place, binding in enumerate(bindings):
+                self._step += 1
+                value = binding.value
+                if type(value) is not Call:
+                    made = self._known.get(value.__chandle__()) or self._other(value)
+                elif (callee := value.op.__chandle__()) == ALLOCATES:
+                    made = self._allocate(items(value.args), binding.var, (bindings, place))
+                else:
+                    made = self._call(value, callee)
+                if made:
+                    self._known[binding.var.__chandle__()] = made
+        return self.of(body.body)
+
+    def _other(self, value: Any) -> Value:
+        if type(value) is relax.If:
+            self.has_branches = True
+            self._use([self.of(value.cond)])
+            branches = self._body(value.true_branch), self._body(value.false_branch)
+            return branches[0] if branches[0] == branches[1] else frozenset(leaves_of(branches))
+        if type(value) is relax.Function:
+            self._escape(tuple(map(self.of, relax.analysis.free_vars(value))))
+        return self.of(value)
+
+    def _call(self, call: Any, callee: int) -> Value:
+        values = [*map(self.of, items(call.args))]
+        if callee in self._kernels:
+            if self._nests:
+                self._use_in_nests(call.op, values)
+            else:
+                self._use(values)
+        elif callee in VIEWS:
+            return values[0]
+        elif type(call.op) is relax.ExternFunc:
+            if call.op.global_symbol in _RUNTIME_VIEWS:
+                return values[0]
+            self._use(values)
+            return frozenset(leaves_of(tuple(values))) if _has_tensor(call.ty) else NOTHING
+        elif callee in _READERS:
+            self._use(values)
+        else:
+            self.earlier = _EARLIER.get(callee, self.earlier)
+            self._escape(tuple(values))
+        return NOTHING
+
+    def _allocate(self, arguments: list[Any], variable: Any, stands: tuple[list[Any], int]) -> Value:
+        shape, dtype, device, scope = arguments
+        is_known = type(shape) is relax.ShapeExpr and type(device) is tirx.IntImm and scope.value == "global"
+        lengths = lengths_of(shape) if is_known else []
+        symbolic = [each for each in lengths if type(each) is not int]
+        if not is_known or (symbolic and not all(map(self.bounds.know, symbolic))):
+            self.leaves_some = True
+            return NOTHING
+        dtype = dtype.value
+        size = self.bounds.most_bytes(lengths, dtype)
+        about = arguments, tuple(lengths), dtype, (device.value, scope.value), size, bool(symbolic)
+        self.tensors.append(AllocatedTensor(variable, stands, *about))
+        return frozenset((len(self.tensors) - 1,))
+
+    def _use_in_nests(self, kernel: Any, arguments: Sequence[Value]) -> None:
+        if kernel not in self._nests_of:
+            self._nests_of[kernel] = nests_of(self._module[kernel])
+        self.calls.append(frozenset(leaves_of(tuple(arguments))))
+        for nest in self._nests_of[kernel]:
+            self._use(arguments[k] for k in nest.uses)
+            for i, j in nest.in_place:
+                read, written = [*leaves_of(arguments[i])], [*leaves_of(arguments[j])]
+                if len(read) == len(written) == 1:
+                    self._written_over.append((read[0], written[0], self._step))
+            self._step += 1
+
+    def _use(self, values: Iterable[Value]) -> None:
+        for value in values:
+            for k in value if type(value) is frozenset else leaves_of(value):
+                tensor = self.tensors[k]
+                tensor.start = self._step if tensor.start < 0 else tensor.start
+                tensor.end = self._step + 1
+
+    def _escape(self, value: Value) -> None:
+        for k in leaves_of(value):
+            self.tensors[k].escapes = True
+
+
+def leaves_of(value: Value) -> Iterator[int]:
+    """Yield the tensors that a value may be, or has in it."""
+    if isinstance(value, tuple):
+        for entry in value:
+            yield from leaves_of(entry)
+    else:
+        yield from value
+
+
+def _has_tensor(type_: Any) -> bool:
+    if isinstance(type_, relax.TupleType):
+        return any(map(_has_tensor, type_.fields))
+    return isinstance(type_, (relax.TensorType, relax.AnyType))
