@@ -127,7 +127,8 @@ def stated_type(call: ast.Call) -> ast.expr | None:
 def function_of(data: bytes) -> ast.FunctionDef:
     """Return the Relax function that is run: `main`, or the only one; raises FormatError.
 
-    Others are not in place of their calls, so one that is called is an error.
+    Others are not in place of their calls, so one that is called is an error, unless it is an operator: one kernel,
+    which FuseOps put together.
     """
     functions = _functions(module_of(data))
     if not functions and b"T.prim_func" in data:
@@ -139,10 +140,19 @@ def function_of(data: bytes) -> ast.FunctionDef:
     function = functions.get("main") or next(iter(functions.values()))
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
         name = dotted_name(call.func)
-        if name.startswith("cls.") and name[4:] in functions:
+        called = functions.get(name.removeprefix("cls.")) if name.startswith("cls.") else None
+        if called is not None and not _is_operator(called):
             rule = f"must not call another Relax function (inline it before), got {shown(name)}"
             raise FormatError(f"{line(call)}: {rule}")
     return function
+
+
+def _is_operator(function: ast.FunctionDef) -> bool:
+    """Return True for what FuseOps put together, as its attributes say; FuseTIR makes one kernel of it."""
+    calls = [row.value for row in function.body if isinstance(row, ast.Expr) and isinstance(row.value, ast.Call)]
+    marks = [part for call in calls if dotted_name(call.func) == "R.func_attr" for part in call.args]
+    keys = [key for part in marks if isinstance(part, ast.Dict) for key in part.keys]
+    return any(isinstance(key, ast.Constant) and key.value == "Primitive" for key in keys)
 
 
 def module_of(data: bytes) -> ast.Module:

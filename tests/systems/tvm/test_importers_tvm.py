@@ -252,6 +252,25 @@ def test_there_must_be_one_function_to_read() -> None:
         imported(twice.replace(b"def main", b"def first"))
 
 
+FUSED = """
+    @R.function(private=True)
+    def fused(x: R.Tensor((64,), dtype="float32")) -> R.Tensor((64,), dtype="float32"):
+        R.func_attr({"Primitive": True})
+        with R.dataflow():
+            y: R.Tensor((64,), dtype="float32") = R.exp(x)
+            gv: R.Tensor((64,), dtype="float32") = R.sin(y)
+            R.output(gv)
+        return gv
+"""
+
+
+def test_an_operator_that_is_put_together_is_one_kernel() -> None:
+    data = function('y: R.Tensor((64,), dtype="float32") = cls.fused(x)', "return y") + FUSED.encode()
+    assert sizes(imported(data)) == {"x": 256, "y": 256}
+    with pytest.raises(FormatError, match="must not call another Relax function"):
+        imported(data.replace(b'"Primitive": True', b'"global_symbol": "fused"'))
+
+
 TOLD = [
     'lv = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((4, "n * 2"), dtype="float32"))',
     'pair = R.call_packed("g", lv, sinfo_args=(R.Tensor((n + 1,), dtype="int8"), R.Tensor((3,), dtype="int8")))',
