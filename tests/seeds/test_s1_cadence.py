@@ -143,8 +143,8 @@ def test_s1_03_an_aligned_offset_is_the_next_multiple(http: Http, solver: str) -
 
 def exported() -> Any:
     """Return a small network as an edge program of ExecuTorch."""
-    pytest.importorskip(EXIR, reason="needs the extra executorch")
     pytest.importorskip(INSIDE, reason="needs the extra executorch")
+    pytest.importorskip(EXIR, reason="needs the extra executorch")
     import torch
     from executorch import exir
 
@@ -253,8 +253,8 @@ def test_s1_11_relative_locations_that_cannot_be_resolved_are_refused(http: Http
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_s1_12_constraints_of_passes_hold() -> None:
-    pytest.importorskip("executorch.backends.cadence.aot.memory_constraints", reason="needs the extra executorch")
     pytest.importorskip(INSIDE, reason="needs the extra executorch")
+    pytest.importorskip("executorch.backends.cadence.aot.memory_constraints", reason="needs the extra executorch")
     import torch
     from executorch.backends.cadence.aot import memory_constraints, memory_planning_algo, utils
     from executorch.exir.tensor import TensorSpec
@@ -349,8 +349,8 @@ def test_s1_19_both_tables_are_printed(http: Http) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_s1_20_the_planning_pass_of_cadence_may_be_replaced() -> None:
-    pytest.importorskip("executorch.backends.cadence.aot.memory_planning", reason="needs the extra executorch")
     pytest.importorskip(INSIDE, reason="needs the extra executorch")
+    pytest.importorskip("executorch.backends.cadence.aot.memory_planning", reason="needs the extra executorch")
     from executorch.backends.cadence.aot import memory_planning, pass_utils, utils
     from executorch.exir import ExecutorchBackendConfig
     from memplan_torch.executorch import cadence
