@@ -22,7 +22,7 @@ from memplan.capabilities.cascade.cascade import cascade
 from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.operations.graph import OperationGraph
 from memplan.systems.model_graph import read_model_graph
-from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
+from packages.models.tests.programs_in_c import Values, arena_of, by_numpy, has_cortex, run, written
 from tests.support.networks import Network, mobilenet_v1, mobilenet_v2
 
 WITH_VALUES = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")

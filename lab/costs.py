@@ -34,8 +34,8 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
+from packages.models.tests.litert_models import random_model
 from packages.tile.tests.small_schedules import drawn_schedule
-from tests.support.litert_models import random_model
 
 _MOST_SCHEDULED = 2_000
 _SIZES = "10,100,1000,5000,50000"

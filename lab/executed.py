@@ -29,7 +29,7 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
-from tests.support.micro_models import FLOAT_ONLY, LAYERS, micro_model
+from packages.models.tests.micro_models import FLOAT_ONLY, LAYERS, micro_model
 
 _LESS = 64
 Run = Callable[[bytes, int], MicroRun]

@@ -21,8 +21,8 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from memplan.planner.errors import InputError
-from tests.support.torch_counts import count_of_steps, peak_of, summed
-from tests.support.torch_zoo import MODELS, Made, Network, convolution, image, tokens
+from packages.torch.tests.torch_counts import count_of_steps, peak_of, summed
+from packages.torch.tests.torch_zoo import MODELS, Made, Network, convolution, image, tokens
 
 SGD = partial(torch.optim.SGD, lr=0.01, momentum=0.9)
 Step = tuple[Callable[[], Made], Any]

@@ -1,4 +1,4 @@
-"""`python -m integrations.executorch.table`: models of tests/support/torch_zoo.py on ExecuTorch's plans and memplan's.
+"""`python -m integrations.executorch.table`: models of `torch_zoo` on ExecuTorch's plans and memplan's.
 
 Each of MODELS is exported, planned by ExecuTorch's greedy planner and by memplan, and run by ExecuTorch's runtime on
 both plans. Outputs must be equal bit by bit, and no plan larger, or it ends with an error. Times are CPU time of a
@@ -22,7 +22,7 @@ from torch import manual_seed
 from torch.export import export
 
 from integrations.tables import record, row_of
-from tests.support import torch_zoo
+from packages.torch.tests import torch_zoo
 
 REPEATS = 3
 MODELS = """

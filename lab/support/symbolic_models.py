@@ -12,7 +12,7 @@ from torch.export.experimental import _export_forward_backward
 from memplan.planner.symbols.problem import SymbolicProblem
 from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.symbolic import read_symbolic
-from tests.support.torch_zoo import MODELS, Network
+from packages.torch.tests.torch_zoo import MODELS, Network
 
 STEPS = "untied encoder translator vit resnet18 mobilenet_v2 unet densenet graph autoencoder"
 NETWORKS = "gpt2 llama experts encoder translator resnet18 mobilenet_v3 densenet shufflenet unet"

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -18,7 +17,6 @@ from sqlalchemy import create_engine, text
 from memplan.api.settings import Settings
 from memplan.api.store.database import FILE
 from memplan.api.store.store import Store
-from tests.support.browser import chromium
 from tests.support.postgresql import PostgreSQL, postgresql, why_not
 from tests.support.server import Running, running
 
@@ -28,12 +26,6 @@ _numbers = count(1)
 @pytest.fixture(scope="session")
 def server() -> Iterator[Running]:
     with running(Settings(max_body_bytes=1_000_000)) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
         yield found
 
 

@@ -10,8 +10,8 @@ from memplan_bench.results import Result
 from memplan_bench.summary import outcome_word
 from memplan_bench.worker import BenchTask
 
+from packages.bench.tests.planners_to_measure import BLOCK_BYTES, BUSY_S
 from tests.support import public_problems
-from tests.support.planners_to_measure import BLOCK_BYTES, BUSY_S
 
 ROOT = Path(__file__).resolve().parents[3]
 PROBLEM = public_problems.FOLDER / "minimalloc_small" / "input.12.csv"
@@ -26,7 +26,7 @@ def planners_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 def measured(
     planner: str, time_limit_s: float = 5.0, memory_limit_bytes: int = 2**33, instance: str = INSTANCE
 ) -> Result:
-    name = planner if ":" in planner or planner == "greedy" else f"tests.support.planners_to_measure:{planner}"
+    name = planner if ":" in planner or planner == "greedy" else f"packages.bench.tests.planners_to_measure:{planner}"
     # Cold, because a warm-up would let these planners sleep, fail or crash before the start.
     return measure(BenchTask(instance, name, 1, time_limit_s, memory_limit_bytes, is_warm=False))
 
@@ -146,7 +146,7 @@ def test_a_solver_of_our_own_tells_how_it_came_along() -> None:
 
 
 def test_what_a_first_call_loads_does_not_count_in_a_warm_run() -> None:
-    result = measure(BenchTask(INSTANCE, "tests.support.planners_to_measure:burn", 1, 5.0, 2**33, is_warm=True))
+    result = measure(BenchTask(INSTANCE, "packages.bench.tests.planners_to_measure:burn", 1, 5.0, 2**33, is_warm=True))
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None
     assert result.process_cpu_s - result.cpu_time_s >= BUSY_S

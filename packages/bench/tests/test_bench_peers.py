@@ -54,7 +54,7 @@ def test_the_granule_meets_the_alignments_of_buffers_and_pool() -> None:
 
 
 def test_any_function_can_be_a_peer() -> None:
-    peer = find("tests.support.planners_to_measure:stack")
+    peer = find("packages.bench.tests.planners_to_measure:stack")
     assert peer is not None
     assert peer.is_installed
     assert peer.load()(tight(1, 9, 64, 4), 1.0)[0] == 0

@@ -52,7 +52,7 @@ def test_a_benchmark_goes_on_where_it_stood(tmp_path: Path, capfd: pytest.Captur
 
 def test_an_interrupt_ends_the_runs_and_keeps_the_rows(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
-    endless = "tests.support.planners_to_measure:never_end"
+    endless = "packages.bench.tests.planners_to_measure:never_end"
     command = [sys.executable, "-m", "memplan.api.cli.main", "bench", SUITE, "--solvers", f"greedy,{endless}", "--cold"]
     started = subprocess.Popen([*command, "-o", str(results)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
     with started as process:

@@ -18,8 +18,8 @@ from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import replaced
+from packages.models.tests.programs_in_c import Values, arena_of, by_numpy, has_cortex, run, written
 from tests.support import networks
-from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
 from tests.support.cascade_twin import coarse
 from tests.support.networks import Network
 

@@ -16,7 +16,7 @@ from memplan.capabilities.cascade.search.options import CascadeOptions
 from memplan.planner.errors import FormatError
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.model_options import ModelOptions
-from tests.support.litert_models import outputs_of
+from packages.models.tests.litert_models import outputs_of
 from tests.support.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
 
 pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")

@@ -21,8 +21,8 @@ from memplan.systems.model_graph import graph_of_imported
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.writing import export
-from tests.support.micro_models import MicroModel, upsampled, window
-from tests.support.micro_runs import run_here
+from packages.models.tests.micro_models import MicroModel, upsampled, window
+from packages.models.tests.micro_runs import run_here
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]

@@ -13,14 +13,14 @@ from memplan_torch.executorch.algorithm import MemplanAlgorithm, OverwrittenWarn
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
 from memplan.systems.reading import read_model
+from packages.torch.tests.later import Later
 from tests.support import public_problems
-from tests.support.later import Later
 from tests.support.server import Running
 
 exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
 import torch  # noqa: E402  # which ExecuTorch stands on
 
-from tests.support.torch_models import Attention, resnet  # noqa: E402
+from packages.torch.tests.torch_models import Attention, resnet  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from memplan_torch.executorch.algorithm import OwnPlannerWarning, Source
 
-from tests.support.later import Later
+from packages.torch.tests.later import Later
 
 exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
 aot = "executorch.backends.cadence.aot"
@@ -18,7 +18,7 @@ utils, pass_utils = Later(f"{aot}.utils"), Later(f"{aot}.pass_utils")
 constraints, cadence = Later(f"{aot}.memory_constraints"), Later("memplan_torch.executorch.cadence")
 import torch  # noqa: E402  # which ExecuTorch stands on
 
-from tests.support.torch_models import Attention  # noqa: E402
+from packages.torch.tests.torch_models import Attention  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 

@@ -8,12 +8,12 @@ import pytest
 from memplan_torch.executorch.algorithm import MemplanAlgorithm
 from memplan_torch.executorch.order import reordered
 
-from tests.support.later import Later
+from packages.torch.tests.later import Later
 
 exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
 import torch  # noqa: E402  # which ExecuTorch stands on
 
-from tests.support.torch_models import Attention, Block  # noqa: E402
+from packages.torch.tests.torch_models import Attention, Block  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 

@@ -20,9 +20,9 @@ from memplan.systems.imported import Imported
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
+from packages.torch.tests.drawn_wrappers import DIALECTS, drawn_wrapper
 from tests.support.asked_file import live_peak
 from tests.support.depth import seeds
-from tests.support.drawn_wrappers import DIALECTS, drawn_wrapper
 
 HEAD = "# AOT ID: ['0_inference']\nfrom torch._inductor.hooks import run_intermediate_hooks\n"
 

@@ -20,7 +20,7 @@ with warnings.catch_warnings():
     import torch
     from torch._functorch.aot_autograd import aot_export_module
 
-    from tests.support.torch_models import Loss
+    from packages.torch.tests.torch_models import Loss
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 

@@ -27,8 +27,8 @@ with warnings.catch_warnings():
     from torch.multiprocessing.reductions import StorageWeakRef
     from torch.utils._pytree import tree_leaves
 
-    from tests.support.torch_counts import peak_of
-    from tests.support.torch_zoo import MODELS, Network
+    from packages.torch.tests.torch_counts import peak_of
+    from packages.torch.tests.torch_zoo import MODELS, Network
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 

@@ -29,9 +29,9 @@ with warnings.catch_warnings():
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     from lab.kernels import BothKernels
-    from tests.support.plain_allocator import PlainAllocator
-    from tests.support.torch_counts import count_of_steps, summed
-    from tests.support.torch_zoo import MODELS, Language, tokens
+    from packages.torch.tests.plain_allocator import PlainAllocator
+    from packages.torch.tests.torch_counts import count_of_steps, summed
+    from packages.torch.tests.torch_zoo import MODELS, Language, tokens
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -275,7 +275,7 @@ def test_the_command_answers_for_the_function_of_a_script(tmp_path: Path, capsys
 def test_a_snapshot_of_a_step_is_compared_with_it(tmp_path: Path, capsys: Any) -> None:
     script, recorded = tmp_path / "language.py", tmp_path / "step.pickle"
     script.write_text(
-        "from tests.support.torch_zoo import Language, tokens\n"
+        "from packages.torch.tests.torch_zoo import Language, tokens\n"
         "def build():\n    return {'model': Language(1, 32, 4), 'inputs': tokens(32, 4), 'optimizer': 'adam',\n"
         "        'loss': lambda made: made.square().mean()}\n"
     )

@@ -15,7 +15,7 @@ from memplan_torch.inside.answer import fits_of_snapshot
 
 from memplan.api.cli.main import main
 from memplan.planner.errors import OptionError
-from tests.support.plain_allocator import MIB, PlainAllocator
+from packages.torch.tests.plain_allocator import MIB, PlainAllocator
 
 DIVISIONS = {str(1 << k): 4 for k in range(16)}
 

@@ -18,7 +18,7 @@ from memplan.planner.operations.order_check import peak_of
 from memplan.systems.model_graph import ModelGraph, read_model_graph
 from memplan.systems.sequence import new_order
 from memplan.systems.writing import write_reordered
-from tests.support import litert_models, random_onnx
+from packages.models.tests import litert_models, random_onnx
 from tests.support.operation_graphs import any_order
 from tests.support.tflite_files import CODES, flatbuffer, model, operator, subgraph, tensor
 

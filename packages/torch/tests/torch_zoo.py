@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from tests.support.torch_models import normal, resnet
+from packages.torch.tests.torch_models import normal, resnet
 
 Made = tuple[Any, tuple[Any, ...]]
 

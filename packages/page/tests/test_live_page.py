@@ -15,7 +15,7 @@ from tests.support.browser import DROP, Tab, tab, wait_until
 from tests.support.server import Running, running
 
 pytestmark = pytest.mark.slow
-MODELS = Path(__file__).parents[2] / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 SMALL: dict[str, Any] = {
     "buffers": [
         {"id": "conv1", "size": 64, "start": 0, "end": 3},

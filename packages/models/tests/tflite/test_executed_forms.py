@@ -13,8 +13,8 @@ from lab.executed import faults
 from memplan.api.cli.main import main
 from memplan.capabilities.convert.convert import convert
 from memplan.capabilities.convert.options import ConvertOptions
-from tests.support.micro_models import MicroModel, crossed, micro_model, window
-from tests.support.micro_runs import run_here
+from packages.models.tests.micro_models import MicroModel, crossed, micro_model, window
+from packages.models.tests.micro_runs import run_here
 
 pytest.importorskip("ai_edge_litert", reason="models are drawn with the schema that LiteRT brings")
 pytest.importorskip("tflite_micro", reason="models are run where TFLite Micro is installed")

@@ -18,7 +18,7 @@ from memplan.planner.errors import FormatError, OptionError
 from tests.support.tflite_files import two_halves
 
 Captured = pytest.CaptureFixture[str]
-MODELS = Path(__file__).parents[2] / "models"
+MODELS = Path(__file__).parents[4] / "tests" / "models"
 KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
 
 
@@ -92,7 +92,7 @@ def test_a_name_of_a_section_that_is_none_is_refused() -> None:
 
 def test_parts_are_taken_where_they_fit_and_give_the_same_bits() -> None:
     pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
-    from tests.support.litert_models import outputs_of
+    from packages.models.tests.litert_models import outputs_of
     from tests.support.tflite_networks import vgg
 
     data = vgg(64, 8)
