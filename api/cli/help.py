@@ -6,6 +6,8 @@ the command nor what reads command lines. What others add is formatted when it i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -15,7 +17,17 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
 
 
 class SectionedCommand(TyperCommand):
-    """A command whose help has a section for each panel of its options."""
+    """A command whose help has a section for each panel of its options, and which reads the options that are given."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters; those that a command line leaves out keep their defaults as they are.
+
+        typer makes an adapter of pydantic for each option otherwise, which takes longer than a small plan.
+        """
+        parameters = super().get_params(ctx)
+        for parameter in parameters:
+            vars(parameter).setdefault("process_value", partial(_value_of, parameter, parameter.process_value))
+        return parameters
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, the options without a panel, and those of each panel."""
@@ -33,6 +45,18 @@ class SectionedGroup(TyperGroup):
             about = " ".join((command.help or "").partition("\n\n")[0].split())
             sections.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append((name, about))
         _write(sections, formatter)
+
+
+def _value_of(parameter: Any, read: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    """Return the value of a parameter, which typer reads where it was given and is no plain text."""
+    kind = parameter.type_descriptor
+    is_text = kind.annotation in (str, list[str]) and not kind.parameter_info.parser and value
+    is_default = not parameter.required and ctx.get_parameter_source(parameter.name).name == "DEFAULT"
+    if not (is_text or is_default):
+        return read(ctx, value)
+    if parameter.multiple or parameter.nargs == -1:
+        value = list(value or ())
+    return value if parameter.callback is None else parameter.callback(ctx, parameter, value)
 
 
 def _write_parameters(command: Any, ctx: Any, formatter: Any) -> None:

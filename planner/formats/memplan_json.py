@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -12,8 +12,10 @@ from pydantic_core import from_json, to_json
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.intervals import Interval
+from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import PlanValue
 
 SUFFIX = ".json"
 MEDIA_TYPE = "application/json"
@@ -148,8 +150,25 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
         for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
         if not getattr(plan, name)
     }
-    rest = plan.model_dump_json(exclude={"placements", *unsaid})
+    rest = to_json(_written(plan, {"placements", *unsaid}), inf_nan_mode="null").decode()
     return rest.replace(',"shared":', f',"placements":[{placements}],"shared":', 1).encode() + b"\n"
+
+
+def _written(value: Any, left_out: Container[str] = ()) -> Any:
+    """Return a value with its models as objects of JSON.
+
+    pydantic's serializer of plans does the same, and takes longer to make than a small plan.
+    """
+    if isinstance(value, PlanValue):
+        fields = ((name, getattr(value, name), about) for name, about in type(value).model_fields.items())
+        return {
+            name: _written(field)
+            for name, field, about in fields
+            if name not in left_out and not (about.exclude_if is not None and about.exclude_if(field))
+        }
+    if isinstance(value, PlacementTable):
+        return value.rows()
+    return [_written(each) for each in value] if isinstance(value, tuple) else value
 
 
 def refuse_unless_problem(value: object) -> None:

@@ -83,8 +83,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
     sheet = read_sheet(data, _PROBLEM, ProblemError)
     if interval == "closed" or (interval is None and sheet.headings["end"] == CLOSED_COLUMN):
         interval, sheet = "half-open", replace(sheet, numbers={**sheet.numbers, "end": _after_closed(sheet)})
-    header = {} if interval is None else {"interval": interval}
-    return Problem(buffers=table_of(sheet), **header)
+    return Problem.of_table(table_of(sheet), interval)
 
 
 def table_of(sheet: Sheet) -> BufferTable:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from pydantic import model_validator
+from pydantic import ValidationError, model_validator
 
 from memplan.planner.errors import MAX_SHOWN, Location, ProblemError, broken, shown
+from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.constraints.kinds import kinds_of
-from memplan.planner.model.intervals import half_open, merged
+from memplan.planner.model.intervals import Interval, half_open, merged
 from memplan.planner.model.problem_fields import (
     ADDRESS_SPACE,
     BankUse,
@@ -32,6 +33,19 @@ class Problem(ProblemFields):
     if TYPE_CHECKING:  # rows become a table; pydantic's own signature would require the table
 
         def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
+
+    @classmethod
+    def of_table(cls, buffers: BufferTable, interval: Interval | None = None) -> "Problem":
+        """Return the problem of a table of buffers in one pool; raises ProblemError.
+
+        Only the rules between buffers are checked, as a table keeps those of each row. That does without pydantic's
+        validator of problems, which takes longer to make than a small plan.
+        """
+        header = {} if interval is None else {"interval": interval}
+        try:
+            return cls.model_construct(buffers=buffers, **header)._names_what_exists()
+        except ValidationError:
+            return cls(buffers=buffers, **header)  # raises the same, as sentences
 
     def with_capacity(self, capacity: int | Mapping[str, int]) -> "Problem":
         """Return the problem with so many bytes in its only pool, or in those that are named; raises ProblemError.
