@@ -317,4 +317,4 @@ extern "C" memplan_result memplan_plan(const memplan_problem *problem, const mem
   return asked.result;
 }
 
-extern "C" const char *memplan_version(void) { return "0.1.0"; }
+extern "C" const char *memplan_version(void) { return "1.0.0"; }

@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-#define MEMPLAN_VERSION 1000 /* 0.1.0: 1,000,000 for the first number, 1,000 for the second, 1 for the last */
+#define MEMPLAN_VERSION 1000000 /* 1.0.0: 1,000,000 for the first number, 1,000 for the second, 1 for the last */
 
 #define MEMPLAN_FREE INT64_MIN
 #define MEMPLAN_UNLIMITED INT64_MAX
@@ -232,7 +232,7 @@ MEMPLAN_API memplan_result memplan_check(const memplan_problem *problem, const i
 MEMPLAN_API memplan_result memplan_certify(const memplan_problem *problem, const memplan_options *options, int64_t peak,
                                            char *text, size_t room, size_t *length);
 
-/* The version, such as "0.1.0". */
+/* The version, such as "1.0.0". */
 MEMPLAN_API const char *memplan_version(void);
 
 /* What a status or a rule says, in English. */

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from memplan.planner import __version__
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = {folder.name: folder for folder in (ROOT / "packages").iterdir() if (folder / "pyproject.toml").exists()}
 OFFERED = ROOT / "docs" / "adding.md"
@@ -47,6 +49,29 @@ def test_the_checkers_need_nothing_but_python() -> None:
     assert used <= sys.stdlib_module_names
     about = tomllib.loads((PACKAGES["checkers"] / "pyproject.toml").read_text(encoding="utf-8"))
     assert about["project"]["dependencies"] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("CITATION.cff", "\nversion: {}\n"),
+        ("CHANGELOG.md", "\n## {} ("),
+        ("bazel/MODULE.bazel", 'version = "{}"'),
+        ("docs/builds.md", 'name = "memplan_rules", version = "{}"'),
+        ("docs/formats.md", '"version": "{}"'),
+    ],
+)
+def test_texts_have_the_version_of_memplan(place: str, text: str) -> None:
+    assert text.format(__version__) in (ROOT / place).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_has_the_version_of_memplan_and_needs_its_first_number(name: str) -> None:
+    about = tomllib.loads((PACKAGES[name] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    first = int(__version__.partition(".")[0])
+    assert about["version"] == __version__
+    own = [each for each in about["dependencies"] if each.startswith("memplan")]
+    assert [each.partition(">")[2] for each in own] == [f"={first}.0,<{first + 1}"] * len(own)
 
 
 def test_memplan_imports_no_package() -> None:
