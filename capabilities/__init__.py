@@ -22,6 +22,7 @@ class Row(NamedTuple):
     files: from endings of files that `memplan plan` writes beside a plan, to the function of `command` that does so.
     package: the package that it is in; a distribution hands out a row by an entry point of `memplan.questions`.
     help: its sentence in the list of commands, where that is not in a module of memplan.
+    deprecated: since which version it is, and what takes its place: "since 1.2, write `memplan plan --heaps`".
     """
 
     module: str
@@ -33,6 +34,7 @@ class Row(NamedTuple):
     files: Mapping[str, str] = MappingProxyType({})
     package: str = __name__
     help: str = ""
+    deprecated: str = ""
 
     @property
     def where(self) -> str:

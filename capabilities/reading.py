@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TypeVar
+from warnings import warn
 
 from pydantic import Field, ValidationError
 
@@ -87,6 +88,10 @@ def validated(model: type[M], given: Mapping[str, Any]) -> M:
     """Return options made of the fields that are given; raises OptionError, which names each wrong one."""
     if not given:  # defaults are right, and need no validator, which takes longer to make than most plans
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
+    for name in given:
+        about = model.model_fields.get(name)  # type: ignore[attr-defined]
+        if about is not None and about.deprecated:
+            warn(f"{name}: is deprecated {about.deprecation_message}", DeprecationWarning, stacklevel=2)
     try:
         return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]  # a WireValue
     except ValidationError as error:

@@ -42,13 +42,18 @@ _NAMES = {
 """By module, the names that are of no single question."""
 
 
+def _questions() -> Any:
+    """Return the rows of questions by name; they are imported with the first name that is asked for."""
+    return import_module("memplan.capabilities").questions()
+
+
 @cache
 def _modules() -> dict[str, str]:
     """Return the module that each name is imported from: of a question that is there, itself, its options and more."""
-    from memplan.capabilities import forms, questions
+    from memplan.capabilities import forms
 
     modules = {name: f"memplan.{module}" for module, names in _NAMES.items() for name in names.split()}
-    for name, row in questions().items():
+    for name, row in _questions().items():
         modules |= dict.fromkeys((name, f"{name.capitalize()}Options"), row.where)
         modules |= {each: f"{row.package}.{module}" for each, module in row.names.items()}
         modules |= {each: module for form in forms(name) for each, module in form.names.items()}
@@ -63,6 +68,10 @@ def __getattr__(name: str) -> object:
     if name not in _modules():
         near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
+    if (row := _questions().get(name)) is not None and row.deprecated:
+        import_module("warnings").warn(
+            f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
+        )
     if name == "solve":  # what packages of this kind call it
         globals()[name] = plan = globals().get("plan") or __getattr__("plan")
         return plan

@@ -81,6 +81,8 @@ def runnable(arguments: Sequence[str]) -> Runnable:
             require(f"{name}:", {BROUGHT[name]} if name in BROUGHT else ())
         return Runnable(app(names(), listed), "memplan", arguments)
     command = made(name)
+    if (row := questions().get(name)) is not None and row.deprecated:
+        typer.echo(f"memplan: warning: {name}: is deprecated {row.deprecated}", err=True)
     if isinstance(command, typer.Typer):
         return Runnable(app([name]), "memplan", arguments)
     alone = typer.Typer(**_APPLICATION)

@@ -104,6 +104,9 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
         for name, value in values.items()
     }
     defaults = {name: model.model_fields[name].get_default(call_default_factory=True) for name in listed}  # type: ignore[attr-defined]
+    for name in listed:
+        if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
+            typer.echo(f"memplan: warning: {spelled(name)[0]}: is deprecated {about.deprecation_message}", err=True)
     if listed == defaults:  # which are right, and typer gives them: see `validated`
         return model.model_construct(**listed)  # type: ignore[attr-defined,no-any-return]
     return validated(model, listed)

@@ -27,6 +27,7 @@ _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 """The paths that machines request every few seconds; a server that is not ready logs that itself."""
 _HUNG_UP = 499
+_DEPRECATED = ((b"deprecation", b"true"),)
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -124,6 +125,7 @@ class Envelope:
                 present = {name for name, _ in headers}
                 wanted = _HEADERS_OF_HTTPS if scope.get("scheme") == "https" else _HEADERS
                 headers += [header for header in wanted if header[0] not in present]
+                headers += _DEPRECATED if getattr(scope.get("route"), "deprecated", None) else ()
                 message["headers"] = [*headers, (b"x-request-id", request_id)]
             await send(message)
 

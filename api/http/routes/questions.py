@@ -29,6 +29,7 @@ from memplan.api.service.answering import answered
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.tables.jobs import HASH
+from memplan.capabilities import questions as rows
 from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.reading import with_reading
 from memplan.capabilities.registry import CAPABILITIES
@@ -191,6 +192,7 @@ for _capability in CAPABILITIES.values():
         methods=["POST"],
         name=_capability.name,
         summary=_capability.summary,
+        deprecated=bool(rows()[_capability.name].deprecated) or None,
         description=_capability.help,
         response_class=Response,
         responses={200: question_answer(_capability), **error_answers(400, 413, 415, 417, 422, 429, 504)},
