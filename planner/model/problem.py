@@ -41,9 +41,9 @@ class Problem(ProblemFields):
         Only the rules between buffers are checked, as a table keeps those of each row. That does without pydantic's
         validator of problems, which takes longer to make than a small plan.
         """
-        header = {} if interval is None else {"interval": interval}
+        header: dict[str, Any] = {} if interval is None else {"interval": interval}
         try:
-            return cls.model_construct(buffers=buffers, **header)._names_what_exists()
+            return cls.model_construct(buffers=buffers, **header)._checked()
         except ValidationError:
             return cls(buffers=buffers, **header)  # raises the same, as sentences
 
@@ -79,6 +79,10 @@ class Problem(ProblemFields):
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> "Problem":
+        return self._checked()
+
+    def _checked(self) -> "Problem":
+        """Return the problem; raises ValidationError for what its parts say of each other."""
         all_breaks = [self._repeats()]
         if len(self.buffers.pool_choices) > 1:
             all_breaks.append(self._unknown_pools())
