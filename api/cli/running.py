@@ -45,7 +45,7 @@ def graceful_interrupts() -> Iterator[threading.Event]:
 
 @contextmanager
 def handled(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
-    """Let a handler have the signals that end a program."""
+    """Pass the signals that end a program to a handler, while the block runs."""
     before = {number: signal.signal(number, handler) for number in _SIGNALS}
     try:
         yield

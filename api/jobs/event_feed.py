@@ -70,7 +70,7 @@ class Following:
             self.stir(job_id)
 
     async def close(self) -> None:
-        """Stop, and look no more."""
+        """Stop looking for events."""
         self.stop()
         if self._looking is not None:
             self._looking.cancel()

@@ -168,7 +168,7 @@ class _Translation(_checker.Claim):  # type: ignore[misc]
         self._refute(frozenset(ids), at + (rest - at) % grain, grain)
 
     def _refute(self, some: frozenset[int], at: int, grain: int) -> dict[int, int]:
-        """Write that some buffers that meet pairwise are not all at or above an offset; return their least y."""
+        """Write that buffers which meet pairwise cannot all lie at or above an offset; return their least y."""
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
         formula = self.formula

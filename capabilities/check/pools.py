@@ -27,7 +27,7 @@ _NAMED = 5
 
 
 class Failure(Answer):
-    """A rule that is broken, by which pool if it is one, and the sentence that says so."""
+    """A broken rule, the pool that breaks it, if one does, and the sentence that says so."""
 
     rule: Rule
     pool: str | None

@@ -264,7 +264,7 @@ class _SinglePool:
 
     @classmethod
     def of(cls, problem: Problem, instance: Instance, plan: Plan) -> _SinglePool | None:
-        """Return the tables of a problem; None where other rules bind its sizes, or for too many conflicts."""
+        """Return the tables of a problem; None if other rules depend on its sizes, or if it has too many conflicts."""
         is_plain = len(instance.pools) == 1 and instance.features <= registry.BY_NAME["exact"].can
         if not is_plain or not instance.is_small_numbered or instance.unplaceable:
             return None

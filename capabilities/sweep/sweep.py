@@ -246,7 +246,7 @@ def _row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes
 
 
 def lines(found: Sweep) -> Iterator[str]:
-    """Yield the rows of a table for people; columns that say nothing are left out."""
+    """Yield the rows of a table for people, without columns that are empty."""
     if found.points:
         rows = list(_cells(found.points))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

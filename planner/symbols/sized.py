@@ -73,7 +73,7 @@ class Sized:
         return self._at(points)[self.form_of]
 
     def least(self, points: Sequence[Values]) -> Rows:
-        """Return at points what offsets are not below: 0, and of what is pinned its place."""
+        """Return the least offset of each buffer at some points: where it is pinned, or else 0."""
         least = np.zeros((self.count, len(points)), np.int64)
         for (buffer, _), row in zip(self.pins, self._at(points)[[form for _, form in self.pins]], strict=True):
             least[buffer] = row
@@ -137,7 +137,7 @@ class _Reader:
         return self._by_text[text][1]
 
     def place(self, i: int, field: str, text: int | str) -> int:
-        """Return the index of where a buffer is pinned, or of how far it is into another one."""
+        """Return the index of a buffer's pin, or of its offset inside of another buffer."""
         form, alignment = read(text, self.space, f"buffers[{i}].{field}"), self.problem.alignment
         rule = _refused(form, Comparer(self.space))
         if any(value % alignment for value in form.values()):

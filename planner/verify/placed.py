@@ -60,7 +60,7 @@ class PlacedBuffers:
         return _followed(len(self.problem.buffers), self._named(self.problem.buffers.aliases))
 
     def misplaced(self, i: int, j: int, distance: int) -> tuple[str, str] | None:
-        """Return the places that buffer `i` must have, bytes above buffer `j`, and has; None where these are one."""
+        """Return the place that `i` must have, some bytes above `j`, and the one that it has; None if these are one."""
         if self.pool[i] < 0 or self.pool[j] < 0:
             return None
         wanted = int(self.offset[j]) + distance

@@ -91,7 +91,7 @@ class Timeline:
         return all(self.has_choice[j] or self.home[j] == nogood.pool for j in nogood.items)
 
     def _fields(self) -> dict[int, KeyField]:
-        """Give each item with a choice bits of its own as long as it lives, and each no-good, too.
+        """Give bits of its own to each item with a choice, for as long as it is alive, and to each no-good.
 
         No-good `g` has the key -1 - g; it is tracked from the first arrival of an item in it to the last.
         """

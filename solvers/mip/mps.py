@@ -1,4 +1,4 @@
-"""Free MPS files: the one form in which engines and people are given a program."""
+"""Free MPS files, the form in which programs go to engines and to people."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
 
 
 class SolverFaultWarning(RuntimeWarning):
-    """A solver has raised an exception, and plans are by the others alone."""
+    """A solver raised an exception, and the other solvers plan without it."""
 
 
 def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:

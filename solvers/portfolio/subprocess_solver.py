@@ -116,7 +116,7 @@ class Remote(Search):
         self.parent.send(["claim_infeasible", by])
 
     def run_out_of_time(self) -> None:
-        """Send that the clock ended the solver to the parent."""
+        """Report to the parent that the clock ended the solver."""
         self.parent.send(["run_out_of_time"])
 
     def log(self, line: str) -> None:

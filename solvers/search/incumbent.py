@@ -162,7 +162,7 @@ class Search:
 
     @property
     def has_open_claims(self) -> bool:
-        """True where an engine said something, not believed yet, that would end the search.
+        """True if an engine made a claim that would end the search and that is not confirmed yet.
 
         That is what the best assignment's score is, or, where there is none, that nothing fits.
         """

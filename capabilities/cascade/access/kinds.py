@@ -162,7 +162,7 @@ def _transposed(facts: Facts) -> KindAccess:
 
 
 def _pointwise(facts: Facts) -> KindAccess:
-    """Element by element, as numpy broadcasts."""
+    """Return the access of an element-wise operation, which broadcasts as NumPy does."""
     macs = facts.output.channels if facts.kind in ("mul", "div") else 0
     maps: list[Windows] = []
     for seen, shape in zip(facts.inputs, facts.shapes, strict=True):

@@ -55,7 +55,7 @@ def cascaded(
     running: Control,
     latency: Callable[[CascadePoint], float | None] = lambda _point: None,
 ) -> CascadeAnswer:
-    """Return the answer for a graph: where time ends before its layers are planned, the order as it was given.
+    """Return the answer for a graph; if time ends before its layers are planned, that is the given order.
 
     Raises OptionError for a wrong option, TimeOverError for access maps alone, OperationsError for a graph without any.
     """

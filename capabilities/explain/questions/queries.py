@@ -31,7 +31,7 @@ _ROUNDS = 12
 
 @dataclass(eq=False)
 class Queries:
-    """Questions whether problems fit, until a call ends; `calls` counts them, `opens` those that stayed open.
+    """Decides whether problems fit, until a call ends; `calls` counts the problems, `opens` those that stayed open.
 
     `known` is the last plan that was found. Where work is counted, no clock decides: each question has the same work,
     and there are `most_calls`.

@@ -71,7 +71,7 @@ class PartSearch:
         return [self.part.members[k] for k in order]
 
     def use(self, control: Control) -> None:
-        """Go on under another control."""
+        """Continue the search under another control."""
         self._control = control
 
     def another(self, budget: int, seed: int) -> list[int] | None:

@@ -215,7 +215,7 @@ class OrderSearch:
         return StateWitness(tuple(done))
 
     def use(self, left: Control) -> None:
-        """Go on under another control."""
+        """Continue the search under another control."""
         self._left = left
         for search in self._searches:
             search.use(left)

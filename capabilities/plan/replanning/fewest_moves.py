@@ -33,7 +33,7 @@ _WORK_PER_S = 0.1
 
 @dataclass(frozen=True)
 class FewestMoves:
-    """An answer: places (None where none was found), what no placement can weigh less than, and if it is proved."""
+    """An answer: places (None if none were found), a lower bound on the weight, and whether they are proved best."""
 
     places: Places | None
     bound: int

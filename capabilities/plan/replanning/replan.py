@@ -158,7 +158,7 @@ class _Replan:
         return int(self.weights[self.old.moved(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
-        """Take placements that weigh less than the best and are right."""
+        """Keep placements as the best ones if they are valid and weigh less."""
         weight = self._weigh(placements)
         is_better = (weight, self._missed(placements)) < (self.weight, self._missed(self.best))
         if is_better and not verify(self.question, Plan(placements=placements)):

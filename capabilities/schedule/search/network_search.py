@@ -91,7 +91,7 @@ class NetworkSearch:
     def within(
         self, capacity: int, is_over: Callable[[], bool] = lambda: False, states: int = MOST_STATES
     ) -> NetworkRun | None:
-        """Return the best schedule found in so many bytes, verified and placed; None where it is over before.
+        """Return the best schedule found in so many bytes, verified and placed; None if time ends before there is one.
 
         The capacity must hold `least_memory`. So many sets of tensors are followed behind each operation.
         """

@@ -147,7 +147,7 @@ def network_answer(
 
 
 def _chosen(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
-    """Return the way of each operation of each step; nothing where no operation has several."""
+    """Return the alternative that each operation of each step uses; empty if no operation has several."""
     if not any(row.alternatives for row in graph.operations):
         return ()
     return tuple((region.alternative,) * len(region.ops) for region in regions)

@@ -126,7 +126,7 @@ class ProofByBoxes:
             ]
 
     def refuted(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
-        """Return a value that is not allowed, and how many times the bound is needed there; False: there is none.
+        """Return values of the symbols that break the ratio, with the ratio there; False if there are none.
 
         None where neither is known by a time of the monotonic clock.
         """

@@ -104,7 +104,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]
 
 
 def _values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[Any]) -> dict[Any, Any]:
-    """Return what the symbols of a kernel are in a call, as the shapes of its arguments and explicit values say."""
+    """Return the values of a kernel's symbols in a call, from the shapes of its arguments and from explicit values."""
     values: dict[Any, Any] = {}
     given = [*arguments, *(symbols[0].values if symbols else ())]
     for parameter, argument in zip(kernel.params, given, strict=True):

@@ -131,7 +131,7 @@ class _OrderSearch:
             self._swap(*self.swapped)
 
     def _neighbours(self, i: int) -> tuple[list[int], list[int]]:
-        """Return the conflicts of `i` that come before it, and before each of all its conflicts those of that one.
+        """Return the conflicts that come before `i`, and, before each conflict of `i`, the conflicts of that one.
 
         Both in order; of the latter, one that is found several times is there several times.
         """

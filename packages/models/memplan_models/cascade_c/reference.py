@@ -111,7 +111,7 @@ def _average(shapes: Shapes, what: str) -> str:
 
 
 def _is_by_pixel(shapes: Shapes) -> bool:
-    """Return True if a dense layer makes each pixel of one, as a convolution of one pixel does."""
+    """Return True if a dense layer computes each pixel from one pixel, as a convolution of 1 x 1 does."""
     into, made = shapes.inputs[0], shapes.output
     return into[:-1] == made[:-1] or prod(into[:-1]) == prod(made[:-1]) == 1
 

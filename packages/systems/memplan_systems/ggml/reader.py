@@ -39,7 +39,7 @@ _TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the dimension that a file has its graph at several sizes of; raises FormatError."""
+    """Return the dimension of which a file has the graph at several sizes; raises FormatError."""
     return symbol_of(read_graphs(data))
 
 

@@ -58,7 +58,7 @@ class StepCosts:
         return float("inf") if least is None else least
 
     def ways(self, step: Masks) -> tuple[StepCost, ...]:
-        """Return the costs of a step of which none with a lower peak has as little value, by falling peaks."""
+        """Return the costs of a step that no cost with a lower peak matches in value, by falling peaks."""
         return () if step in self.cuts else self._of_alike(step, TiledStep.falling) or ()
 
     def is_shared(self, step: Masks) -> bool:

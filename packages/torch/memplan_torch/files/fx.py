@@ -178,7 +178,7 @@ def is_getitem(node: Any) -> bool:
 
 
 def _arguments(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield each argument of an operation's schema that a node is given for."""
+    """Yield each argument of an operation's schema for which the node has a value."""
     schema = getattr(node.target, "_schema", None)
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
         if k < len(node.args) and not argument.kwarg_only:

@@ -74,7 +74,7 @@ class _Allocation:
 
 
 class WrapperStorages:
-    """Storages, all buffers, and those that names stand for, after the steps so far.
+    """The state after the steps so far: storages, all buffers, and the buffer that each name stands for.
 
     `unseen` are values of other kernels that are passed on and whose bytes nothing says, `assumed` those whose shape is
     known and whose type is not. `dims_named` are the symbols in sizes, `open` those that are not given.

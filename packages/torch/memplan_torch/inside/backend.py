@@ -172,7 +172,7 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
 
 
 class _KnownError(Exception):
-    """What is to be known of a graph is known."""
+    """The facts about a graph are complete."""
 
 
 class Partition:

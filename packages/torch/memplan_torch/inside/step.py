@@ -142,7 +142,7 @@ class TorchStep:
                     found.assign([count], "optimizer", is_on_host=on_host)
 
     def _traced(self, model: Any, inputs: Any) -> Any:
-        """Return a model whose forward and backward pass are graphs, parted so that the least is saved between them."""
+        """Return a model whose forward and backward pass are graphs, split where the fewest bytes are saved."""
         state = dict(model.named_parameters()), dict(model.named_buffers())
 
         def called(parameters: Any, buffers: Any, given: Any) -> Any:
