@@ -16,8 +16,8 @@ from memplan.capabilities.reading import validated
 ROOT = Path(__file__).parents[2]
 INSTEAD = "since 1.2, write `memplan explain --repairs`"
 MARK = (
-    "from memplan import capabilities as c;"
-    f"c.QUESTIONS['plan'] = c.QUESTIONS['plan']._replace(deprecated={INSTEAD!r})"
+    "from memplan.capabilities import QUESTIONS as rows\n"  # before anything reads them
+    f"rows['plan'] = rows['plan']._replace(deprecated={INSTEAD!r})"
 )
 
 
