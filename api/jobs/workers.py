@@ -138,7 +138,9 @@ class JobWorkers:
         free = self._places - len(self._runs)
         if free <= 0:
             return False
-        if not self._store.leases.is_any_waiting():
+        # Who was first the last time claims at once; a look is the cheaper one of the two where there is nothing.
+        is_first = self._was_told and not self._late_s
+        if not is_first and not self._store.leases.is_any_waiting():
             self._note(came_late=True)
             return False
         if free == 1 and time.monotonic() - self._looked_at < self._last_place_s:
