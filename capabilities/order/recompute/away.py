@@ -1,11 +1,12 @@
 """What must be away while one operation runs, and is made again at some cost: a bound for any limit, without engines.
 
 Of what is surely of use both before and after an operation, all that is above the limit must be away while it runs, and
-what is away runs again behind it. The cheapest choice, in parts, costs no more than any program does.
+what is away runs again behind it. The cheapest choice costs no more than any program does.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
@@ -19,6 +20,8 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.core.tables import Flags
 
 _ROUNDING = 1e-12
+_NODES = 4_000
+"""So many choices are looked at for one limit, in a tenth of a second."""
 
 
 class _Beside(NamedTuple):
@@ -46,6 +49,33 @@ def work_beside(graph: OperationGraph) -> list[int]:
     """Return the bytes that each operation needs besides its tensors; all outputs that may lie over inputs do."""
     over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
     return [row.work - sum(graph.counted[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
+
+
+def _in_parts(row: _Beside, first: int, above: int) -> int:
+    """Return the least cost of so many bytes of those from one on, a part of the last; above all where they lack."""
+    freed, cost = row.freed, row.cost
+    k = bisect_left(freed, freed[first] + above, first)
+    if k == len(freed):
+        return cost[-1] + 1
+    part = (cost[k] - cost[k - 1]) * (above - freed[k - 1] + freed[first]) / (freed[k] - freed[k - 1])
+    # Costs are whole; what is below by the rounding of doubles is still a bound.
+    return cost[k - 1] - cost[first] + ceil(part * (1 - _ROUNDING))
+
+
+def _in_whole(row: _Beside, above: int, nodes: int) -> tuple[int, int]:
+    """Return the least cost of so many bytes, none taken in part, and the nodes left; 0 without enough nodes."""
+    best, stack = row.cost[-1] + 1, [(0, above, 0)]
+    while stack:
+        nodes -= 1
+        if nodes < 0:
+            return 0, 0
+        k, rest, cost = stack.pop()
+        if rest <= 0:
+            best = min(best, cost)
+        elif cost + _in_parts(row, k, rest) < best:
+            stack.append((k + 1, rest, cost))
+            stack.append((k + 1, rest - row.freed[k + 1] + row.freed[k], cost + row.cost[k + 1] - row.cost[k]))
+    return best, nodes
 
 
 class Away:
@@ -82,16 +112,16 @@ class Away:
 
     def least(self, limit: int) -> int | None:
         """Return what no program within so many bytes costs less than for what runs again; None where there is none."""
-        most = 0
-        for needed, freed, cost in self._beside:
-            above = needed - limit
-            if above > freed[-1]:
-                return None
-            if above > 0:
-                k = int(np.searchsorted(freed, above))
-                part = (cost[k] - cost[k - 1]) * (above - freed[k - 1]) / (freed[k] - freed[k - 1])
-                # Costs are whole; what is below by the rounding of doubles is still a bound.
-                most = max(most, cost[k - 1] + ceil(part * (1 - _ROUNDING)))
+        rows = [(row, row.needed - limit) for row in self._beside if row.needed > limit]
+        if any(above > row.freed[-1] for row, above in rows):
+            return None
+        parts = sorted(((_in_parts(row, 0, above), k) for k, (row, above) in enumerate(rows)), reverse=True)
+        most, left = 0, _NODES
+        for part, k in parts:
+            if part <= most:
+                break
+            whole, left = _in_whole(*rows[k], left)
+            most = max(most, part, whole)
         return most
 
     @staticmethod
