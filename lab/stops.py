@@ -27,6 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,7 @@ def main() -> int:
     """Stop as many as asked for, print what came of them, and fail where something was wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--seconds", type=float, default=inf, help="those here end after so many, and are counted")
     parser.add_argument("--seed", default=None, help="drawn where it is not given, and printed")
     parser.add_argument("--entrance", choices=(*HERE, *THERE), action="append")
     parser.add_argument("--only", choices=tuple(CAPABILITIES), action="append", help="questions")
@@ -265,7 +267,7 @@ def main() -> int:
     print(f"seed {seed}", flush=True)
     count_there = 0 if not there else given.count if not here else round(given.count * _SHARE_THERE)
     done, number = 0, 0
-    while here and done < given.count - count_there:
+    while here and done < given.count - count_there and time.monotonic() - began < given.seconds:
         question = drawn(seed, number, names[number % len(names)], _SIZES_HERE)
         left = given.count - count_there - done
         done += stopped_here(question, random.Random(f"{seed} stops {number}"), here, left, tally)
