@@ -225,7 +225,7 @@ def _read_options(
     for name in asked:
         check_once(name, parts.options, "the body and in the query")
     if inside := [name for name in asked if name in shape.inputs]:
-        raise OptionError(*(f"{name}: must stand in the body" for name in inside))
+        raise OptionError(*(f"{name}: must be in the body" for name in inside))
     if unknown := [name for name in (*parts.options, *asked) if name not in shape.known]:
         raise OptionError(*(f"{path_of((name,))}: {unknown_option(name, shape.known)}" for name in unknown[:MAX_SHOWN]))
     options = _merged(shape.options, parts.options, asked)

@@ -122,7 +122,7 @@ def perfect(
 def tight(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover: float = 2.0) -> Problem:
     """Keep the pool full at every time, with no packing behind it: the best peak is often above the bound.
 
-    About `live` buffers, at most `height`, are alive at a time; in a time step about `turnover` of them end, and
+    About `live` buffers, at most `height`, are alive at once; in a time step about `turnover` of them end, and
     others, of as many bytes together, start. There may be a few more than `n` of them.
     """
     rng = np.random.default_rng(seed)
@@ -145,7 +145,7 @@ def tight(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover
 def random(seed: int, n: int = 100, alpha: float = 0.01, sigma: float = 0.7) -> Problem:
     """Start two buffers in a time step on average, with geometric lives (mean 1/alpha) and lognormal(10, sigma) sizes.
 
-    These are the random problems on which other planners were measured: about 2/alpha buffers are alive at a time.
+    These are the random problems on which other planners were measured: about 2/alpha buffers are alive at once.
     """
     rng = np.random.default_rng(seed)
     start = np.cumsum((rng.random(n) < 0.5).astype(np.int64))

@@ -41,7 +41,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
             model = read_model(data, name, options) if where is None else imported(where)(data, options)
         return replace(graph_of_imported(model), data=data)
     if formats.detect(data, name) != "json":
-        got = "a table of lifetimes, which tells no operations and which `memplan plan FILE` reads"
+        got = "a table of lifetimes, which has no operations and which `memplan plan FILE` reads"
         raise FormatError(f"must be a model or a graph of operations in JSON, got {got}")
     value = parse(data)
     options.refuse_for_models()
@@ -70,7 +70,7 @@ def graph_of_imported(model: Imported) -> ModelGraph:
     """Return the graph of a model that was read; raises OperationsError for one that has lifetimes only."""
     if model.operations is None:
         raise OperationsError(
-            "model: must tell operations, got lifetimes only, of which `memplan plan FILE` makes a plan"
+            "model: must have operations, got lifetimes only, of which `memplan plan FILE` makes a plan"
         )
     with stranger_bytes():
         graph = program_graph(model.operations, model.facts)

@@ -76,7 +76,7 @@ def _within_threads(given: list[str]) -> Iterator[list[str]]:
             # Imported here: most numbers are right.
             from memplan.planner.errors import OptionError
 
-            way = "left out, it is as many as this process may use"
+            way = "the default is as many as this process may use"
             raise OptionError(f"threads: must be at least 1, got {number}; {way}")
         if number.isascii() and number.isdecimal():  # else the command says what is wrong
             os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]

@@ -55,7 +55,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         if value is not None:
             yield f"did you mean {value}?"
         elif default is not None:
-            yield f"left out, it is {default}"
+            yield f"the default is {default}"
         else:
             yield f"it may be left out: `memplan {arguments[0]} --help` says what is done then"
     elif lacking := re.search(r"(?:Missing option|^Option) '(-[^']*)'", message):
@@ -70,7 +70,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         if occurrences:
             default = error.param.default
             about = str(getattr(error.param, "help", None))
-            way = f"it is for: {about[:1].lower()}{about[1:]}" if default is None else f"left out, it is {default}"
+            way = f"it is for: {about[:1].lower()}{about[1:]}" if default is None else f"the default is {default}"
             yield f"{error.param.opts[0]}: got {occurrences[-1]}; {way}"
     elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
         yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))

@@ -161,7 +161,9 @@ async def _http(request: Request, error: Exception) -> Response:
         sentence = f"method: must be {allowed} for {shown_path}, got {request.method}"
     elif error.status_code == 404 and path.startswith(_JOBS):
         job_id = job_id.partition("/")[0]
-        sentence = f"job: there is no {shown(job_id)}, or none that this key may see: it was forgotten, or never was"
+        sentence = (
+            f"job: there is no {shown(job_id)}, or none that this key may see: it has expired, or it never existed"
+        )
     elif error.status_code == 404:
         asked = re.sub(r"^/(v\d+/)?", "/v1/", path)
         former = FORMER_NAMES.get(asked.removeprefix("/v1/"), "").partition(" ")[0]

@@ -57,14 +57,14 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
     if importers.detect(data, name) is not None:
         imported = importers.read_model(data, name, options)
         if imported.operations is None:
-            raise OptionError("order: best must be asked for a file that has operations, got one that has lifetimes")
+            raise OptionError("order: best must be given for a file that has operations, got one that has lifetimes")
         return replace(reorder_program(imported.operations, control, imported.facts), warnings=imported.warnings)
     fields = _fields(data)
     if "ops" in fields:
         return Reordered(order_and_place(read_graph(data), control, goal="placed"))
     if "functions" not in fields:
         raise OptionError(
-            "order: best must be asked for a model, operations or a graph of them, got a file that tells no operations"
+            "order: best must be given for a model, operations or a graph of them, got a file that has no operations"
         )
     return reorder_program(read_operations_field(fields), control)
 

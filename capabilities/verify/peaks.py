@@ -197,7 +197,7 @@ def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
     ground = "" if pinned_at is None else f", which is pinned at {size_text(pinned_at)}"
     if peak.decided_by == "live-set":
         are = "are alive together" if others else "is alive"
-        why = f"{_names(peak.decides)} {are} at {peak.time}"
+        why = f"{_names(peak.decides)} {are} at time {peak.time}"
     elif peak.decided_by == "highest":
         why = f"{_names(peak.decides)} end{'' if others else 's'} highest"
     elif peak.decided_by == "pinned":
@@ -212,9 +212,9 @@ def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
     less = ""
     name, bytes_left = peak.without[0] if peak.without else ("", 0)
     if bytes_left and peak.decided_by == "live-set":
-        less = f"; without {shown(name)}, at most {size_text(bytes_left)} would be needed at a time"
+        less = f"; without {shown(name)}, at most {size_text(bytes_left)} would be alive at once"
     elif peak.decided_by != "live-set" and peak.live_bounds and peak.time is not None:
-        less = f"; at most {size_text(peak.live)} are alive at a time"
+        less = f"; at most {size_text(peak.live)} are alive at once"
     return f"{size_text(peak.used)}, {text}: {why}{less}"
 
 

@@ -13,7 +13,7 @@ _FAST = 0.5
 
 
 def loose(seed: int, n: int = 40, life: float = 4.0, high: int = 60) -> Problem:
-    """Draw sizes below sixty bytes, and lives of some four steps: twice as many buffers are alive at a time."""
+    """Draw sizes below sixty bytes, and lives of some four steps: twice as many buffers are alive at once."""
     return Problem.model_validate({"buffers": _lives(np.random.default_rng(seed), n, life, high)})
 
 

@@ -285,7 +285,7 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
 def _left_out(about: Any) -> str:
     """Say what an option is where it is left out, or what it is for."""
     default = about.get_default(call_default_factory=True)
-    return f" ({about.description})" if default in (None, (), {}, ...) else f" (left out, {default})"
+    return f" ({about.description})" if default in (None, (), {}, ...) else f" (the default is {default})"
 
 
 def _faults(error: ValidationError, fields: Collection[str]) -> Iterator[tuple[Location, str]]:

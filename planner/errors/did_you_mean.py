@@ -107,12 +107,12 @@ _EXAMPLES = {
     "size": "bytes, as 4096",
     "start": "the time step from which it is alive, as 0",
     "end": "the first time step after it, as 3",
-    "alignment": "offsets are its multiples, as 16; left out, 1",
-    "offset": "bytes from the start of the pool, as 64; left out, it is chosen",
+    "alignment": "offsets are its multiples, as 16; the default is 1",
+    "offset": "bytes from the start of the pool, as 64; if left out, memplan chooses it",
     "id": 'a name, as "conv1"',
     "name": 'a name, as "sram"',
     "base_address": "the address of its first byte, 536870912 for 0x20000000",
-    "cost": "of a byte of traffic, as 4.0; left out, 0",
+    "cost": "of a byte of traffic, as 4.0; the default is 0",
     "relative.offset": "bytes from the start of the other one, as 64",
     "reuse.cost": "of each of its pairs that shares bytes, as 1",
     "to": "the id of another one",
@@ -122,10 +122,10 @@ _EXAMPLES = {
     "reserved": "a list of pairs of an offset and a size, as [[0, 1024]]",
     "branches": 'branches are bodies, each a list of statements, as [[{"op": "relu"}], []]',
     "format": "a newer memplan wrote it: update this one",
-    "interval": "whether the end is a time of the lifetime; left out, half-open: it is not",
+    "interval": "whether the end is a time of the lifetime; by default it is not: half-open",
     "placements": 'a list, as [{"id": "a", "pool": "sram", "offset": 0}]',
     **dict.fromkeys(("in", "out"), "a list of the positions of tensors, as [0]"),
-    "alias_of": "the id of the one that it lies in; left out, it has a place of its own",
+    "alias_of": "the id of the one that it lies in; if left out, it has a place of its own",
 }
 """What the fields of rows are to be given; where one name has two meanings, behind what the field is of."""
 _SIZE = r"(?a)([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)"
@@ -188,7 +188,7 @@ def meant_value(location: Sequence[str | int], said: str) -> str:
     field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in _EXAMPLES else field
     if field not in _EXAMPLES or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
         return ""
-    return f" ({_EXAMPLES[field].partition('; left out')[0] if said == 'is required' else _EXAMPLES[field]})"
+    return f" ({_EXAMPLES[field].partition('; ')[0] if said == 'is required' else _EXAMPLES[field]})"
 
 
 def meant_number(value: object) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS
 
 _SAID = (
-    r"did you mean|JSON has no|such as|, as |as in|left out|leave it out|`memplan|--|; |\(the |save the|download"
-    r"|\?\)|:/|wrote it:"
+    r"did you mean|JSON has no|such as|, as |as in|left out|the default|leave it out|`memplan|--|; |\(the |save the"
+    r"|download|\?\)|:/|wrote it:"
 )
 """The words of sentences that say what to write instead."""
 _WAYS = [
@@ -32,17 +32,17 @@ _WAYS = [
     (r"must be a non-empty", 'write a name, as "conv1", or a number'),
     (r"(^|: )(model|program)\..*must not be empty", "is it cut short? Make or fetch it again"),
     (
-        r"got an end$|EOF while parsing|its last byte|was never closed|node of the streams$",
+        r"got the end of the text$|EOF while parsing|its last byte|was never closed|node of the streams$",
         "is it cut short? Make or fetch it again",
     ),
     (
         r"buffers: is required$",
         'give a problem, {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}]}, or a model',
     ),
-    (r"names \(none\)|must be given for .* only, got|got a file that tells no operations", "leave it out"),
+    (r"names \(none\)|must be given for .* only, got|got a file that has no operations", "leave it out"),
     (
         r"must have the identifier|must have an identifier",
-        "another version wrote it, or it is of another kind: export it anew",
+        "another version wrote it, or it is of another kind: export it again",
     ),
     (r"must not be empty", "name one, or leave it out"),
     (r"is a directory$", "name a file in it"),
@@ -59,7 +59,7 @@ _WAYS = [
     (r"must be at least \d+, got -", "sizes, offsets, times and counts are not negative here"),
     (r"is required where (start|end) is", "give both, or lifetimes, as [[0, 3]]"),
     (r"must be the (model|program), a (\.\w+) file", "give the file that the plan was made of, with that ending"),
-    (r"must be '", "write one of these, or leave it out for the usual one"),
+    (r"must be '", "write one of these, or leave it out for the default"),
 ]
 _FIELDS = r"(?:^|: |\.)(\w+)\[\d+\]\.\w+: is not a known field$|(?:^|: )\w+: is not a known field$"
 

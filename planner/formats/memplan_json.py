@@ -205,7 +205,7 @@ def refuse_unless_graph(value: object) -> None:
 
 def _refuse(value: Mapping[str, Any], wanted: str) -> None:
     is_problem = "buffers" in value
-    kind = "a problem, which tells no operations and which `memplan plan FILE` reads" if is_problem else _kind(value)
+    kind = "a problem, which has no operations and which `memplan plan FILE` reads" if is_problem else _kind(value)
     if kind is not None:
         raise FormatError(f"must be {wanted}, got {kind}")
 

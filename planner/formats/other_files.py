@@ -162,7 +162,7 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
         raise FormatError("must not be empty")
     kind = other_kind(data, name)
     if kind is not None:
-        raise FormatError(f"must be a file that is read here, got {kind[0]}; {kind[1]}{more_of_systems()}")
+        raise FormatError(f"must be a file that memplan reads, got {kind[0]}; {kind[1]}{more_of_systems()}")
 
 
 def refuse_unknown(data: bytes) -> NoReturn:

@@ -33,7 +33,7 @@ def percentage(value: str | float) -> float | None:
     except ValueError:
         return None
     if 0 < percent < 1 and not str(value).endswith("%"):
-        rule = "must have its sign where it is below 1, got {shown} (did you mean {part:g}% or {percent:g}%?)"
+        rule = "must have a % sign below 1, got {shown} (did you mean {part:g}% or {percent:g}%?)"
         fields = {"shown": shown(value), "part": 100 * percent, "percent": percent}
         raise PydanticCustomError("rule", "{rule}", {"rule": rule.format(**fields)})
     return percent

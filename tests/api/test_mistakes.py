@@ -47,7 +47,7 @@ PROBLEMS = [
 OPTIONS = {spelled(name)[0]: name for model in (PlanOptions, ReadOptions) for name in model.model_fields}
 OF_COMMANDS = (
     *("valid integer", "requires an argument", "must be seconds", "models only", "must be greater than 0.0"),
-    *("must be a function", "must be in a module", "must be asked for a model"),
+    *("must be a function", "must be in a module", "must be given for a model"),
 )
 """Rules that only command lines have: of what click reads, and of options that say nothing in requests."""
 
@@ -180,7 +180,7 @@ def test_a_time_limit_may_have_a_unit(text: str | float, found: float) -> None:
     ("content", "line", "sentence"),
     [
         ({"pools": ["sram"], "buffers": []}, "plan FILE", '(write {"name": "sram", "size": 131072})'),
-        ({"buffers": []}, "plan FILE --order best", "got a file that tells no operations"),
+        ({"buffers": []}, "plan FILE --order best", "got a file that has no operations"),
         ({"buffers": []}, "convert FILE --to tflite", "got JSON; --to c writes its plan"),
         ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE", "examples/schedules has some"),
         ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE --target FILE", "target: must be a machine"),

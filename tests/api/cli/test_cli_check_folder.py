@@ -144,7 +144,7 @@ def test_a_model_that_is_wrong_keeps_no_other_from_being_checked(folder: Path, c
     (folder / "models" / "a.tflite").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     given = budgets(folder, '["models/b.TFLITE"]\nbudget = {sram = 2048}\npin = "none=0"\n[default]\nbudget = 1\n')
     found, said = checked(capfd, 2, "models", "--budgets", given)
-    assert said[0].startswith("memplan: error: models/a.tflite: must be a file that is read here, got a pointer")
+    assert said[0].startswith("memplan: error: models/a.tflite: must be a file that memplan reads, got a pointer")
     assert said[1].startswith("memplan: error: models/b.TFLITE: pin: ")
     rules = [(check["subject"], [each["rule"] for each in check["failures"]]) for check in found["checks"]]
     assert rules[2][0] == "models/nested/c.tflite"

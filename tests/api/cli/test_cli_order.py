@@ -170,7 +170,7 @@ def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Capture
     [
         (
             [str(EXAMPLES / "mobilenet_v2.csv"), "--order", "best"],
-            "order: best must be asked for a model, operations",
+            "order: best must be given for a model, operations",
         ),
         (["PROGRAM", "--order", "best", "--half-open"], "inclusive: must not be given with order best, got False"),
         (["PROGRAM", "-o", "x/"], "output: must be a folder for several files, or with order best"),

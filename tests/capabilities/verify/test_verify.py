@@ -66,8 +66,8 @@ def test_a_pool_of_one_buffer_is_at_its_least_and_nothing_is_said_of_it_without_
     places = [{"id": name, "pool": name, "offset": 0} for name in "xy"]
     said = list(lines(verify(storages, Plan.model_validate({"placements": places}))))
     assert said[1:] == [
-        'x: 8 B, proved to be the least: "x" is alive at 0',
-        'y: 8 B, proved to be the least: "y" is alive at 1',
+        'x: 8 B, proved to be the least: "x" is alive at time 0',
+        'y: 8 B, proved to be the least: "y" is alive at time 1',
     ]
 
 

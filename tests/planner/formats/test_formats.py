@@ -107,9 +107,9 @@ def test_what_is_in_a_file_counts_more_than_its_name() -> None:
     [
         (b"", "p.json", "must not be empty"),
         (b" \r\n", None, "must not be empty"),
-        (b"\x7fELF\x02\x01", "a.out", "must be a file that is read here, got a compiled program"),
-        (b"<!DOCTYPE html>", None, "must be a file that is read here, got a page in HTML"),
-        (b"buffers:\n - 1", None, "must be a file that is read here, got YAML; convert it to JSON"),
+        (b"\x7fELF\x02\x01", "a.out", "must be a file that memplan reads, got a compiled program"),
+        (b"<!DOCTYPE html>", None, "must be a file that memplan reads, got a page in HTML"),
+        (b"buffers:\n - 1", None, "must be a file that memplan reads, got YAML; convert it to JSON"),
         (b"hello", None, 'must be of a known format, got "hello"; known are '),
     ],
 )

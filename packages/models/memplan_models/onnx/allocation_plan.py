@@ -73,7 +73,7 @@ class _Value:
 
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Refuse a plan without its model, of which it does not say the sizes: raises FormatError."""
-    raise FormatError("must come behind its model, which has the sizes: `memplan verify MODEL.onnx FILE`")
+    raise FormatError("must follow its model, which has the sizes: `memplan verify MODEL.onnx FILE`")
 
 
 def read_of(model: bytes, data: bytes, options: ModelOptions) -> Imported:

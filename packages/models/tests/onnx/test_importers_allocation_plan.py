@@ -78,7 +78,7 @@ def test_a_value_in_a_buffer_that_is_still_read_is_named(tmp_path: Path, capsys:
     sentence = 'buffers "a" and "c" share bytes [0, 256) of "a", but both are alive in [3, 4)'
     assert sentence in capsys.readouterr().err
     assert main(["verify", str(plan)]) == 2
-    assert "must come behind its model" in capsys.readouterr().err
+    assert "must follow its model" in capsys.readouterr().err
     assert main(["verify", "examples/mobilenet_v2.csv", str(plan)]) == 2
     assert "must be a plan of the file before it, got one of a model of onnx" in capsys.readouterr().err
 

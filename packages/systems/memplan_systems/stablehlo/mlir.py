@@ -79,7 +79,7 @@ class Statements:
                     self.depth -= 1
                     return statements
         if ending:
-            raise FormatError("must have a brace for each that is open, got an end")
+            raise FormatError("must close each brace that is open, got the end of the text")
         if block_text := "".join([*pieces, text[self.at :]]).strip():
             statements.append(Statement(block_text, start, regions))
         return statements

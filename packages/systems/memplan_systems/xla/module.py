@@ -37,7 +37,7 @@ Values = tuple[str, ...]
 def read_module(data: bytes, options: ModelOptions) -> Imported:
     """Read the entry computation of an HloProto; raises FormatError, and OperationsError for a text, which has none."""
     if is_xla_text(data):
-        raise OperationsError("model: must tell operations, not lifetimes only")
+        raise OperationsError("model: must have operations, not lifetimes only")
     module = ProtobufMessage.root(data, "hlo_proto").message(_MODULE, "hlo_module")
     if module is None:
         raise FormatError("hlo_proto.hlo_module: is required where operations are asked for")
