@@ -285,7 +285,9 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
 def _left_out(about: Any) -> str:
     """Say what an option is where it is left out, or what it is for."""
     default = about.get_default(call_default_factory=True)
-    return f" ({about.description})" if default in (None, (), {}, ...) else f" (the default is {default})"
+    if default not in (None, (), {}, ...):
+        return f" (the default is {default})"
+    return f" ({about.description})" if about.description else ""
 
 
 def _faults(error: ValidationError, fields: Collection[str]) -> Iterator[tuple[Location, str]]:

@@ -197,23 +197,25 @@ class CascadeOptions(CapabilityOptions):
 
     @model_validator(mode="after")
     def _goes_together(self) -> CascadeOptions:
-        wrong, (rows, columns) = list[str](), self.stripe or (1, 0)
+        wrong, (rows, columns) = list[tuple[tuple[str], str]](), self.stripe or (1, 0)
         if not (1 <= rows <= _MOST_STRIPE and 0 <= columns <= _MOST_STRIPE):
             rule = f"must be at least 1 row, and at most {_MOST_STRIPE} rows or columns"
-            wrong.append(f"stripe: {rule}, got {self.stripe}")
+            wrong.append((("stripe",), f"{rule}, got {self.stripe}"))
         if self.objectives not in FRONTS:
-            wrong.append(f"objectives: must be peak,macs or peak,macs,traffic, got {','.join(self.objectives)!r}")
+            wrong.append(
+                (("objectives",), f"must be peak,macs or peak,macs,traffic, got {','.join(self.objectives)!r}")
+            )
         if not 1 <= self.alignment <= 1 << 30 or self.alignment & (self.alignment - 1):
-            wrong.append(f"alignment: must be a power of two of at most 2^30, got {self.alignment}")
+            wrong.append((("alignment",), f"must be a power of two of at most 2^30, got {self.alignment}"))
         if self.pools and (len(self.pools) != 2 or len(dict(self.pools)) != 2):
-            wrong.append(f"pools: must be two with different names, fast and slow, got {len(self.pools)}")
+            wrong.append((("pools",), f"must be two with different names, fast and slow, got {len(self.pools)}"))
         for name, size in self.pools:
             if not 0 <= size <= MAX_BYTES:
-                wrong.append(f"pools: {name} must have from 0 to {MAX_BYTES} bytes, got {size}")
+                wrong.append((("pools",), f"{name} must have from 0 to {MAX_BYTES} bytes, got {size}"))
         if self.pools and self.is_sliding:
-            wrong.append("pools: must not be given beside sliding, which knows one memory")
+            wrong.append((("pools",), "must not be given beside sliding, which knows one memory"))
         if wrong:
-            broken(*(((), sentence) for sentence in wrong))
+            broken(*wrong)
         if self.sweep:
             combinations(self, self.sweep)
         return self

@@ -233,7 +233,7 @@ def test_jobs_are_found_by_their_problem(server: Running) -> None:
             {"state": "lost"},
             "state: must be 'queued', 'running', 'succeeded', 'cancelled', 'failed' or 'expired', got \"lost\"",
         ),
-        ({"limit": "1001"}, 'limit: must be at most 1000, got "1001"'),
+        ({"limit": "1001"}, 'limit: must be at most 1000, got "1001" (the default is 100)'),
         ({"after": "x"}, 'after: must be the id of a job, got "x"'),
         (
             {"colour": "x"},

@@ -151,7 +151,7 @@ def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out
     inside = subgraph([tensor("s", (4,), variable=True)], [], [], [])
     data = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("RELU", [0], [1])]), inside)
     found = read_model(data)
-    with pytest.raises(FormatError, match=r'no variable tensors behind the first .*, got "s"; try --to c or --to ld'):
+    with pytest.raises(FormatError, match=r'no variable tensors behind the first .*, got "s"; try to=c or to=ld'):
         export("tflite", lay_out(found.problem, solve(found.problem), data), "model")
 
 
