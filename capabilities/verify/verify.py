@@ -159,7 +159,8 @@ def _unmendable(problem: Problem, plan: Plan) -> str | None:
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
-        return " ".join(error.written(lambda option: f"{option.field} {option.value}"))
+        # A text of the answer, whose other ways out are command lines, too.
+        return " ".join(error.written(lambda option: f"--{option.field} {option.value}"))
     if all(pool.size is None for pool in problem.pools):
         return None
     instance = compile_problem(problem)

@@ -86,7 +86,7 @@ def test_the_array_of_c_is_the_model_and_its_arena_lies_where_it_was_asked(tmp_p
 
 
 def test_a_name_of_a_section_that_is_none_is_refused() -> None:
-    with pytest.raises(OptionError, match=r'^section: must match .*\{1,100\}.*, got ".sram-data"'):
+    with pytest.raises(OptionError, match=r'^section: must match .*\{1,100\}.*, got ".sram-data" \(The section .*\)$'):
         ConvertOptions(section=".sram-data")
 
 
