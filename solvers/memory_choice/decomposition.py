@@ -115,6 +115,8 @@ _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
 """The most steps that improve multipliers, and their cost, counted in items and rows looked at."""
 _OPEN_AT_MOST = 3
 """The most choices of unknown packing that are tried for a goal."""
+_WHOLE, _MOST_ROOM = 1024, 64
+"""The parts of a pool that are counted, and the most of these that a choice leaves free for an easier packing."""
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -199,8 +201,29 @@ class Decomposition:
             if self.doubts and floor <= most:
                 choice = self._cheapest(self.ends, multipliers, self.nogoods + self.doubts, most)
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
+                self._leave_room(multipliers, work)
                 return None
         return None
+
+    def _leave_room(self, multipliers: Multipliers, work: int) -> None:
+        """Offer plans of choices that leave some of each pool free, as little as leads to a plan: these pack sooner.
+
+        What is left free is doubled until there is a plan, then halved towards the most that led to none.
+        """
+        low, high = 0, _MOST_ROOM + 1
+        while low + 1 < high and not self._is_over():
+            reached = self.goals.reached(COST)
+            room = max(1, 2 * low) if high > _MOST_ROOM else (low + high) // 2
+            if room > _MOST_ROOM:
+                return
+            ends = [end + -end * room // _WHOLE for end in self.ends]
+            most = self.dearest if reached is None else reached - 1
+            home = self._cheapest(ends, multipliers, self.nogoods, most).home
+            if home is not None:
+                self._pack(home, COST, 0, work)
+            # Where nothing cheaper leaves so much free, nothing cheaper leaves more.
+            is_enough = home is None or self.goals.reached(COST) != reached
+            low, high = (low, room) if is_enough else (room, high)
 
     def _least_end(self, q: int, work: int) -> int | None:
         """Return the least end of pool `q`, with all that is proved kept; None if no search proves it."""

@@ -160,6 +160,18 @@ def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_ord
     assert search.bound[0] > 0.7 * search.best.score[0]
 
 
+def test_choices_that_leave_room_are_packed_where_the_best_ones_are_not_in_the_work_given() -> None:
+    drawn = public_problems.problem("minimalloc/A.1048576.csv").buffers
+    rows = [row.model_copy(update={"traffic": row.size * (2 + k % 3)}) for k, row in enumerate(drawn)]
+    pools = [{"name": "fast", "size": 13_107 * 64, "alignment": 64}, {"name": "slow", "cost": 1}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
+    search = searching(compile_problem(problem), deterministic=True)
+    chosen = Decomposition(_knapsack(search.instance), search)
+    chosen.run(100_000, ChoiceEffort(partials=300))
+    assert search.best is not None
+    assert search.bound[0] < search.best.score[0] < 1.15 * search.bound[0]
+
+
 def test_deterministic_searches_end_with_the_same_plan_and_by_their_work() -> None:
     problem = random_problem(5, 60, frozenset({"pools", "cost"}))
     plans = [solve(problem, deterministic=True, time_limit_s=2, solver=decomposition.NAME) for _ in range(2)]
