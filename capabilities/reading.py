@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from pathlib import Path
 from shlex import join
@@ -98,6 +99,12 @@ def validated(model: type[M], given: Mapping[str, Any]) -> M:
         raise OptionError(*sentences_of_options(error, model.model_fields)) from error  # type: ignore[attr-defined]
 
 
+@cache
+def _as_it_is() -> ReadOptions:
+    """Return the options of files that are read as they are."""
+    return ReadOptions.model_construct()
+
+
 @dataclass
 class Reader:
     """Reads the files of one question, and keeps what they say beside it.
@@ -110,7 +117,7 @@ class Reader:
     without them is read so.
     """
 
-    options: ReadOptions = field(default_factory=ReadOptions.model_construct)
+    options: ReadOptions = field(default_factory=_as_it_is)
     imported: Imported | None = None
     data: bytes = b""
     name: str | None = None

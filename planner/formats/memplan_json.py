@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from functools import cache
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -28,6 +29,8 @@ _OWN = rb'(?:\xef\xbb\xbf)?\s*\{\s*(?!%s)"(?:format"\s*:\s*"(?:memplan/|operatio
 _WORD = r"[-+\w.]+"
 _NUMBER = r"([+-]?)(?:(\d*\.\d+)|0[xX]([0-9a-fA-F]{1,15})|(\d{1,18}))"
 _FINITE = "a number, or leave the field out"
+_PLAIN = frozenset({int, float, str, bool, type(None)})
+"""The types of values that JSON has as they are."""
 _CONSTANTS = {"true": "true", "false": "false", "none": "null", "undefined": "null", "nan": _FINITE}
 _CONSTANTS |= {f"{sign}{name}": _FINITE for sign in ("", "+", "-") for name in ("inf", "infinity")}
 """What others write where JSON has another word, or none."""
@@ -159,16 +162,28 @@ def _written(value: Any, left_out: Container[str] = ()) -> Any:
 
     pydantic's serializer of plans does the same, and takes longer to make than a small plan.
     """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is tuple:
+        return value if _PLAIN.issuperset(map(type, value)) else [_written(each) for each in value]
     if isinstance(value, PlanValue):
-        fields = ((name, getattr(value, name), about) for name, about in type(value).model_fields.items())
         return {
             name: _written(field)
-            for name, field, about in fields
-            if name not in left_out and not (about.exclude_if is not None and about.exclude_if(field))
+            for name, is_unsaid in _fields(kind)
+            if name not in left_out and not is_unsaid(field := getattr(value, name))
         }
-    if isinstance(value, PlacementTable):
-        return value.rows()
-    return [_written(each) for each in value] if isinstance(value, tuple) else value
+    return value.rows() if kind is PlacementTable else value
+
+
+@cache
+def _fields(kind: type[PlanValue]) -> tuple[tuple[str, Callable[[Any], bool]], ...]:
+    """Return the fields of a class, and for each the function that says of which values nothing is written."""
+    return tuple((name, field.exclude_if or _never) for name, field in kind.model_fields.items())
+
+
+def _never(value: object) -> bool:
+    return False
 
 
 def refuse_unless_problem(value: object) -> None:

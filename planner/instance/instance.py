@@ -134,11 +134,6 @@ class Instance:
     unplaceable: Annotated[tuple[int, ...], Column(Axis.WHOLE, ALWAYS)] = ()
     barred_ranges: Annotated[tuple[I64, ...], Column(Axis.WHOLE, "intervals")] = ()
 
-    def __post_init__(self) -> None:
-        # Kernels read columns, and rows of them, where they are.
-        for name, values in vars(self).items():
-            assert not isinstance(values, np.ndarray) or values.flags.c_contiguous, f"{name}: has gaps"
-
     def __len__(self) -> int:
         return len(self.size)
 

@@ -7,6 +7,7 @@ in Python is the judge.
 from __future__ import annotations
 
 from itertools import compress
+from operator import attrgetter
 from typing import NamedTuple
 from zlib import crc32
 
@@ -22,13 +23,16 @@ from memplan.solvers.core.tables import CORE, Reference
 _MOST, _LARGEST = 1_024, 2**54
 """The most buffers of which all pairs are compared, and the largest number by which nothing overflows."""
 _SAMPLE = 64
-_UNSET = Plan.model_construct()
 _SET = {
     *("status", "stop_reason", "peak", "lower_bound", "gap", "pools", "placements", "solver", "proof", "reproducible"),
     *("disturbed_by", "options", "read_with", "findings", "wall_time_s", "problem_hash", "version"),
 }
-_CLAIMS_NO_MORE = tuple(Plan.model_fields.keys() - _SET)
-"""The fields that say something of other problems, or of plans of other kinds."""
+_OTHER_CLAIMS = attrgetter(*(Plan.model_fields.keys() - _SET))
+"""Returns what a plan says in the fields that are of other problems, or of plans of other kinds."""
+_NO_CLAIMS = _OTHER_CLAIMS(Plan.model_construct())
+_RULES = attrgetter(*(Pool.model_fields.keys() - {"name", "size", "cost"}))
+"""Returns the rules of a pool beside its size."""
+_NO_RULES = _RULES(Pool.model_construct())
 
 
 class PlainPlan(NamedTuple):
@@ -64,7 +68,7 @@ def is_shown_valid(problem: Problem, plan: Plan) -> bool:
         or not _is_plain(problem)
     ):
         return False
-    if places.ids != table.ids or any(getattr(plan, name) != getattr(_UNSET, name) for name in _CLAIMS_NO_MORE):
+    if places.ids != table.ids or _OTHER_CLAIMS(plan) != _NO_CLAIMS:
         return False
     (pool,), peak, time = problem.pools, plan.peak, proof.time
     if places.pool_names != (pool.name,) or places.pool.any() or peak is None or time is None or plan.gap != 0.0:
@@ -87,5 +91,4 @@ def _is_plain(problem: Problem) -> bool:
         return False
     if len(table.pool_choices) > 1 or not table.has_one_lifetime_each or table.has_any(table.offset):
         return False
-    is_bare = pool == Pool.model_construct(name=pool.name, size=pool.size, cost=pool.cost)
-    return is_bare and 0 < int(table.size.min()) <= int(table.size.max()) < _LARGEST
+    return _RULES(pool) == _NO_RULES and 0 < int(table.size.min()) <= int(table.size.max()) < _LARGEST
