@@ -162,7 +162,7 @@ def _written(value: Any, left_out: Container[str] = ()) -> Any:
 
     pydantic's serializer of plans does the same, and takes longer to make than a small plan.
     """
-    kind = type(value)
+    kind: type[object] = type(value)
     if kind in _PLAIN:
         return value
     if kind is tuple:
@@ -170,7 +170,7 @@ def _written(value: Any, left_out: Container[str] = ()) -> Any:
     if isinstance(value, PlanValue):
         return {
             name: _written(field)
-            for name, is_unsaid in _fields(kind)
+            for name, is_unsaid in _fields(type(value))
             if name not in left_out and not is_unsaid(field := getattr(value, name))
         }
     return value.rows() if kind is PlacementTable else value

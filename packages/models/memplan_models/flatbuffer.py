@@ -15,6 +15,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from memplan.planner.errors import FormatError
@@ -32,11 +33,20 @@ class File:
         self.data = data
         # Small files have as much in common as large ones, hence the sum.
         self.left = _SEEN_AGAIN * len(data) + 1000
+        self._distances: dict[int, tuple[int, ...]] = {}
 
     def number(self, at: int, kind: Number, path: str) -> int:
         """Read a number."""
         self.check(at, struct.calcsize(kind), path)
         return int(struct.unpack_from(f"<{kind}", self.data, at)[0])
+
+    def distances(self, index: int, path: str) -> tuple[int, ...]:
+        """Return how far each field lies behind its table, 0 for what is absent: an index, which many tables share."""
+        if index not in self._distances:
+            size = self.number(index, "H", path)
+            self.check(index, size, path)
+            self._distances[index] = struct.unpack_from(f"<{max(0, size - 4) // 2}H", self.data, index + 4)
+        return self._distances[index]
 
     def check(self, at: int, size: int, path: str) -> None:
         """Raise FormatError for a range that is not in the file."""
@@ -68,12 +78,12 @@ class Table:
 
     def integer(self, field: int, name: str, kind: Number, default: int = 0) -> int:
         """Return a number."""
-        at = self._find(field, name)
+        at = self._find(field)
         return default if at is None else self.file.number(at, kind, self._path(name))
 
     def table(self, field: int, name: str) -> Table | None:
         """Return a table inside."""
-        at = self._find(field, name)
+        at = self._find(field)
         return None if at is None else Table(self.file, self._follow(at, self._path(name)), self._path(name))
 
     def tables(self, field: int, name: str) -> Iterator[Table]:
@@ -85,7 +95,7 @@ class Table:
 
     def place(self, field: int, name: str) -> int | None:
         """Return where a field is in the file, None where it is absent."""
-        return self._find(field, name)
+        return self._find(field)
 
     def span(self, field: int, name: str, width: int) -> tuple[int, int]:
         """Return where the entries of a list begin, and how many there are, each of so many bytes."""
@@ -108,7 +118,7 @@ class Table:
 
     def length(self, field: int, name: str) -> int:
         """Return the length of a list of bytes, which is in the file and is not read."""
-        at = self._find(field, name)
+        at = self._find(field)
         return 0 if at is None else self._extent(at, 1, self._path(name))[1]
 
     def content(self, field: int, name: str) -> bytes:
@@ -123,25 +133,25 @@ class Table:
     def _path(self, name: str) -> str:
         return f"{self.path}.{name}"
 
-    def _find(self, field: int, name: str) -> int | None:
+    def _find(self, field: int) -> int | None:
         """Return where a field is, None where it is absent."""
-        path = self._path(name)
-        self.file.spend(4, path)
-        # A table begins with the distance back to the index of its fields.
-        index = self.at - self.file.number(self.at, "i", self.path)
-        slot = 4 + 2 * field
+        self.file.spend(4, self.path)
+        distances = self._distances
         # A field of a newer schema than the file's: absent.
-        if slot + 2 > self.file.number(index, "H", path):
-            return None
-        distance = self.file.number(index + slot, "H", path)
+        distance = distances[field] if field < len(distances) else 0
         return self.at + distance if distance else None
+
+    @cached_property
+    def _distances(self) -> tuple[int, ...]:
+        # A table begins with the distance back to the index of its fields.
+        return self.file.distances(self.at - self.file.number(self.at, "i", self.path), self.path)
 
     def _follow(self, at: int, path: str) -> int:
         return at + self.file.number(at, "I", path)
 
     def _list(self, field: int, name: str, width: int) -> tuple[int, int]:
         """Return where the entries of a list begin, and how many there are; they will be read."""
-        at = self._find(field, name)
+        at = self._find(field)
         if at is None:
             return 0, 0
         path = self._path(name)
