@@ -15,12 +15,16 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+ROOT = Path(__file__).parent
+_CORE = ROOT / "memplan" / "solvers" / "core"
 _COMPILER = "ziglang>=0.13"
 """Compiles where the machine has no compiler of C++."""
 
 
 class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Compile the core into the wheel, or into the checkout that is installed as editable."""
+    """Compile the core, or what a distribution of `packages` adds to it, into the wheel, or into the checkout that is
+    installed as editable.
+    """
 
     def dependencies(self) -> list[str]:
         """Return what compiling needs beside the project's own build requirements."""
@@ -28,24 +32,26 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def _compiling(self) -> dict[str, Any]:
         """Return what the program that compiles the core defines; it is run from its file, as nothing is installed."""
-        return run_path(str(Path(self.root, "solvers", "core", "build.py")))
+        _make_links(ROOT / "memplan")
+        return run_path(str(_CORE / "build.py"))
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and add the libraries to what is built."""
         if self.target_name != "wheel":
             return
-        package = Path(self.root, "memplan")
-        _make_links(package)
-        sources = [package / "solvers" / "core", *package.glob("solvers/*/core"), *package.glob("capabilities/*/core")]
+        folders = self._compiling()["folders"]
+        package = Path(self.root, self.metadata.name.replace("-", "_"))
+        root = ROOT
         if version != "editable":  # in a copy, which leaves the checkout as it is
-            copied = Path(mkdtemp()) / "memplan"
-            for folder in sources:
-                shutil.copytree(folder, copied / folder.relative_to(package), ignore=shutil.ignore_patterns("built"))
-            package = copied
-        subprocess.run([sys.executable, str(package / "solvers" / "core" / "build.py"), str(package)], check=True)
+            root = Path(mkdtemp())
+            for folder in {_CORE, *folders(package)}:
+                shutil.copytree(folder, root / folder.relative_to(ROOT), ignore=shutil.ignore_patterns("built"))
+        program, built = (root / path.relative_to(ROOT) for path in (_CORE / "build.py", package))
+        subprocess.run([sys.executable, str(program), str(built)], check=True)
         if version != "editable":
-            made = [file for file in package.glob("**/core/built/*") if file.is_file()]
-            build_data["force_include"] |= {str(file): str("memplan" / file.relative_to(package)) for file in made}
+            made = [file for file in built.glob("**/core/built/*") if file.is_file()]
+            build_data["force_include"] |= {str(file): str(package.name / file.relative_to(built)) for file in made}
+        if version != "editable" and package.name == "memplan":
             build_data["force_include"] |= {
                 str(file): str("memplan" / file.relative_to(self.root))
                 for file in Path(self.root, "examples").glob("**/*")
@@ -57,8 +63,7 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
 def version() -> str:
     """Return the version of the package, which is in a source archive in place of the link to it."""
-    root = Path(__file__).parent
-    found = next(root.glob("planner/__init__.py"), root / "memplan" / "planner" / "__init__.py")
+    found = next(ROOT.glob("planner/__init__.py"), ROOT / "memplan" / "planner" / "__init__.py")
     return str(run_path(str(found))["__version__"])
 
 

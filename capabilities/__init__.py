@@ -111,6 +111,22 @@ class Writer(NamedTuple):
         return imported(self.where)
 
 
+class Search(NamedTuple):
+    """A search of answers that a distribution brings, by an entry point of the group `memplan.searches`.
+
+    The entry point `recompute` searches for programs in which operations run again: `(graph, options, control)` to an
+    `OrderAnswer`.
+
+    where: `module:function` of the search, which is imported where it is asked for.
+    """
+
+    where: str
+
+    def load(self) -> Any:
+        """Import the function."""
+        return imported(self.where)
+
+
 class View(NamedTuple):
     """A page of answers that a distribution writes, by an entry point of the group `memplan.views`.
 

@@ -9,6 +9,7 @@ forms: a `memplan.capabilities.Form`, of the problems of a question.
 commands: a `memplan.capabilities.Command`, of the command line, that is no question's.
 clusters: a `memplan.capabilities.Cluster`, of machines that run command lines, by the scheme of their addresses.
 writers: a `memplan.capabilities.Writer`, of files that an answer becomes.
+searches: a `memplan.capabilities.Search`, of answers that memplan alone does not look for.
 views: a `memplan.capabilities.View`, of what writes a page of answers.
 modules: the name of a module whose names a module of memplan has, `memplan.torch` or `memplan.tvm`.
 systems: a `memplan.planner.systems.System`, whose readers, planners and writers are taken as well.

@@ -25,6 +25,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "library": ("memplan_library",),
     "bench": ("memplan_bench",),
     "page": ("memplan_page",),
+    "recompute": ("memplan_recompute",),
     "torch": ("memplan_torch",),
     "tvm": ("memplan_tvm", "tvm"),
     "models": ("memplan_models",),
@@ -36,6 +37,8 @@ CLUSTERS = "memplan_bench"
 """The package that runs command lines on clusters."""
 PROGRAMS = "memplan_models"
 """The package that writes cascades as programs in C."""
+RECOMPUTE = "memplan_recompute"
+"""The package that lets operations run again."""
 VIEWS = "memplan_page"
 """The package with the pages of answers."""
 OF_SYSTEMS = ("models", "systems", "torch")

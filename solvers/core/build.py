@@ -1,9 +1,9 @@
-"""Compile the core and what capabilities add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
+"""Compile the core and what capabilities and distributions add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
 
 Each folder `core` with C++ in it becomes one shared library, in its own folder `built`; one whose sources have not
-changed stays. They need no more than the C library, so any compiler of C++20 makes them for every Python: where there
-is none, the one of the package `ziglang` does. It needs the standard library alone, since it runs before anything is
-installed.
+changed stays. Without PACKAGE these are memplan and the distributions of its checkout. They need no more than the C
+library, so any compiler of C++20 makes them for every Python: where there is none, the one of the package `ziglang`
+does. It needs the standard library alone, since it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -21,18 +21,25 @@ HERE = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 FLAGS = ("-std=c++20", "-O2", "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti")
 """No compiler may join a product and a sum to one rounding: answers are the same bytes on all machines."""
+_PLACES = ("core", "solvers/core", "solvers/*/core", "capabilities/*/core")
+"""Where a package has C++."""
 _SOURCES = ("*.cpp", "*.hpp", "*.h")
 
 
 def folders(package: Path) -> list[Path]:
     """Return the folders of a package that become a library each, that of the solvers first."""
-    beside = [path.parent for kind in ("solvers", "capabilities") for path in package.glob(f"{kind}/*/core/*.cpp")]
-    return [package / "solvers" / "core", *sorted({*beside})]
+    return [folder for place in _PLACES for folder in sorted({path.parent for path in package.glob(f"{place}/*.cpp")})]
+
+
+def packages() -> list[Path]:
+    """Return this memplan, and the distributions of its checkout that have C++, too."""
+    beside = HERE.resolve().parents[1] / "packages"
+    return [HERE.parents[1], *sorted({path.parents[1] for path in beside.glob("*/memplan_*/core/*.cpp")})]
 
 
 def library_of(folder: Path) -> Path:
     """Return the file that a folder's sources become."""
-    holder = folder.parent.name
+    holder = folder.parent.name.removeprefix("memplan_")
     return folder / "built" / f"memplan{'' if holder == 'solvers' else '_' + holder}{SUFFIX}"
 
 
@@ -112,4 +119,5 @@ def installed_compiler() -> list[str] | None:
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parents[1])
+    for each in map(Path, sys.argv[1:]) if sys.argv[1:] else packages():
+        build(each)

@@ -110,6 +110,7 @@ def test_a_package_has_a_readme_of_one_screen_and_an_extra(name: str) -> None:
         ["cascade", "examples/networks/mobilenet_v1.json", "-o", "examples/"],
         ["fits", "examples/torch_steps.py:gpt2"],
         ["convert", "examples/mobilenet_v2.csv", "--to", "pto"],
+        ["order", "examples/graphs/torch_resnet18_b1_sgd.json", "--recompute"],
     ],
 )
 def test_what_a_package_knows_is_refused_with_the_line_that_installs_it(command: list[str]) -> None:

@@ -118,6 +118,15 @@ def test_a_wheel_is_for_its_platform_and_any_python(wheel: Path) -> None:
     assert "-py3-none-" in wheel.name
 
 
+def test_the_wheel_of_a_package_with_kernels_has_their_library(tmp_path: Path) -> None:
+    made = build(ROOT / "packages" / "recompute", "wheel", tmp_path)
+    with zipfile.ZipFile(made) as archive:
+        built = [name for name in archive.namelist() if name.endswith(SUFFIX)]
+    assert built == [f"memplan_recompute/core/built/memplan_recompute{SUFFIX}"]
+    assert "-py3-none-" in made.name
+    assert platform.machine() in made.name
+
+
 def test_a_library_needs_the_c_library_alone_and_is_small(wheel: Path, tmp_path: Path) -> None:
     libraries = {name: data for name, data in content(wheel).items() if name.endswith(SUFFIX)}
     assert len(libraries) == len(folders(ROOT))

@@ -9,7 +9,7 @@ from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement import order_and_place
-from memplan.capabilities.order.recompute.frontier import recompute
+from memplan.capabilities.order.running_again import recompute
 from memplan.planner.audit import verify
 from memplan.planner.errors import MemplanError
 from memplan.planner.liveness.ordered import problem_of_order
@@ -55,7 +55,7 @@ def repairs_of_graph(
         try:
             graph_repairs += repairs(max(0.05, 0.5 * control.left_s))
         except MemplanError as error:
-            left_out.append(f"{kind}: {error}")
+            left_out.append(f"{kind}: {str(error).removeprefix(f'{kind}: ')}")
     return _answer(graph_repairs[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.build import HERE, folders
+from memplan.solvers.core.build import folders, packages
 from memplan.solvers.core.tables import F64, U32, Flags, Reference, Rows, fields
 
-ROOT = HERE.parents[1]
+FOLDERS = [(package, folder) for package in packages() for folder in folders(package)]
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
 KINDS = {I64: "Array<i64>", U32: "Array<u32>", Flags: "Array<bool>", F64: "Array<double>", Rows: "Rows<i64>"}
 NUMBERS = {int: "i64", bool: "i64", float: "double"}
@@ -23,9 +23,9 @@ NUMBERS = {int: "i64", bool: "i64", float: "double"}
 def tables() -> dict[str, type[NamedTuple]]:
     """Return the tables of all folders with C++, by their names."""
     found: dict[str, type[NamedTuple]] = {}
-    for folder in folders(ROOT):
+    for package, folder in FOLDERS:
         for file in folder.glob("*.py"):
-            module = import_module(".".join(("memplan", *file.relative_to(ROOT).with_suffix("").parts)))
+            module = import_module(".".join((package.name, *file.relative_to(package).with_suffix("").parts)))
             own = (value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__)
             found |= {value.__name__: value for value in own if hasattr(value, "_fields")}
     del found["Limits"]  # fields of PlainTask, for callers
@@ -34,7 +34,7 @@ def tables() -> dict[str, type[NamedTuple]]:
 
 def structs() -> dict[str, list[tuple[str, str]]]:
     """Return the fields (type, name) of the structs in all sources, by their names."""
-    text = "\n".join(path.read_text() for folder in folders(ROOT) for path in sorted(folder.glob("*.[ch]pp")))
+    text = "\n".join(path.read_text() for _, folder in FOLDERS for path in sorted(folder.glob("*.[ch]pp")))
     return {name: re.findall(r"^  ([\w<>]+) (\w+);", body, re.MULTILINE) for name, body in STRUCT.findall(text)}
 
 

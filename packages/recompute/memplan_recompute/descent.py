@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memplan.capabilities.order.recompute.annealing import Annealing
-from memplan.capabilities.order.recompute.search import DropSearch, floor_of, peak_steps
-from memplan.capabilities.order.recompute.stays import Drops
 from memplan.capabilities.order.search.solve import WORK_PER_S
 from memplan.solvers.search.control import Control
+from memplan_recompute.annealing import Annealing
+from memplan_recompute.search import DropSearch, floor_of, peak_steps
+from memplan_recompute.stays import Drops
 
 _STEP = 0.98
 """Each budget is this part of the one before."""

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.capabilities.order.core.kernels import Annealing, Program, Replay, anneal, replay_drops
-from memplan.capabilities.order.recompute.again import may_run_again
 from memplan.capabilities.order.search.parts import rows_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.core.tables import Reference
+from memplan_recompute.again import may_run_again
+from memplan_recompute.core.kernels import Annealing, Program, Replay, anneal, replay_drops
 
 _MOST_COST = 2**60
 _FEW = 2

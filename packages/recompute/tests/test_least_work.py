@@ -8,16 +8,16 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from memplan_recompute.away import Away
+from memplan_recompute.engines import ask
+from memplan_recompute.least import least_work
+from memplan_recompute.rewrite import rewritten
+from memplan_recompute.snapshots import Snapshots
+from memplan_recompute.stages import Stages
+from memplan_recompute.states import Searched, search_states
 
 from lab.recompute_agreement import faults
 from memplan import Control, OperationGraph, OrderOptions, Recomputed, order
-from memplan.capabilities.order.recompute.away import Away
-from memplan.capabilities.order.recompute.engines import ask
-from memplan.capabilities.order.recompute.least import least_work
-from memplan.capabilities.order.recompute.rewrite import rewritten
-from memplan.capabilities.order.recompute.snapshots import Snapshots
-from memplan.capabilities.order.recompute.stages import Stages
-from memplan.capabilities.order.recompute.states import Searched, search_states
 from memplan.checkers import extra
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import write_graph

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memplan_recompute import points
+from memplan_recompute.clone_check import check_rewriting
+from memplan_recompute.rewrite import relaxed, rewritten
 
 from memplan import Control, OperationGraph, OrderOptions, Recomputed, order, order_operations, read_graph
 from memplan.capabilities.order.answer import OrderAnswer
-from memplan.capabilities.order.recompute import points
-from memplan.capabilities.order.recompute.rewrite import relaxed, rewritten
 from memplan.planner.errors import OperationsError, TimeOverError
-from memplan.planner.operations.clone_check import check_rewriting
 from memplan.planner.operations.costs import costs_of
 from tests.support.depth import seeds
 from tests.support.operation_graphs import plain_graph, random_graph, with_pairs
 from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
 
-RESNET = Path(__file__).parents[4] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
+RESNET = Path(__file__).parents[3] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
 
 
 def recomputed(graph: OperationGraph, control: Control | None = None, **options: Any) -> Recomputed:

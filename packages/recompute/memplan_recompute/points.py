@@ -7,17 +7,17 @@ from contextlib import suppress
 
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import RecomputedPoint
-from memplan.capabilities.order.recompute.rewrite import Rewritten, relaxed, rewritten
 from memplan.capabilities.order.room_inside import with_room_inside
 from memplan.capabilities.order.search.solve import bound_unsearched, order_unplanned
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, counted
 from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.operations.clone_check import check_rewriting
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
+from memplan_recompute.clone_check import check_rewriting
+from memplan_recompute.rewrite import Rewritten, relaxed, rewritten
 
 _SETTLED_AFTER = 3
 _LEAST_S = 0.25

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from memplan.capabilities.order.recompute.search import DropSearch
-from memplan.capabilities.order.recompute.stays import Drops, Effort, Kept
+from memplan_recompute.search import DropSearch
+from memplan_recompute.stays import Drops, Effort, Kept
 
 _HEATS = 0.5, 0.1, 0.5, 2.0
 """The first temperatures of rounds, one after the other, as parts of what an operation costs on average."""

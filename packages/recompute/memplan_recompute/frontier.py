@@ -7,21 +7,22 @@ from dataclasses import dataclass, field
 
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
-from memplan.capabilities.order.recompute.away import Away
-from memplan.capabilities.order.recompute.descent import Descent
-from memplan.capabilities.order.recompute.least import LARGEST_BOUNDED, away_of, least_work
-from memplan.capabilities.order.recompute.points import points_of
-from memplan.capabilities.order.recompute.rewrite import rewritten
-from memplan.capabilities.order.recompute.search import DropSearch
-from memplan.capabilities.order.recompute.snapshots import LARGEST
-from memplan.capabilities.order.recompute.states import can_search
-from memplan.capabilities.order.recompute.stays import Stays
+from memplan.capabilities.order.running_again import unplanned
 from memplan.capabilities.order.search.solve import LARGE, WORK_PER_S, bound_unsearched, order_unplanned
 from memplan.planner.errors import InputError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.search.control import Control, silent
+from memplan_recompute.away import Away
+from memplan_recompute.descent import Descent
+from memplan_recompute.least import LARGEST_BOUNDED, away_of, least_work
+from memplan_recompute.points import points_of
+from memplan_recompute.rewrite import rewritten
+from memplan_recompute.search import DropSearch
+from memplan_recompute.snapshots import LARGEST
+from memplan_recompute.states import can_search
+from memplan_recompute.stays import Stays
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
@@ -123,13 +124,6 @@ def _answer(
     )
     changes = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
     return answer.model_copy(update={**changes, "placed_peak": last.peak, "placed_status": last.status})
-
-
-def unplanned(answer: OrderAnswer, options: OrderOptions) -> OrderAnswer:
-    """Return an order as the answer where the time ends before any program was planned."""
-    cost = sum(costs_of(answer.ordered)) if answer.ordered is not None else 0
-    recomputed = Recomputed(extra_cost=0, cost=cost, is_within=options.within is None, points=())
-    return answer.model_copy(update={"recomputed": recomputed})
 
 
 @dataclass(frozen=True)

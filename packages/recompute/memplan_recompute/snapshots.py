@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from memplan.capabilities.order.recompute.stages import Stages
 from memplan.solvers.mip.draft import ONE, Draft, Term
+from memplan_recompute.stages import Stages
 
 _MOST = 10
 """The snapshots of a program at most."""

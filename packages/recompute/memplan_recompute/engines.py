@@ -85,7 +85,7 @@ def ask(
     `take` hears the columns of each solution, and says so, too.
     """
     said = Said()
-    module = "memplan.capabilities.order.recompute.engines"
+    module = "memplan_recompute.engines"
     with ChildProcess(module, lambda: control.is_over or is_settled()) as child:
         child.give(Task(engine, draft, control.deadline.at, control.counted_s))
         while True:

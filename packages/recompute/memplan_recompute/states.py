@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.capabilities.order.core.kernels import LEAST, MOST_IN_STATE, NONE, LeastRuns, Reruns, least_work
-from memplan.capabilities.order.recompute.again import may_run_again
 from memplan.capabilities.order.search.parts import rows_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
+from memplan_recompute.again import may_run_again
+from memplan_recompute.core.kernels import LEAST, MOST_IN_STATE, NONE, LeastRuns, Reruns, least_work
 
 _MOST_COST = 2**50
 _ENDLESS = 2**60

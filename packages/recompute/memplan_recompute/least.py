@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 
-from memplan.capabilities.order.recompute.away import Away
-from memplan.capabilities.order.recompute.engines import PACKAGE, Engine, ask, engines, is_exact
-from memplan.capabilities.order.recompute.rewrite import rewritten
-from memplan.capabilities.order.recompute.snapshots import LARGEST, Snapshots
-from memplan.capabilities.order.recompute.stages import Stages
-from memplan.capabilities.order.recompute.states import MOST_STATES, can_search, search_states
 from memplan.capabilities.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
 from memplan.planner.errors import InputError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, peak_of
 from memplan.solvers.mip.draft import Draft
 from memplan.solvers.search.control import Control
+from memplan_recompute.away import Away
+from memplan_recompute.engines import PACKAGE, Engine, ask, engines, is_exact
+from memplan_recompute.rewrite import rewritten
+from memplan_recompute.snapshots import LARGEST, Snapshots
+from memplan_recompute.stages import Stages
+from memplan_recompute.states import MOST_STATES, can_search, search_states
 
 _MOST_COLUMNS = 60_000
 """A larger program of stages is not written: engines take longer to read it than it is worth."""

@@ -1,0 +1,159 @@
+"""Tables of the kernels that let operations run again; the C++ files beside."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import F64
+from memplan_recompute.core import LIBRARY
+
+REPLAYED, REPLAY_STOPPED = 1, -1
+
+
+class Program(NamedTuple):
+    """n operations and m tensors, and the stays of the tensors.
+
+    Operation v uses the tensors input[input_first[v]:input_first[v + 1]], each once, makes output[output_first[v]:...]
+    and waits for before[before_first[v]:...]. Where `is_again`, it may run again until one of
+    behind[behind_first[v]:...] has run. The uses of tensor t end its stays stay_first[t]:stay_first[t + 1], the last
+    of which nothing ends. `maker` is -1 for a tensor that is given; one with `is_there` 0 takes no bytes before it is
+    made.
+    """
+
+    input_first: I64  # (n + 1,)
+    input: I64
+    output_first: I64  # (n + 1,)
+    output: I64
+    before_first: I64  # (n + 1,)
+    before: I64
+    behind_first: I64  # (n + 1,)
+    behind: I64
+    is_again: I64  # (n,)
+    work: I64  # (n,)
+    cost: I64  # (n,)
+    size: I64  # (m,)
+    maker: I64  # (m,)
+    is_there: I64  # (m,)
+    is_kept: I64  # (m,)
+    stay_first: I64  # (m + 1,)
+    tensor: I64  # by stays
+    end: I64  # by stays: the operation that ends it, or n
+
+
+class Replay(NamedTuple):
+    """Drops to try in an order of the operations, and what comes of each.
+
+    Try k changes the stays change[change_first[k]:change_first[k + 1]]. `drop[s]` says of each stay how the tensor is
+    dropped in it: see `Drop` in replay.hpp. Filled: `peak[k]`, `cost[k]` (of what runs again) and `excess[k]` (the
+    bytes above `budget`, summed over the steps) of each try; -1 for a peak where more than len(run) steps would be
+    needed. `run[:answer[0]]` are the operations of the last try as they run; answer[1] counts the steps of all.
+    """
+
+    budget: int
+    order: I64  # (n,)
+    drop: I64
+    change_first: I64  # (tries + 1,)
+    change: I64
+    peak: I64  # (tries,)
+    cost: I64  # (tries,)
+    excess: F64  # (tries,)
+    run: I64
+    flag: I64  # (1,)
+    answer: I64  # (2,)
+
+
+replay_drops = LIBRARY.kernel("replay_drops", tables=2)
+"""`replay_drops(program, replay)`: try each change of the drops by itself.
+
+Returns REPLAYED, or REPLAY_STOPPED where flag[0] was set.
+"""
+
+
+ANNEALED, ANNEAL_STOPPED = 1, -1
+
+
+class Annealing(NamedTuple):
+    """An order and drops to change by chance, and the cheapest programs that come of it.
+
+    The search is for programs within `budget`, during `steps` steps of programs, from a temperature that is `heat`
+    times the cost of what runs again. Those stays `stay` may be dropped, and `begin` is where each begins in
+    the order 0, 1, ... For each of the rising bytes `mark`, `cost` and `peak` are of the cheapest
+    program above the mark before and within this one, with the rows of `orders` and `drops`.
+    """
+
+    budget: int
+    seed: int
+    steps: int
+    heat: float
+    order: I64  # (n,): changed
+    drop: I64  # changed
+    stay: I64
+    begin: I64  # by stays
+    run: I64
+    mark: I64
+    cost: I64  # by marks, and so are the rest: changed where something cheaper is found
+    peak: I64
+    orders: I64
+    drops: I64
+    flag: I64  # (1,)
+    answer: I64  # (4,): filled with the steps, how often something cheaper was found, and peak and cost of `drop`
+
+
+anneal = LIBRARY.kernel("anneal", tables=2)
+"""`anneal(program, annealing)`: change an order and drops by chance, ever more seldom for the worse.
+
+Returns ANNEALED, or ANNEAL_STOPPED where flag[0] was set.
+"""
+
+
+MOST_IN_STATE = 128
+"""The most operations, and the most tensors, of a graph whose states are searched."""
+LEAST, NONE = 1, 0
+
+
+class Reruns(NamedTuple):
+    """n operations and m tensors, of which operations may run again in any order.
+
+    Operation v needs the tensors input[input_first[v]:input_first[v + 1]] in memory, and makes output[...] anew. It
+    waits for the first run of before[...], and, where `is_again`, may run again until one of behind[...] has run.
+    `maker` is -1 for a tensor that is given; one with `is_there` 0 takes no bytes.
+    """
+
+    input_first: I64  # (n + 1,)
+    input: I64
+    output_first: I64  # (n + 1,)
+    output: I64
+    before_first: I64  # (n + 1,)
+    before: I64
+    behind_first: I64  # (n + 1,)
+    behind: I64
+    is_again: I64  # (n,)
+    work: I64  # (n,)
+    cost: I64  # (n,)
+    size: I64  # (m,)
+    maker: I64  # (m,)
+    is_there: I64  # (m,)
+    is_kept: I64  # (m,)
+
+
+class LeastRuns(NamedTuple):
+    """The question for the runs of least cost within `budget` bytes that cost at most `most`, and its answer.
+
+    The search ends when flag[0] is set, or with `node_limit` states.
+    """
+
+    budget: int
+    most: int
+    node_limit: int
+    run: I64  # filled
+    answer: I64  # (4,): steps of the run, the cost of what runs again, what no runs cost less than, states
+    flag: I64  # (1,)
+
+
+least_work = LIBRARY.kernel("least_work", tables=2)
+"""`least_work(reruns, least_runs)`: search all states, those first that may be part of the cheapest runs.
+
+LEAST: run[:answer[0]] are runs of least cost. NONE: none cost at most `most`; where answer[2] is 2^60, none are within
+the budget at any cost. STOPPED: by the limit or the flag; answer[2] holds.
+"""
