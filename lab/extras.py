@@ -140,6 +140,9 @@ run("plan tests/models/recorded/kws_dscnn_int8.tflite -q")
 run("plan tests/models/thirds.pte -q")
 run(f"cascade examples/networks/mobilenet_v1.json --point -1 --time-limit 2 -q -o {tempfile.mkdtemp()}/")
 """,
+    "recompute": """
+run("order examples/graphs/torch_resnet18_b1_sgd.json --recompute --time-limit 2 -q")
+""",
     "bench": """
 run("bench examples/mobilenet_v2.csv --solvers greedy --time-limit 1")
 """,
