@@ -1,8 +1,11 @@
-"""Count what each start of memplan takes: python -m lab.starts [--record].
+"""Count what each start of memplan takes: python -m lab.starts [--record] [--service].
 
 Counted are millions of instructions in user space, by valgrind's callgrind, which no load of the machine changes, and
 the modules that are imported. Modules are compiled before, as an installation does it. What is on record is
 `starts.csv`: the most that `tests/api/cli/test_starts.py` allows, and what was counted last.
+
+`--service` prints the seconds of CPU that a server takes with all its children until it is ready, and until it has
+answered its first job.
 """
 
 from __future__ import annotations
@@ -11,10 +14,16 @@ import csv
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+import httpx
+import psutil
 
 ROOT = Path(__file__).parents[1]
 TABLE = Path(__file__).with_suffix(".csv")
@@ -62,10 +71,53 @@ def _run(command: Sequence[str], compiled: Path) -> subprocess.CompletedProcess[
     return subprocess.run(command, cwd=ROOT, env=environment(compiled), capture_output=True, text=True, check=True)
 
 
+def cpu_of_service(folder: Path) -> Iterator[tuple[str, float]]:
+    """Yield what a new server has done, and the seconds of CPU that it and its children took for it."""
+    settings = {"MEMPLAN_DATA_FOLDER": str(folder), "MEMPLAN_WORKERS": "1", "MEMPLAN_PROCESSES": "1"}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "memplan", "serve", "--port", str(port)]
+    server = subprocess.Popen(command, cwd=ROOT, env=environment(folder) | settings, stderr=subprocess.DEVNULL)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+            _until(lambda: client.get("/readyz").status_code == 200)
+            yield "ready", _cpu(server.pid)
+            body = {"problem": {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 1}]}}
+            job = client.post("/v1/jobs?kind=plan", json=body).raise_for_status().json()["id"]
+            _until(lambda: client.get(f"/v1/jobs/{job}").json()["state"] == "succeeded")
+            yield "first job answered", _cpu(server.pid)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _until(is_done: Callable[[], bool]) -> None:
+    for _ in range(3_000):
+        with suppress(httpx.TransportError):  # nothing listens yet
+            if is_done():
+                return
+        time.sleep(0.1)
+    raise TimeoutError("the server did not come that far in 300 s")
+
+
+def _cpu(pid: int) -> float:
+    """Return the seconds of CPU of a process and its children, those that have ended among them."""
+    server = psutil.Process(pid)
+    times = [each.cpu_times() for each in (server, *server.children(recursive=True))]
+    return float(sum(each.user + each.system + each.children_user + each.children_system for each in times))
+
+
 def main() -> int:
     """Print what is counted beside what is on record, or record it."""
     from tempfile import TemporaryDirectory
 
+    if "--service" in sys.argv:
+        with TemporaryDirectory() as folder:
+            found = [list(cpu_of_service(Path(folder))) for _ in range(2)]  # the first one compiles the modules
+            for what, seconds in found[-1]:
+                print(f"service: {what} after {seconds:.2f} s of CPU")
+        return 0
     rows = recorded()
     with TemporaryDirectory() as folder:
         for name in STARTS:
