@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -35,6 +35,23 @@ class OffsetProgram(Value):
     order: tuple[Index, ...]
     peak: tuple[str, ...] | None = None
     forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
+
+    def counts(self) -> list[int]:
+        """Return the number of sums of each value, and of the peak at the end, written out with those in them."""
+        made: list[int] = []
+        for terms in (*self.values, self.last):
+            made.append(sum(made[value] + 1 for value, _ in terms))
+        return made
+
+    def written(self, sizes: Sequence[Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
+        """Return the offset of each buffer, and the ends of which the largest is the peak, as expressions of the sizes.
+
+        These are padded; `largest` returns the largest of some sums, 0 where there are none.
+        """
+        made: list[Any] = []
+        for terms in self.values:
+            made.append(largest([made[value] + sizes[size] for value, size in terms]))
+        return [made[value] for value in self.which], [made[value] + sizes[size] for value, size in self.last]
 
 
 class OffsetPrograms(Value):

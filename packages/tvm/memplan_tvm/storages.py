@@ -7,10 +7,10 @@ from typing import Any
 
 from tvm import relax, tirx
 from tvm.relax.expr import _update_type
-from tvm.relax.op.memory import alloc_storage, alloc_tensor, ensure_zero_offset
+from tvm.relax.op.memory import _ffi_api, alloc_storage, ensure_zero_offset
 
 from memplan_tvm.places import StoragePlaces
-from memplan_tvm.tensors import AllocatedTensor, Bounds, Lifetimes
+from memplan_tvm.tensors import AllocatedTensor, Bounds, Lifetimes, items
 
 
 class Storages:
@@ -32,15 +32,16 @@ class Storages:
         ]
         made: dict[Any, Any] = {}
         for tensor, (storage, offset) in zip(tensors, places.of, strict=True):
-            shape, dtype, runtime_device, _ = tensor.arguments
+            binding = tensor.bindings[tensor.index]
+            shape, dtype, runtime_device, _ = items(binding.value.args)
             key = (storage, offset, str(shape) if tensor.has_symbols else tensor.lengths, tensor.dtype)
             if (one := made.get(key)) is None:
-                one = emit(alloc_tensor(storages[storage], offset, shape, dtype, runtime_device), "tensor")
-                if not isinstance(offset, (int, tirx.IntImm)) or int(offset):
+                at = tirx.IntImm("int64", offset) if type(offset) is int else offset
+                one = emit(_ffi_api.alloc_tensor(storages[storage], at, shape, dtype, runtime_device), "tensor")
+                if type(offset) is not int or offset:
                     one = emit(ensure_zero_offset(one), "tensor")  # kernels refuse other ones
                 made[key] = one
-            bindings, k = tensor.stands
-            bindings[k] = relax.VarBinding(tensor.variable, one)
+            tensor.bindings[tensor.index] = relax.VarBinding(binding.var, one)
 
     def require(self, bounds: Bounds) -> None:
         """Have the machine refuse symbols above their limits, which would write beyond what was planned for a tensor.

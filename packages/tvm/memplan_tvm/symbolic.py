@@ -83,22 +83,16 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
     except InputError as error:
         raise UnreadableError(str(error)) from None
     program = found.programs.programs[0]
-    forms = found.sized.form_of.tolist()
-    padded = {form: symbols.simplify(_padded(size)) for form, size in zip(forms, sizes, strict=True)}
-    values: list[Any] = []
-    parts: list[int] = []
+    if max(program.counts()) > MOST_PARTS:
+        raise UnreadableError(f"an offset would have more than {MOST_PARTS} terms")
+    padded = {form: _padded(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
 
-    def largest(terms: Any) -> Any:
-        parts.append(1 + sum(parts[value] + 1 for value, _ in terms))
-        if parts[-1] > MOST_PARTS:
-            raise UnreadableError(f"an offset would have more than {MOST_PARTS} terms")
-        ends = [values[value] + padded[form] for value, form in terms] or [tirx.const(0, "int64")]
-        return symbols.simplify(reduce(tirx.max, ends))
+    def largest(ends: list[Any]) -> Any:
+        return symbols.simplify(reduce(tirx.max, ends or [tirx.const(0, "int64")]))
 
-    for terms in program.values:
-        values.append(largest(terms))
-    offsets = [values[value] for value in program.which]
-    storage, bound = largest(program.last), max(found.sized.space.values(found.loads, symbols.reported))
+    offsets, ends = program.written(padded, largest)
+    storage = largest(ends)
+    bound = max(found.sized.space.values(found.loads, symbols.reported))
     for point in samples(found.sized.space, SAMPLES):  # as TVM computes them there
         at = symbols.at(point)
         here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import repeat
 from math import prod
 from typing import Any
 
@@ -41,21 +42,20 @@ itemsize = cache(lambda dtype: DataType(dtype).itemsize)
 
 def items(array: Any) -> list[Any]:
     """Return what is in an array of TVM, several times as fast as by iteration."""
-    return [_ITEM(array, k) for k in range(_SIZE(array))]
+    return list(map(_ITEM, repeat(array), range(_SIZE(array))))
 
 
 @dataclass(slots=True)
 class AllocatedTensor:
     """A tensor that a function allocates, and the steps from its first use to its last.
 
-    `stands` is where its binding is, in a list of those of a block; `arguments` are those of the call. `lengths` are of
-    its shape, numbers or expressions; `place` is the device, by its index, and the scope. `size` is the most bytes that
-    it has, None where its symbols have no bound.
+    It is allocated by the binding `bindings[index]` of a block. `lengths` are of its shape, numbers or expressions;
+    `place` is the device, by its index, and the scope. `size` is the most bytes that it has, None where there is no
+    bound.
     """
 
-    variable: Any
-    stands: tuple[list[Any], int]
-    arguments: Sequence[Any]
+    bindings: list[Any]
+    index: int
     lengths: tuple[Any, ...]
     dtype: str
     place: tuple[int, str]
@@ -64,6 +64,11 @@ class AllocatedTensor:
     start: int = -1
     end: int = -1
     escapes: bool = False
+
+    @property
+    def variable(self) -> Any:
+        """Return the variable that stands for it."""
+        return self.bindings[self.index].var
 
     @property
     def bytes(self) -> Any:
@@ -96,7 +101,7 @@ class Bounds:
 
     def most_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
         """Return the most bytes of a tensor; None where there is no bound."""
-        size = prod((each if type(each) is int else self._most(each) for each in lengths), start=itemsize(dtype))
+        size = prod([each if type(each) is int else self._most(each) for each in lengths], start=itemsize(dtype))
         return size if size < MOST_BYTES else None
 
     def _most(self, length: Any) -> int:
@@ -182,13 +187,13 @@ class Lifetimes(Values):
         blocks = [(block, items(block.bindings)) for block in items(body.blocks)]
         self.blocks[body.__chandle__()] = blocks
         for _, bindings in blocks:
-            for place, binding in enumerate(bindings):
+            for index, binding in enumerate(bindings):
                 self._step += 1
                 value = binding.value
                 if type(value) is not Call:
                     made = self._known.get(value.__chandle__()) or self._other(value)
                 elif (callee := value.op.__chandle__()) == ALLOCATES:
-                    made = self._allocate(items(value.args), binding.var, (bindings, place))
+                    made = self._allocate(items(value.args), bindings, index)
                 else:
                     made = self._call(value, callee)
                 if made:
@@ -226,18 +231,18 @@ class Lifetimes(Values):
             self._escape(tuple(values))
         return NOTHING
 
-    def _allocate(self, arguments: list[Any], variable: Any, stands: tuple[list[Any], int]) -> Value:
+    def _allocate(self, arguments: list[Any], bindings: list[Any], index: int) -> Value:
         shape, dtype, device, scope = arguments
-        is_known = type(shape) is relax.ShapeExpr and type(device) is tirx.IntImm and scope.value == "global"
+        where = device.value if type(device) is tirx.IntImm else None, scope.value
+        is_known = type(shape) is relax.ShapeExpr and where[0] is not None and where[1] == "global"
         lengths = lengths_of(shape) if is_known else []
         symbolic = [each for each in lengths if type(each) is not int]
         if not is_known or (symbolic and not all(map(self.bounds.know, symbolic))):
             self.leaves_some = True
             return NOTHING
-        dtype = dtype.value
-        size = self.bounds.most_bytes(lengths, dtype)
-        about = arguments, tuple(lengths), dtype, (device.value, scope.value), size, bool(symbolic)
-        self.tensors.append(AllocatedTensor(variable, stands, *about))
+        kind = dtype.value
+        size = self.bounds.most_bytes(lengths, kind)
+        self.tensors.append(AllocatedTensor(bindings, index, tuple(lengths), kind, where, size, bool(symbolic)))
         return frozenset((len(self.tensors) - 1,))
 
     def _use_in_nests(self, kernel: Any, arguments: Sequence[Value]) -> None:

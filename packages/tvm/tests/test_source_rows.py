@@ -149,7 +149,7 @@ def test_s2_04_two_temporaries_that_never_meet_are_seen_by_nests() -> None:
 def test_s2_05_lifetimes_begin_with_the_first_use() -> None:
     module = made(CHAIN)
     rows = tensors(module)
-    places = [each.stands[1] + 1 for each in rows]
+    places = [each.index + 1 for each in rows]
     assert all(each.start > place for each, place in zip(rows, places, strict=True))
 
 

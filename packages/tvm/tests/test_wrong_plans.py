@@ -1,4 +1,4 @@
-"""Wrong plans inside of TVM: the adapter's check and memplan's verifier name each, and a machine computes otherwise."""
+"""Wrong plans inside of TVM: the check before a plan is taken names each, and a machine computes otherwise."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from relax_modules import chain, draw, module_of, outputs, ready
 from tvm import relax, tirx
 
 import memplan.tvm
-from memplan import Buffer, Placement, Plan, Pool, Problem, verify
-from memplan.planner.model.placement_table import PlacementTable
 
 pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
 MUTANTS = 500
@@ -59,13 +57,6 @@ def mutants(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> Iterat
         yield replace(places, of=tuple(of))
 
 
-def plan_of(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> tuple[Problem, Plan]:
-    rows = [Buffer(id=k, size=each.size or 0, start=each.start, end=each.end) for k, each in enumerate(tensors)]
-    problem = Problem(buffers=rows, pools=[Pool(name="pool", size=places.storages[0], alignment=ALIGNMENT)])
-    placed = [Placement.model_construct(id=k, pool="pool", offset=at) for k, (_, at) in enumerate(places.of)]
-    return problem, Plan(status="feasible", placements=PlacementTable.from_rows(placed))
-
-
 def test_wrong_plans_are_named() -> None:
     tensors, places = facts()
     assert not overlapping(tensors, places)
@@ -76,8 +67,6 @@ def test_wrong_plans_are_named() -> None:
             continue
         with pytest.raises(RuntimeError, match="memplan's plan is wrong"):
             checked(tensors, mutant)
-        if all(at >= 0 for _, at in mutant.of):
-            assert not verify(*plan_of(tensors, mutant)).valid
         wrong += 1
         if wrong == MUTANTS:
             break

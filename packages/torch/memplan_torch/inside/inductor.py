@@ -145,16 +145,14 @@ def _written(found: Planned, sizes: Sequence[Any]) -> tuple[list[Any], Any] | No
     from torch.utils._sympy.functions import Max
 
     program = found.programs.programs[0]
+    if sum(program.counts()[:-1]) > MOST_PARTS:
+        return None
     forms = {form: align(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
-    values: list[Any] = []
-    parts: list[int] = []
-    for terms in program.values:
-        parts.append(sum(parts[value] + 1 for value, _ in terms))
-        if sum(parts) > MOST_PARTS:
-            return None
-        ends = [values[value] + forms[form] for value, form in terms]
-        values.append(Max(*ends) if len(ends) > 1 else ends[0] if ends else sympy.Integer(0))
-    offsets = [values[value] for value in program.which]
+
+    def largest(ends: list[Any]) -> Any:
+        return Max(*ends) if len(ends) > 1 else ends[0] if ends else sympy.Integer(0)
+
+    offsets, _ = program.written(forms, largest)
     tops = zip(program.which, found.sized.form_of.tolist(), strict=True)
     last = [offsets[i] + sizes[i] for i, top in enumerate(tops) if top in program.last]
-    return offsets, Max(*last) if len(last) > 1 else last[0]
+    return offsets, largest(last)
