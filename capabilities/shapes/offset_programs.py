@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -43,7 +43,7 @@ class OffsetProgram(Value):
             made.append(sum(made[value] + 1 for value, _ in terms))
         return made
 
-    def written(self, sizes: Sequence[Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
+    def written(self, sizes: Mapping[int, Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
         """Return the offset of each buffer, and the ends of which the largest is the peak, as expressions of the sizes.
 
         These are padded; `largest` returns the largest of some sums, 0 where there are none.

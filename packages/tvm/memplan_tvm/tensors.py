@@ -233,8 +233,8 @@ class Lifetimes(Values):
 
     def _allocate(self, arguments: list[Any], bindings: list[Any], index: int) -> Value:
         shape, dtype, device, scope = arguments
-        where = device.value if type(device) is tirx.IntImm else None, scope.value
-        is_known = type(shape) is relax.ShapeExpr and where[0] is not None and where[1] == "global"
+        memory = scope.value
+        is_known = type(shape) is relax.ShapeExpr and type(device) is tirx.IntImm and memory == "global"
         lengths = lengths_of(shape) if is_known else []
         symbolic = [each for each in lengths if type(each) is not int]
         if not is_known or (symbolic and not all(map(self.bounds.know, symbolic))):
@@ -242,7 +242,8 @@ class Lifetimes(Values):
             return NOTHING
         kind = dtype.value
         size = self.bounds.most_bytes(lengths, kind)
-        self.tensors.append(AllocatedTensor(bindings, index, tuple(lengths), kind, where, size, bool(symbolic)))
+        about = tuple(lengths), kind, (device.value, memory), size, bool(symbolic)
+        self.tensors.append(AllocatedTensor(bindings, index, *about))
         return frozenset((len(self.tensors) - 1,))
 
     def _use_in_nests(self, kernel: Any, arguments: Sequence[Value]) -> None:
