@@ -10,10 +10,10 @@ from typing import Literal
 from pydantic import Field
 
 from memplan.capabilities.capability import AnswerOfFile, Capability, Control, PlanLink, SearchOptions, Seconds
-from memplan.capabilities.certify.veripb import veripb_proof
 from memplan.capabilities.inputs import PLAN, PROBLEM
+from memplan.checkers import veripb
 from memplan.planner.audit import refuse_other_plan, verify
-from memplan.planner.errors import PlanError, counted
+from memplan.planner.errors import OptionError, PlanError, counted
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -86,7 +86,11 @@ def certified(
 
 def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
     """Return what a certificate proves as a formula in OPB, and the proof that VeriPB checks; refuses as that does."""
-    return veripb_proof(write_problem(problem).decode(), found.text, found.buffers)
+    try:
+        formula, proof = veripb.translated(write_problem(problem).decode(), found.text, found.buffers)
+    except veripb.NotCoveredError as error:
+        raise OptionError(f"veripb: {error}") from None
+    return formula, proof
 
 
 def lines(found: CertificateAnswer) -> Iterator[str]:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +10,16 @@ import pytest
 
 from memplan import Problem, solve
 from memplan.api.cli.main import main
-from memplan.capabilities.certify.veripb import Formula, veripb_proof
-from memplan.checkers import check as untyped
-from memplan.planner.errors import OptionError
+from memplan.checkers import check, veripb
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.solvers.certificates.certify import certify
 from tests.support import public_problems
 from tests.support.pseudo_boolean import WrongProofError, holds, prove
 from tests.support.tight_problems import mixed_alignments
 
-CHECKER: Any = untyped
+CHECKER: Any = check
+VERIPB: Any = veripb
+"""They have no types: they are for people without memplan."""
 LEMMAS = ((6, 14), (7, 6), (7, 11), (8, 0), (8, 20), (9, 11), (9, 20), (10, 0), (10, 9), (10, 11))
 """Numbers of buffers and seeds of mixed alignments whose proofs need lemmas."""
 HARD = Problem.model_validate(
@@ -40,7 +42,7 @@ def text_of(problem: Problem) -> str:
 def proof_of(problem: Problem) -> tuple[str, str, int]:
     certificate = certify(problem, solve(problem))
     assert certificate.reason is None
-    return (*veripb_proof(text_of(problem), certificate.text), certificate.lemmas)
+    return (*VERIPB.translated(text_of(problem), certificate.text), certificate.lemmas)
 
 
 def is_proved(formula: str, proof: str) -> bool:
@@ -72,7 +74,7 @@ def test_holes_conflicts_base_addresses_and_infeasible_capacities_are_proved() -
         pool["size"] = int(str(pool["size"])) - 1
         problem = Problem.model_validate({"buffers": rows, "pools": [pool], "conflicts": [[3, 0], [3, 1], [3, 2]]})
         plan = solve(problem)
-    prove(*veripb_proof(text_of(problem), certify(problem, plan).text))
+    prove(*VERIPB.translated(text_of(problem), certify(problem, plan).text))
 
 
 def test_the_formula_of_the_capacity_that_fits_holds_for_the_plan_and_has_no_proof() -> None:
@@ -80,7 +82,7 @@ def test_the_formula_of_the_capacity_that_fits_holds_for_the_plan_and_has_no_pro
         problem = mixed_alignments(seed, n)
         plan, (_, proof, _) = solve(problem), proof_of(problem)
         assert plan.peak is not None
-        formula = Formula(CHECKER.Problem(text_of(problem), [(None, None)]), plan.peak)
+        formula = VERIPB.Formula(CHECKER.Problem(text_of(problem), [(None, None)]), plan.peak)
         at = {row.id: row.offset for row in plan.placements}
         size = [row.size for row in problem.buffers]
         true = {f"s{i}_{j}": at[i] + size[i] <= at[j] for i, j in formula.below}
@@ -116,8 +118,8 @@ def test_what_is_not_covered_is_refused_with_a_sentence(changed: dict[str, Any],
     problem = Problem.model_validate(data)
     plan = solve(problem)
     certificate = certify(problem, plan)
-    with pytest.raises(OptionError, match=sentence):
-        veripb_proof(text_of(problem), certificate.text)
+    with pytest.raises(VERIPB.NotCoveredError, match=sentence):
+        VERIPB.translated(text_of(problem), certificate.text)
 
 
 def test_the_command_writes_the_two_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -129,6 +131,19 @@ def test_the_command_writes_the_two_files(tmp_path: Path, capfd: pytest.CaptureF
     assert main(["certify", str(several), "-o", str(tmp_path / "none.opb")]) == 2
     assert "only certificates of one pool" in capfd.readouterr().err
     assert not (tmp_path / "none.opb").exists()
+
+
+def test_the_program_writes_the_same_files_without_memplan(tmp_path: Path) -> None:
+    problem, certificate = tmp_path / "problem.json", tmp_path / "plan.proof"
+    problem.write_bytes(write_problem(HARD))
+    certificate.write_text(certify(HARD, solve(HARD)).text)
+    made = [tmp_path / f"plan{suffix}" for suffix in (".opb", ".pbp")]
+    command = [sys.executable, "-I", str(Path(VERIPB.__file__)), str(problem), str(certificate), *map(str, made)]
+    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
+    formula, proof = (file.read_text() for file in made)
+    assert (formula, proof) == VERIPB.translated(problem.read_text(), certificate.read_text())
+    certificate.write_text(certificate.read_text().replace("memplan", "nothing", 1))
+    assert subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode in (2, 3)
 
 
 def test_of_a_large_problem_the_formula_is_about_the_buffers_that_the_proof_needs(tmp_path: Path) -> None:

@@ -1,52 +1,51 @@
-"""Certificates of one pool as a formula in OPB and a proof that VeriPB checks, format 2.0.
+"""A certificate of one pool for VeriPB, without memplan: veripb.py PROBLEM CERTIFICATE FORMULA PROOF
 
+It writes a formula in OPB and a proof of format 2.0. Exit status: 0 written, 3 refused, 2 wrong input or not covered.
 An offset is `rest + step * y` with the bits of y as variables; `s3_4` says that buffer 3 lies below buffer 4, and
 `g3_7` of the proof that the y of buffer 3 is at least 7. A lemma is a clause over these, by two unit propagations.
 """
 
-from __future__ import annotations
-
+import sys
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping
+from importlib import import_module
 from itertools import combinations
-from typing import Any
+from pathlib import Path
 
-from memplan.checkers import check
-from memplan.planner.errors import OptionError
-from memplan.planner.model.rows import Id
-
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+checker = import_module(f"{__package__ or ''}.check".lstrip("."))
 MOST_BUFFERS = 40
 MOST_TOGETHER = 12
 """A set is refuted by all orders of its buffers: 2^12 subsets are some 100,000 steps, 10 MB."""
 
-_checker: Any = check
-"""It has no types: it is for people without memplan."""
-_NOWHERE: int = _checker.INF
+
+class NotCoveredError(ValueError):
+    """The certificate may be right, but no formula of this kind says what it proves."""
 
 
-def veripb_proof(problem: str, certificate: str, core: Collection[Id] = ()) -> tuple[str, str]:
+def translated(problem, certificate, core=()):
     """Return the formula that a plan ends at or below the claimed capacity, and the proof that none does.
 
     `problem` is memplan's JSON; of a proof without lemmas, the formula is about the buffers of its `core` alone. Raises
-    OptionError for what is not covered: several pools or claims, costs, pins, reserved ranges, pages, more than 40
-    buffers, sets whose buffers have too many orders.
+    Refused for a wrong certificate, and NotCoveredError for several pools or claims, costs, pins, reserved ranges,
+    pages, more than 40 buffers, sets whose buffers have too many orders.
     """
     _, sizes, head, *lines = (line.split(" ") for line in certificate.splitlines())
     if len(sizes) != 2 or head[0] not in ("used", "infeasible"):
-        raise OptionError("veripb: only certificates of one pool without costs can be written for VeriPB")
-    _checker.check(problem, certificate.splitlines())
-    rows = _checker.Problem(problem, [(None if sizes[1] == "-" else int(sizes[1]), None)])
-    expected = _checker.claims.claimed(rows.ends, head[0], head[1:])[0]
+        raise NotCoveredError("only certificates of one pool without costs can be written for VeriPB")
+    checker.check(problem, certificate.splitlines())
+    rows = checker.Problem(problem, [(None if sizes[1] == "-" else int(sizes[1]), None)])
+    expected = checker.claims.claimed(rows.ends, head[0], head[1:])[0]
     if not expected:
-        raise OptionError("veripb: the certificate claims nothing that could be refuted")
+        raise NotCoveredError("the certificate claims nothing that could be refuted")
     if core and all(line[0] not in ("l", "s") for line in lines):
         # What holds for some buffers holds for all, and states name no others.
         rows.solid = {i for i in rows.solid if rows.rows[i]["id"] in core}
     if len(rows.solid) > MOST_BUFFERS:
-        raise OptionError(f"veripb: the problem has {len(rows.solid)} buffers, and at most {MOST_BUFFERS} are taken")
-    if any(rows.pin[i] is not None or rows.page[i] < _NOWHERE or rows.place(i, 0)[2] for i in rows.solid):
-        raise OptionError("veripb: pins, reserved ranges and pages are not written for VeriPB")
-    steps = _Translation(rows, expected[0][0])
+        raise NotCoveredError(f"the problem has {len(rows.solid)} buffers, and at most {MOST_BUFFERS} are taken")
+    if any(rows.pin[i] is not None or rows.page[i] < checker.INF or rows.place(i, 0)[2] for i in rows.solid):
+        raise NotCoveredError("pins, reserved ranges and pages are not written for VeriPB")
+    steps = Translation(rows, expected[0][0])
     for line in lines[1:-1]:
         steps.add_line(*line)
     steps.close(lines[-1][1])
@@ -56,13 +55,13 @@ def veripb_proof(problem: str, certificate: str, core: Collection[Id] = ()) -> t
 class Formula:
     """The problem as linear constraints over bits of offsets and selectors of pairs, numbered from 1."""
 
-    def __init__(self, rows: Any, end: int) -> None:
+    def __init__(self, rows, end):
         self.rows, self.size = rows, rows.size
-        self.lines: list[str] = []
-        self.names: set[str] = set()
-        self.grid: dict[int, tuple[int, int, int, int]] = {}
+        self.lines = []
+        self.names = set()
+        self.grid = {}
         """Of a buffer: (step, rest, last y, number of bits)."""
-        self.below: dict[tuple[int, int], int] = {}
+        self.below = {}
         """The number of the constraint that a buffer ends where another starts, if its selector is true."""
         for i in sorted(rows.solid):
             step, rest, _ = rows.place(i, 0)
@@ -75,83 +74,83 @@ class Formula:
                 self.below[i, j] = self._below(i, j)
                 self.below[j, i] = self._below(j, i)
 
-    def value(self, i: int, y: int) -> int:
+    def value(self, i, y):
         """Return the offset of a buffer for its y."""
         step, rest, _, _ = self.grid[i]
         return rest + step * y
 
-    def least(self, i: int, at: int) -> int:
+    def least(self, i, at):
         """Return the least y of a buffer that lies at an offset or above; one after the last if there is none."""
         step, rest, last, _ = self.grid[i]
         return max(0, min(last + 1, -((rest - at) // step)))
 
-    def text(self) -> str:
+    def text(self):
         """Return the formula in OPB."""
         head = f"* #variable= {len(self.names)} #constraint= {len(self.lines)}"
         return "\n".join([head, *self.lines]) + "\n"
 
-    def _below(self, i: int, j: int) -> int:
+    def _below(self, i, j):
         (step, rest, _, bits), (above, start, _, more) = self.grid[i], self.grid[j]
         least = self.size[i] + rest - start
         slack = max(0, least + step * ((1 << bits) - 1))
         terms = [(above << k, f"b{j}_{k}") for k in range(more)] + [(-step << k, f"b{i}_{k}") for k in range(bits)]
         return self._add([*terms, (-slack, f"s{i}_{j}")], least - slack)
 
-    def _add(self, terms: Iterable[tuple[int, str]], least: int) -> int:
+    def _add(self, terms, least):
         terms = list(terms)
         self.names.update(name for _, name in terms)
         self.lines.append(" ".join([*(f"{factor:+d} {name}" for factor, name in terms), f">= {least} ;"]))
         return len(self.lines)
 
 
-class _Translation(_checker.Claim):  # type: ignore[misc]
+class Translation(checker.Claim):
     """A claim that writes, as it is checked, the steps that prove the same from the formula."""
 
-    def __init__(self, rows: Any, ends: list[int]) -> None:
+    def __init__(self, rows, ends):
         super().__init__(rows, ends)
         self.formula = Formula(rows, ends[0])
-        self.steps: list[str] = []
-        self.chain: dict[int, list[int]] = {i: [] for i in self.formula.grid}
-        self.meanings: dict[tuple[int, int], int] = {}
-        self.known: set[tuple[object, ...]] = set()
-        self.refuted: dict[tuple[frozenset[int], int, int], dict[int, int]] = {}
+        self.steps = []
+        self.chain = {i: [] for i in self.formula.grid}
+        self.meanings = {}
+        self.known = set()
+        self.refuted = {}
 
-    def text(self) -> str:
+    def text(self):
         """Return the proof."""
         head = ["pseudo-Boolean proof version 2.0", f"f {len(self.formula.lines)}"]
         last = len(self.formula.lines) + len(self.steps)
         foot = ["output NONE", f"conclusion UNSAT : {last}", "end pseudo-Boolean proof"]
         return "\n".join([*head, *self.steps, *foot]) + "\n"
 
-    def is_refuted(self, low: Callable[[int], Any], ref: str, changed: Iterable[int]) -> bool:
+    def is_refuted(self, low, ref, changed):
         """Say whether a state cannot be, as the checker does; write why, if a set is too long for it."""
         is_so = bool(super().is_refuted(low, ref, changed))
-        if is_so and ref[0] == "@" and all(min(low(i)) < _NOWHERE for i in changed):
+        if is_so and ref[0] == "@" and all(min(low(i)) < checker.INF for i in changed):
             self._write_set(low, ref)
         return is_so
 
-    def add_lemma(self, kind: str, b: int, refs: list[str], low: dict[int, Any]) -> None:
+    def add_lemma(self, kind, b, refs, low):
         """Check a lemma and write it as a clause."""
         super().add_lemma(kind, b, refs, low)
         formula, at = self.formula, {i: self.formula.least(i, lows[0]) for i, lows in low.items()}
         clause = self._not_all(at)
         if kind == "l":
-            near = [j for j in low if j != b and low[j][0] < _NOWHERE and self.problem.meets(b, j)]
+            near = [j for j in low if j != b and low[j][0] < checker.INF and self.problem.meets(b, j)]
             for j in near:
                 self._push(j, b, at[j])
                 self._push(b, j, at[b])
             ends = [low[j][0] + formula.size[j] for j in near]
-            lifted = formula.least(b, max(low[b][0], min(ends, default=_NOWHERE)))
+            lifted = formula.least(b, max(low[b][0], min(ends, default=checker.INF)))
             if lifted > at[b]:
                 self._rup([*clause, self._at_least(b, lifted)])
         self._rup(clause)
 
-    def close(self, ref: str) -> None:
+    def close(self, ref):
         """Check the end of the claim and write the contradiction."""
         super().close(ref)
         self._rup([])
 
-    def _write_set(self, low: Callable[[int], Any], ref: str) -> None:
+    def _write_set(self, low, ref):
         """Write that the highest buffers of a set, all at or above the least low of them, do not fit."""
         k, grain, rest, _ = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         amount, waste, size, ids = 0, 0, self.formula.size, []
@@ -164,10 +163,10 @@ class _Translation(_checker.Claim):  # type: ignore[misc]
             if at + amount - waste > self.ends[0]:
                 break
         if len(ids) > MOST_TOGETHER:
-            raise OptionError(f"veripb: the proof needs all orders of {len(ids)} buffers; {MOST_TOGETHER} are the most")
+            raise NotCoveredError(f"the proof needs all orders of {len(ids)} buffers; {MOST_TOGETHER} are the most")
         self._refute(frozenset(ids), at + (rest - at) % grain, grain)
 
-    def _refute(self, some: frozenset[int], at: int, grain: int) -> dict[int, int]:
+    def _refute(self, some, at, grain):
         """Write that buffers which meet pairwise cannot all lie at or above an offset; return their least y."""
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
@@ -191,9 +190,9 @@ class _Translation(_checker.Claim):  # type: ignore[misc]
                     self._rup([*clause, *(f"s{j}_{i}" for j in order[:last] if j != i)])
         return self.refuted.setdefault((some, at, grain), least)
 
-    def _write_cycles(self, order: list[int]) -> None:
+    def _write_cycles(self, order):
         """Write that no two or three buffers lie below each other in a circle."""
-        circles: list[tuple[int, ...]] = [*combinations(order, 2), *combinations(order, 3)]
+        circles = [*combinations(order, 2), *combinations(order, 3)]
         circles += [(i, k, j) for i, j, k in combinations(order, 3)]
         for circle in circles:
             if circle in self.known:
@@ -203,7 +202,7 @@ class _Translation(_checker.Claim):  # type: ignore[misc]
             total = sum(self.formula.size[i] for i in circle)
             self._add(f"pol {numbers[0]} {' '.join(f'{number} +' for number in numbers[1:])} s {total} d")
 
-    def _push(self, i: int, j: int, y: int) -> None:
+    def _push(self, i, j, y):
         """Write where the second buffer starts, if the first is at some y or above, and below it."""
         formula = self.formula
         to = formula.least(j, formula.value(i, y) + formula.size[i])
@@ -217,10 +216,10 @@ class _Translation(_checker.Claim):  # type: ignore[misc]
         scaled = f"{first} {formula.grid[i][0]} * + {second} {formula.grid[j][0]} * +"
         self._add(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
-    def _not_all(self, least: Mapping[int, int]) -> list[str]:
+    def _not_all(self, least):
         return [f"~{self._at_least(i, y)}" for i, y in least.items()]
 
-    def _at_least(self, i: int, y: int) -> str:
+    def _at_least(self, i, y):
         """Return the literal that a buffer's y is at least some number, defined when it is first needed."""
         name = f"g{i}_{y}"
         if (i, y) in self.meanings:
@@ -242,9 +241,22 @@ class _Translation(_checker.Claim):  # type: ignore[misc]
             self._rup([f"~{name}"])
         return name
 
-    def _rup(self, clause: Iterable[str]) -> None:
+    def _rup(self, clause):
         self._add(" ".join(["rup", *(f"1 {literal}" for literal in clause), ">= 1 ;"]))
 
-    def _add(self, step: str) -> int:
+    def _add(self, step):
         self.steps.append(step)
         return len(self.formula.lines) + len(self.steps)
+
+
+if __name__ == "__main__":
+    try:
+        texts = [Path(name).read_text(encoding="utf-8") for name in sys.argv[1:3]]
+        for name, text in zip(sys.argv[3:5], translated(*texts), strict=True):
+            Path(name).write_text(text, encoding="utf-8")
+    except checker.Refused as why:
+        sys.exit(print(f"refused: {why}") or 3)
+    except NotCoveredError as why:
+        sys.exit(print(f"not covered: {why}") or 2)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        sys.exit(print(f"wrong input: {error!r}") or 2)
