@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memplan_models.tflite import arena
+from memplan_models.tflite.device_forms import FormSearch
 from memplan_models.tflite.interpreter import MicroRun, run
 from memplan_models.tflite.model import read_model
 
@@ -23,7 +24,6 @@ from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.answer import CascadeAnswer
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.cascade.writing import model_in_parts, written_in_parts, written_model
-from memplan.capabilities.convert.device_forms import FormSearch
 from memplan.capabilities.convert.options import ConvertOptions
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
@@ -46,7 +46,7 @@ class Form(NamedTuple):
 def forms(data: bytes, seconds: float) -> Iterator[Form]:
     """Yield the forms of a model that memplan writes, but for those that are the model as given."""
     running = Control().begun(OrderOptions(time_limit_s=seconds))
-    best = FormSearch(data, arena, ConvertOptions(time_limit_s=seconds), running)
+    best = FormSearch(data, ConvertOptions(time_limit_s=seconds), running)
     yield Form("convert", best.run().data)
     reader = Reader()
     graph = reader.graph(data, "model.tflite")

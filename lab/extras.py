@@ -87,7 +87,7 @@ model = helper.make_model(helper.make_graph(nodes, "small", [value("x")], [value
 assert memplan.solve(memplan.read_problem(model.SerializeToString())).status == "optimal"
 """,
     "mcp": """
-from memplan.api.cli.service.tools import tool_of
+from memplan_mcp.server import tool_of
 from memplan.capabilities.registry import CAPABILITIES
 assert [tool_of(each).name for each in CAPABILITIES.values()] == [*CAPABILITIES]
 """,

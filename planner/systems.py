@@ -93,6 +93,8 @@ class System(NamedTuple):
     rewrites: the function that returns a model that can be written in parts, as cascades are, a
         `memplan.capabilities.cascade.writing.ModelInParts`.
     arena: the module with the rules of its runtime's arena, a `memplan.systems.arena.ArenaRules`.
+    deploys: the function that brings a model into the form with the smallest arena: `(file, options, running)` of
+        `memplan.capabilities.convert` to its `Converted`.
     """
 
     name: str
@@ -105,6 +107,7 @@ class System(NamedTuple):
     reorders: str | None = None
     rewrites: str | None = None
     arena: str | None = None
+    deploys: str | None = None
 
 
 @cache

@@ -47,9 +47,6 @@ class ModelArena:
 class ArenaRules(Protocol):
     """The module with the rules of a runtime's arena, and with the runtime itself where it is installed."""
 
-    LIMIT_S: float
-    """The seconds that a run may take."""
-
     def arena_of(self, data: bytes, scratch: Mapping[str, int] | None = None) -> ModelArena:
         """Return the arena of a model's file; `scratch` is what kernels require, in bytes, by operators' names."""
 
@@ -62,11 +59,6 @@ class ArenaRules(Protocol):
         """Return if a form of a model computes what the model as given does, in arenas of these sizes; None where that
         is not known; and what the runtime says of the form.
         """
-
-    def write_c_model(
-        self, data: bytes, arena: ModelArena, stem: str, section: str | None = None
-    ) -> Mapping[str, bytes]:
-        """Return files of C by their suffixes: the model, and its arena in a section of its own."""
 
 
 def rules_of(data: bytes) -> ArenaRules | None:

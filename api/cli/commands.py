@@ -27,7 +27,6 @@ COMMANDS = {
     "worker": "service.serving",
     "keys": "service.keys",
     "database": "service.database",
-    "mcp": "service.tools",
     "core": "solvers.core",
     "doctor": "solvers.doctor",
 }
@@ -35,7 +34,7 @@ COMMANDS = {
 PANELS = {
     "Files": ("examples", "schema"),
     "Solvers": ("solvers", "core", "doctor"),
-    "Service": ("serve", "worker", "keys", "database", "mcp"),
+    "Service": ("serve", "worker", "keys", "database"),
 }
 """The panels of the list of commands for those that are no capability's, whose rows say theirs."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}

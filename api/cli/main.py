@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from memplan.api.cli.running import FAULT, WRONG_INPUT, Interrupted, handled, leave
 from memplan.solvers.processes.threads import SETTING, most_threads
 
-_EXTRAS = {"serve": "server", "keys": "server", "database": "server", "worker": "server", "mcp": "mcp"}
+_EXTRAS = {"serve": "server", "keys": "server", "database": "server", "worker": "server"}
 """The extras of commands that need more than one package."""
 _OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """The variables that say it to libraries, which look when they are imported."""

@@ -15,7 +15,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
-    "mcp": ("mcp",),
+    "mcp": ("memplan_mcp", "mcp"),
     "cluster": ("distributed", "ray", "grpc"),
     "executorch": ("executorch",),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
@@ -31,7 +31,12 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "models": ("memplan_models",),
 }
 """The packages that each extra brings and that are imported by name."""
-COMMANDS: Mapping[str, str] = {"library": "memplan_library", "fits": "memplan_torch", "bench": "memplan_bench"}
+COMMANDS: Mapping[str, str] = {
+    "library": "memplan_library",
+    "fits": "memplan_torch",
+    "bench": "memplan_bench",
+    "mcp": "memplan_mcp",
+}
 """The packages that bring a command."""
 CLUSTERS = "memplan_bench"
 """The package that runs command lines on clusters."""

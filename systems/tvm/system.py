@@ -10,6 +10,8 @@ from memplan.systems.recognition import JSON, NEAR
 _GRAPH = re.compile(JSON % rb"nodes|arg_nodes|heads|node_row_ptr")
 _SCRIPTS = (b"# from tvm", b"from tvm", b"import tvm", b"@I.ir_module", b"@R.function")
 _IMPORT = re.compile(rb"^[ \t]*(?:import tvm\b|from tvm[. ]|@I\.ir_module|@tvm\.script\.)", re.MULTILINE)
+_ADDRESSES = b'"address_map": {'
+"""What a function of TVMScript has where its buffers have addresses, by which other compilers' files are known."""
 _USMP = "apache/tvm v0.16.0, src/tir/usmp/algo"
 
 
@@ -21,12 +23,7 @@ def is_tvm_graph(data: bytes) -> bool:
 def is_relax(data: bytes) -> bool:
     """Return True if the bytes begin as TVMScript does, or are Python with it inside, and it has functions."""
     is_begun = data[:200].lstrip().startswith(_SCRIPTS) or _IMPORT.search(data, 0, NEAR) is not None
-    return is_begun and (b"@R.function" in data or b"@T.prim_func" in data) and not is_tilelang(data)
-
-
-def is_tilelang(data: bytes) -> bool:
-    """Return True if the bytes have a function of TVMScript, whose buffers have addresses."""
-    return b"@T.prim_func" in data and b'"address_map": {' in data
+    return is_begun and (b"@R.function" in data or b"@T.prim_func" in data) and _ADDRESSES not in data
 
 
 def _usmp(name: str, summary: str, source: str, more: str = "") -> tuple[ReferencePlanner, ReferencePlanner]:
@@ -43,10 +40,9 @@ def _usmp(name: str, summary: str, source: str, more: str = "") -> tuple[Referen
 SYSTEM = System(
     name="tvm",
     title="TVM",
-    files=".graph, .relax; .tir of TileLang for Ascend, with addresses",
+    files=".graph, .relax",
     readers=(
         FileReader("tvm", is_tvm_graph, "memplan.systems.tvm.reader", suffixes=(".graph",)),
-        FileReader("tilelang", is_tilelang, "memplan.systems.tvm.tilelang", suffixes=(".tir",)),
         FileReader("relax", is_relax, "memplan.systems.tvm.relax", suffixes=(".relax",), has_symbols=True),
     ),
     planners=(

@@ -1,7 +1,5 @@
 """The rules of TFLite Micro's arena, and the runtime, as `memplan.systems.arena` takes them of a system."""
 
-from memplan_models.tflite.interpreter import LIMIT_S as LIMIT_S
 from memplan_models.tflite.interpreter import compared as compared
 from memplan_models.tflite.interpreter import measured as measured
 from memplan_models.tflite.tflm_tail import arena_of as arena_of
-from memplan_models.tflite.tflm_tail import write_c_model as write_c_model

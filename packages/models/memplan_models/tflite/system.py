@@ -40,4 +40,5 @@ SYSTEM = System(
     reorders="memplan_models.tflite.reordered:with_orders",
     rewrites="memplan_models.tflite.forms:rewritable",
     arena="memplan_models.tflite.arena",
+    deploys="memplan_models.tflite.device_forms:deployed",
 )

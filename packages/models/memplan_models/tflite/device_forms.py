@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 from memplan.capabilities.capability import Control
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.cascade.writing import rewritable
+from memplan.capabilities.convert.answer import Converted, Deployment, RuntimeArena, WrittenFile
 from memplan.capabilities.convert.options import TFLITE, ConvertOptions
+from memplan.capabilities.convert.source import warnings_of
 from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.search.regions import permuted
 from memplan.planner.errors import InputError
 from memplan.solvers.portfolio.solve import solve
-from memplan.systems.arena import ArenaRules, ModelArena
+from memplan.systems.arena import ModelArena
 from memplan.systems.layout import lay_out
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
 from memplan.systems.writing import export, write_reordered
+from memplan_models.tflite.interpreter import LIMIT_S, compared
+from memplan_models.tflite.tflm_tail import arena_of, write_c_model
 
 if TYPE_CHECKING:
     from memplan.planner.operations.graph import OperationGraph
@@ -45,8 +50,8 @@ class DeviceForm:
 class FormSearch:
     """Tries forms of a model, those without multiplications more first."""
 
-    def __init__(self, data: bytes, rules: ArenaRules, options: ConvertOptions, running: Control) -> None:
-        self.rules, self.options, self.running = rules, options, running
+    def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
+        self.options, self.running = options, running
         self.given = DeviceForm(data, self._arena(data), "given")
         self.notes: list[str] = []
 
@@ -102,7 +107,7 @@ class FormSearch:
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
     def _arena(self, data: bytes) -> ModelArena:
-        return self.rules.arena_of(data, self.options.scratch)
+        return arena_of(data, self.options.scratch)
 
     def _share_s(self) -> float:
         return max(0.05, _SHARE * self.running.left_s)
@@ -115,3 +120,36 @@ class FormSearch:
         except InputError as error:
             if (sentence := f"{what}: {error.sentences[0]}") not in self.notes:
                 self.notes.append(sentence)
+
+
+def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
+    """Return a model in its best form for TFLite Micro, run beside the one that was given where that is installed."""
+    search = FormSearch(file, options, running)
+    best, given = search.run(), search.given
+    sizes, limit_s = (given.arena.least, best.arena.least), min(LIMIT_S, running.left_s / 2)
+    runs, measured = compared(given.data, best.data, sizes, limit_s)
+    if runs is False:
+        search.notes.append(f"{best.kind}: {measured}")
+        best, (runs, measured) = given, compared(given.data, given.data, (sizes[0], sizes[0]), limit_s)
+    files = {"": best.data}
+    if options.c_array:
+        stem = options.prefix or PurePath(options.name or "model").stem
+        files |= write_c_model(best.data, best.arena, stem, options.section)
+    return Converted(
+        to=TFLITE,
+        format=TFLITE,
+        warnings=warnings_of(read_model(file, options=options)),
+        files=tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
+        deployment=Deployment(
+            fits=None if options.fit is None else best.arena.least <= options.fit,
+            fit=options.fit,
+            form=best.kind,
+            planned=best.planned,
+            macs_ratio=round(best.macs_ratio, 6),
+            notes=tuple(search.notes),
+            runs=runs,
+            measured=measured,
+        ),
+        arena=RuntimeArena.of(best.arena),
+        given=RuntimeArena.of(given.arena),
+    )

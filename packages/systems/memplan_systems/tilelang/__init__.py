@@ -1,0 +1,1 @@
+"""TileLang for Ascend: kernels with the addresses that its pass gave their buffers."""
