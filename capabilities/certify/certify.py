@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -23,6 +23,8 @@ from memplan.solvers.certificates.certify import certify as certificate_of
 from memplan.solvers.portfolio.solve import solve
 
 _MOST_TOLD = 10
+_VERIPB: Any = veripb
+"""It has no types: it is for people without memplan."""
 
 
 class CertifyOptions(SearchOptions):
@@ -87,8 +89,8 @@ def certified(
 def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
     """Return what a certificate proves as a formula in OPB, and the proof that VeriPB checks; refuses as that does."""
     try:
-        formula, proof = veripb.translated(write_problem(problem).decode(), found.text, found.buffers)
-    except veripb.NotCoveredError as error:
+        formula, proof = _VERIPB.translated(write_problem(problem).decode(), found.text, found.buffers)
+    except _VERIPB.NotCoveredError as error:
         raise OptionError(f"veripb: {error}") from None
     return formula, proof
 
