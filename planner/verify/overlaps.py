@@ -72,7 +72,7 @@ class _Lives:
         if (self.low > self.high).any():  # an offset below 0, which is a violation of its own
             return False
         if len(self.start) <= _FEW:
-            return _no_pair_meets(self.start, self.end, self.low, self.high)
+            return no_pair_meets(self.start, self.end, self.low, self.high)
         # The sweep keeps what is alive, or what covers an address, in a sorted list; the shorter list is cheaper
         # (decision 053).
         if _crowd(self.start, self.end) <= _crowd(self.low, self.high):
@@ -87,7 +87,7 @@ def _crowd(start: Numbers, end: Numbers) -> float:
     return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))
 
 
-def _no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
+def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
     """Return True if no two of few rectangles, of neither length nor height 0, share a point; compares neighbours.
 
     That is each with all that start after it and before its end.

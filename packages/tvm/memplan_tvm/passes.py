@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from tvm import relax, tirx
@@ -17,7 +16,7 @@ from memplan.planner.errors import MemplanError
 from memplan_tvm.places import PoolInfo, StoragePlaces, place_in_pools, place_whole
 from memplan_tvm.storages import Storages
 from memplan_tvm.symbolic import Symbols, UnreadableError, place_for_all
-from memplan_tvm.tensors import ALLOCATES, AllocatedTensor, Lifetimes, bytes_of, items, lengths_of
+from memplan_tvm.tensors import ALLOCATES, Lifetimes, bytes_of, items, lengths_of
 
 log = logging.getLogger("memplan.tvm")
 _OwnPass: Callable[[], Any] = relax.transform.StaticPlanBlockMemory
@@ -70,7 +69,6 @@ def PlanMemory(  # noqa: N802  as TVM names passes
     can be moved. With `nests`, tensors are alive for the loop nests of a kernel that use them, and not for the whole
     call. `on_plan` is called with what was planned; by default, the logger `memplan.tvm` has a line.
     """
-    options = _Options(tuple(pools), offsets, nests)
 
     def run(module: IRModule, _: PassContext) -> IRModule:
         own, ours, functions = _OwnPass()(module), module.clone(), module.functions_items()
@@ -78,64 +76,65 @@ def PlanMemory(  # noqa: N802  as TVM names passes
         made = {}
         for name, function in functions:
             if isinstance(function, relax.Function):
-                made[name] = _Made(module, Lifetimes(module, function, kernels, nests=nests), options)
+                lifetimes = Lifetimes(module, function, kernels, nests=nests)
+                made[name] = _Made(module, lifetimes, pools, offsets)
                 ours[name] = made[name].function
         if any(each.leaves_some for each in made.values()):
             ours = _OwnPass()(ours)
-        may_alias = False
+        is_nested = False
         for name, each in made.items():
             planned = each.compared(name.name_hint, own[name], ours[name])
             if planned.reason:
                 ours[name] = own[name]
-            may_alias |= each.may_alias and not planned.reason
+            is_nested |= nests and not planned.reason
             on_plan(planned)
-        return _with_aliases(ours) if may_alias else ours
+        for name in kernels if is_nested else ():  # all, as CodeGenLLVM has one word for a module
+            ours.update_func(name, ours[name].with_attr("tirx.noalias", False))
+        return ours
 
     return module_pass(run, opt_level=0, name="MemplanPlanMemory")
-
-
-@dataclass(frozen=True)
-class _Options:
-    pools: tuple[PoolInfo, ...]
-    offsets: bool | None
-    nests: bool
 
 
 class _Made:
     """A function on memplan's plan, or as it was for a reason, and the bytes of its storages."""
 
-    def __init__(self, module: IRModule, lifetimes: Lifetimes, options: _Options) -> None:
+    def __init__(self, module: IRModule, lifetimes: Lifetimes, pools: Sequence[PoolInfo], offsets: bool | None) -> None:
         """Raises PlanMemoryError."""
-        self._module, self._lifetimes, self._options = module, lifetimes, options
-        self.function, self._storages, self._bound, self._reason = lifetimes.function, list[Any](), 0, ""
+        self.function, self._lifetimes, self._pools = lifetimes.function, lifetimes, pools
+        self._storages, self._bound, self._reason = list[Any](), 0, ""
         self._triples: list[tuple[int, str, Any]] = []
-        self._planned, where = lifetimes.planned(), dict[int, tuple[Any, ...]]()
-        groups: dict[tuple[int, str], list[int]] = {}
-        for k in self._planned:
-            groups.setdefault(lifetimes.tensors[k].place, []).append(k)
         try:
             if lifetimes.earlier:
                 raise UnreadableError(f"R.{lifetimes.earlier} stands in it, before CallTIRRewrite has run")
             storages = Storages()
             if lifetimes.has_symbols:
                 storages.require(lifetimes.bounds)
-            for place, group in groups.items():
+            for (device, scope), group in lifetimes.planned().items():
                 tensors = [lifetimes.tensors[k] for k in group]
-                places = self._places(place, group, tensors)
+                places = self._places(
+                    device, scope, group, _has_offsets(module, device) if offsets is None else offsets
+                )
                 storages.add(tensors, places)
                 self._storages += places.storages
                 self._bound += places.bound
                 self._triples += [(k, places.names[at[0]], at[1]) for k, at in zip(group, places.of, strict=True)]
-                for k, at, tensor in zip(group, places.of, tensors, strict=True) if options.nests else ():
-                    where[k] = place, *at, tensor.size
+            if self._triples:
+                self.function = storages.function(lifetimes)
         except (UnreadableError, MemplanError) as error:
             self._reason = f"{UNREADABLE}{error}"
-            return
-        if groups:
-            self.function = storages.function(lifetimes)
-        self.may_alias = any(_share([where[k] for k in call if k in where]) for call in lifetimes.calls)
 
-    may_alias = False
+    def _places(self, device: int, scope: str, group: Sequence[int], has_offsets: bool) -> StoragePlaces:
+        tensors = [self._lifetimes.tensors[k] for k in group]
+        pools = [each for each in self._pools if (each.device, each.scope) == (device, scope)]
+        if pools and not has_offsets:
+            raise UnreadableError(f"pointers of device {device} cannot be moved, and pools take offsets")
+        if any(each.size is None for each in tensors):
+            if pools or self._lifetimes.nests:
+                raise UnreadableError(f"sizes without bounds do not go with {'pools' if pools else 'nests'}")
+            if not has_offsets:
+                raise UnreadableError(f"sizes without bounds on device {device}, whose pointers cannot be moved")
+            return place_for_all(tensors, self._lifetimes.bounds)
+        return place_in_pools(tensors, pools, self._lifetimes.in_place(group)) if has_offsets else place_whole(tensors)
 
     @property
     def leaves_some(self) -> bool:
@@ -147,65 +146,33 @@ class _Made:
         has_some = self._lifetimes.leaves_some or "relax.memory_plan_dynamic_func_output" in attributes
         return has_some and not self._lifetimes.has_branches
 
-    def _places(
-        self, place: tuple[int, str], group: Sequence[int], tensors: Sequence[AllocatedTensor]
-    ) -> StoragePlaces:
-        pools = [each for each in self._options.pools if (each.device, each.scope) == place]
-        has_offsets = self._has_offsets(place[0]) if self._options.offsets is None else self._options.offsets
-        if pools and not has_offsets:
-            raise UnreadableError(f"pointers of device {place[0]} cannot be moved, and pools take offsets")
-        if any(each.size is None for each in tensors):
-            if pools or self._options.nests:
-                raise UnreadableError(f"sizes without bounds do not go with {'pools' if pools else 'nests'}")
-            if not has_offsets:
-                raise UnreadableError(f"sizes without bounds on device {place[0]}, whose pointers cannot be moved")
-            return place_for_all(tensors, self._lifetimes.bounds)
-        if not has_offsets:
-            return place_whole(tensors)
-        number = {k: place for place, k in enumerate(group)}
-        pairs = [(number[i], number[j]) for i, j in self._lifetimes.in_place() if i in number and j in number]
-        return place_in_pools(tensors, pools, pairs)
-
-    def _has_offsets(self, device: int) -> bool:
-        """Return True if pointers of a device, by its index, can be moved; -1 is the host."""
-        if PassContext.current().config.get("relax.backend.use_cuda_graph"):
-            return False  # RewriteCUDAGraph captures no call that moves a pointer
-        devices = self._module.global_infos.get("vdevice") or []
-        target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
-        return device == -1 or (target is not None and target.kind.name in _ADDRESSED)
-
     def compared(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
         """Return the bytes of both plans, and a reason where TVM's is as small, or memplan's is above it somewhere."""
-        lifetimes, planned = self._lifetimes, {*self._planned}
+        lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
-        apart = [each.bytes for k, each in enumerate(lifetimes.tensors) if k not in planned]
-        sizes, totals = (allocated(own), [*allocated(ours)] if self.leaves_some else self._storages), []
-        points = symbols.points() if symbols else [{}]
+        apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]
+        sizes = allocated(own), allocated(ours) if self.leaves_some else [*self._storages, *apart]
+        points, totals = symbols.points() if symbols else [{}], []
         for point in points:
             at = symbols.at(point) if symbols else int
-            beside = sum(map(at, apart))
-            after = sum(map(at, sizes[1])) - (beside if self.leaves_some else 0)
-            totals.append((sum(map(at, sizes[0])) - beside, after))
+            before, after, beside = (sum(map(at, each)) for each in (*sizes, apart))
+            totals.append((before - beside, after - beside))
         is_less = all(after <= before for before, after in totals) and any(after < before for before, after in totals)
-        is_taken = is_less or self._options.pools or lifetimes.has_branches
+        is_taken = is_less or self._pools or lifetimes.has_branches
         reason = self._reason or ("" if is_taken else "memplan found no smaller one")
         names = [each.name for each in lifetimes.bounds.limits] if symbols else []
         values = dict(zip(names, points[0].values(), strict=True))
-        return PlannedFunction(name, len(planned), *totals[0], self._bound, values, reason, tuple(self._triples))
+        count = sum(each.is_planned for each in lifetimes.tensors)
+        return PlannedFunction(name, count, *totals[0], self._bound, values, reason, tuple(self._triples))
 
 
-def _share(used: list[tuple[Any, ...]]) -> bool:
-    """Return True if two tensors have bytes in common: of each its place, storage, offset and size."""
-    rows = sorted(used)
-    return any(one[:2] == other[:2] and other[2] < one[2] + one[3] for one, other in pairwise(rows))
-
-
-def _with_aliases(module: IRModule) -> IRModule:
-    """Return the module with kernels whose arguments may share bytes: all, as CodeGenLLVM has one word for a module."""
-    for name, function in module.functions_items():
-        if isinstance(function, tirx.PrimFunc):
-            module.update_func(name, function.with_attr("tirx.noalias", False))
-    return module
+def _has_offsets(module: IRModule, device: int) -> bool:
+    """Return True if pointers of a device, by its index, can be moved; -1 is the host."""
+    if PassContext.current().config.get("relax.backend.use_cuda_graph"):
+        return False  # RewriteCUDAGraph captures no call that moves a pointer
+    devices = module.global_infos.get("vdevice") or []
+    target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
+    return device == -1 or (target is not None and target.kind.name in _ADDRESSED)
 
 
 def allocated(function: relax.Function) -> list[Any]:
@@ -216,14 +183,12 @@ def allocated(function: relax.Function) -> list[Any]:
         for block in items(body.blocks) if type(body) is relax.SeqExpr else ():
             for binding in items(block.bindings):
                 value = binding.value
-                if type(value) is relax.If:
+                if type(value) is Call:
+                    handle = value.op.__chandle__()
+                    if handle == _STORAGE:
+                        sizes += lengths_of(value.args[0])
+                    elif handle == ALLOCATES and type(value.args[0]) is relax.ShapeExpr:
+                        sizes.append(bytes_of(lengths_of(value.args[0]), value.args[1].value))
+                elif type(value) is relax.If:
                     bodies += [value.true_branch, value.false_branch]
-                if type(value) is not Call:
-                    continue
-                handle = value.op.__chandle__()
-                if handle == _STORAGE:
-                    sizes += items(items(value.args)[0].values)
-                elif handle == ALLOCATES and type(value.args[0]) is relax.ShapeExpr:
-                    shape, dtype = items(value.args)[:2]
-                    sizes.append(bytes_of(lengths_of(shape), dtype.value))
     return sizes

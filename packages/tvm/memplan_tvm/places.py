@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.objects import ObjectsProblem
+from memplan.planner.verify.overlaps import no_pair_meets
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.core.plain import offsets_at_bound
 from memplan_tvm.tensors import AllocatedTensor
@@ -65,17 +66,19 @@ def place_in_pools(
 
     Tensors of a pair of `in_place` may start at the same byte.
     """
-    own = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
-    problem = _problem(tensors, own or [Pool(name="storage", alignment=ALIGNMENT)], in_place)
+    size, start, end = _columns(tensors)
     if not pools and not in_place:
-        table = problem.buffers
-        offsets = offsets_at_bound(table.size, table.start, table.end, ALIGNMENT, _NODES)
-        if offsets is not None:
-            least = int((offsets + table.size).max())
-            return _verified(
-                problem, StoragePlaces(("storage",), (least,), tuple((0, at) for at in offsets.tolist()), least)
-            )
-    answer = plan(problem, options=_OPTIONS)
+        low = offsets_at_bound(size, start, end, ALIGNMENT, _NODES)
+        if (
+            low is not None
+            and low.min() >= 0
+            and not (low % ALIGNMENT).any()
+            and no_pair_meets(start, end, low, low + size)
+        ):
+            least = int((low + size).max())
+            return StoragePlaces(("storage",), (least,), tuple((0, at) for at in low.tolist()), least)
+    own = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
+    answer = plan(_problem(tensors, own or [Pool(name="storage", alignment=ALIGNMENT)], in_place), options=_OPTIONS)
     if not answer.placements:
         raise PlanMemoryError(_refusal(tensors, answer))
     used = {each.name: int(each.used) for each in answer.pools if each.used}
@@ -100,22 +103,21 @@ def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
 def checked(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
     """Return places that are numbers; RuntimeError where memplan's verifier finds that they are wrong."""
     pools = [Pool(name=str(k), size=size, alignment=ALIGNMENT) for k, size in enumerate(places.storages)]
-    return _verified(_problem(tensors, pools), places)
-
-
-def _verified(problem: Problem, places: StoragePlaces) -> StoragePlaces:
-    names = tuple(each.name for each in problem.pools)
-    pool, offset = map(column, zip(*places.of, strict=True))
-    placements = PlacementTable(problem.buffers.ids, names, pool, offset)
+    problem, (pool, offset) = _problem(tensors, pools), map(column, zip(*places.of, strict=True))
+    placements = PlacementTable(problem.buffers.ids, tuple(each.name for each in pools), pool, offset)
     for violation in verify(problem, Plan(status="feasible", placements=placements)):
         raise RuntimeError(f"memplan's plan is wrong: {violation.message}")
     return places
 
 
 def _problem(tensors: Sequence[AllocatedTensor], pools: list[Pool], in_place: Any = ()) -> Problem:
-    columns = zip(*((each.size, each.start, each.end) for each in tensors), strict=True)
-    buffers = BufferTable.from_columns(range(len(tensors)), *columns)
+    buffers = BufferTable.from_columns(range(len(tensors)), *_columns(tensors))
     return Problem(buffers=buffers, pools=pools, may_share=in_place)
+
+
+def _columns(tensors: Sequence[AllocatedTensor]) -> Iterator[Any]:
+    """Return sizes, starts and ends."""
+    return map(column, zip(*((each.size, each.start, each.end) for each in tensors), strict=True))
 
 
 def _refusal(tensors: Sequence[AllocatedTensor], answer: Any) -> str:

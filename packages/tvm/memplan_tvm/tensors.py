@@ -66,6 +66,11 @@ class AllocatedTensor:
     escapes: bool = False
 
     @property
+    def is_planned(self) -> bool:
+        """Return True if something uses it, and nobody else sees it."""
+        return self.start >= 0 and not self.escapes and self.size != 0
+
+    @property
     def variable(self) -> Any:
         """Return the variable that stands for it."""
         return self.bindings[self.index].var
@@ -145,7 +150,7 @@ class Lifetimes(Values):
     """The tensors of a function, with the steps at which they are used: one for each binding.
 
     Branches come one behind the other, as neither runs with the other, and no step runs twice. With `nests`, each loop
-    nest of a kernel is a step, and `calls` has the tensors of each call of one. `leaves_some` is set where there are
+    nest of a kernel is a step. `leaves_some` is set where there are
     allocations beside `tensors`, `earlier` where an operator is from a stage before. `blocks` has the blocks of each
     body, by its handle, with their bindings.
     """
@@ -156,11 +161,10 @@ class Lifetimes(Values):
         super().__init__()
         self.function, self.bounds = function, Bounds(function)
         self.tensors: list[AllocatedTensor] = []
-        self.calls: list[frozenset[int]] = []
         self.blocks: dict[int, list[tuple[Any, list[Any]]]] = {}
         self.has_branches = self.leaves_some = False
         self.earlier = ""
-        self._module, self._nests = module, nests
+        self._module, self.nests = module, nests
         self._kernels = {each.__chandle__() for each in kernels}
         self._nests_of: dict[GlobalVar, tuple[Nest, ...]] = {}
         self._written_over: list[tuple[int, int, int]] = []
@@ -172,14 +176,19 @@ class Lifetimes(Values):
         """Return True if a tensor's length is open."""
         return any(each.has_symbols for each in self.tensors)
 
-    def planned(self) -> list[int]:
-        """Return the numbers of tensors that something uses, and that nobody else sees."""
-        return [k for k, each in enumerate(self.tensors) if each.start >= 0 and not each.escapes and each.size != 0]
+    def planned(self) -> dict[tuple[int, str], list[int]]:
+        """Return the numbers of tensors that something uses, and that nobody else sees, by their places."""
+        groups: dict[tuple[int, str], list[int]] = {}
+        for k, each in enumerate(self.tensors):
+            if each.is_planned:
+                groups.setdefault(each.place, []).append(k)
+        return groups
 
-    def in_place(self) -> list[tuple[int, int]]:
-        """Return pairs of tensors of which the second may be written over the first."""
-        pairs = {(i, j): step for i, j, step in self._written_over if i != j and self.tensors[j].start == step}
-        return [(i, j) for (i, j), step in pairs.items() if self.tensors[i].end == step + 1]
+    def in_place(self, group: Sequence[int]) -> list[tuple[int, int]]:
+        """Return pairs of tensors, by their turn in a group, of which the second may be written over the first."""
+        turn, tensors = {k: place for place, k in enumerate(group)}, self.tensors
+        pairs = {(i, j) for i, j, at in self._written_over if tensors[j].start == at and tensors[i].end == at + 1}
+        return sorted((turn[i], turn[j]) for i, j in pairs if i != j and i in turn and j in turn)
 
     def _body(self, body: Any) -> Value:
         if type(body) is not relax.SeqExpr:
@@ -213,7 +222,7 @@ class Lifetimes(Values):
     def _call(self, call: Any, callee: int) -> Value:
         values = [*map(self.of, items(call.args))]
         if callee in self._kernels:
-            if self._nests:
+            if self.nests:
                 self._use_in_nests(call.op, values)
             else:
                 self._use(values)
@@ -249,7 +258,6 @@ class Lifetimes(Values):
     def _use_in_nests(self, kernel: Any, arguments: Sequence[Value]) -> None:
         if kernel not in self._nests_of:
             self._nests_of[kernel] = nests_of(self._module[kernel])
-        self.calls.append(frozenset(leaves_of(tuple(arguments))))
         for nest in self._nests_of[kernel]:
             self._use(arguments[k] for k in nest.uses)
             for i, j in nest.in_place:

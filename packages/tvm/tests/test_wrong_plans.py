@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
-from memplan_tvm import passes
+from memplan_tvm import passes, places
 from memplan_tvm.places import ALIGNMENT, StoragePlaces, checked, place_in_pools
 from memplan_tvm.tensors import AllocatedTensor, Lifetimes
 from relax_modules import chain, draw, module_of, outputs, ready
@@ -27,7 +28,7 @@ def facts() -> tuple[list[AllocatedTensor], StoragePlaces]:
     module = ready(module_of(chain, (24, 16)))
     kernels = [name for name, each in module.functions_items() if isinstance(each, tirx.PrimFunc)]
     lifetimes = Lifetimes(module, module["main"], kernels)
-    tensors = [lifetimes.tensors[k] for k in lifetimes.planned()]
+    tensors = [each for each in lifetimes.tensors if each.is_planned]
     return tensors, place_in_pools(tensors)
 
 
@@ -58,10 +59,10 @@ def mutants(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> Iterat
 
 
 def test_wrong_plans_are_named() -> None:
-    tensors, places = facts()
-    assert not overlapping(tensors, places)
+    tensors, right = facts()
+    assert not overlapping(tensors, right)
     wrong = 0
-    for mutant in mutants(tensors, places):
+    for mutant in mutants(tensors, right):
         if not overlapping(tensors, mutant):
             checked(tensors, mutant)
             continue
@@ -70,6 +71,13 @@ def test_wrong_plans_are_named() -> None:
         wrong += 1
         if wrong == MUTANTS:
             break
+
+
+def test_wrong_places_of_the_first_search_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors, right = facts()
+    for wrong in (np.zeros(len(tensors), dtype=np.int64), np.array([at - ALIGNMENT for _, at in right.of])):
+        monkeypatch.setattr(places, "offsets_at_bound", lambda *_, offsets=wrong: offsets)
+        assert checked(tensors, place_in_pools(tensors)).storages == right.storages
 
 
 def test_a_wrong_plan_computes_something_else(monkeypatch: pytest.MonkeyPatch) -> None:

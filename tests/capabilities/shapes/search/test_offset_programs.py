@@ -16,7 +16,7 @@ import pytest
 
 from lab.shapes import faults_of_plans
 from lab.symbolic_certificates import faults, said_of
-from memplan.capabilities.shapes.offset_programs import OffsetPrograms
+from memplan.capabilities.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.capabilities.shapes.search.stacking import order_for_any_sizes, peaks
 from memplan.capabilities.shapes.search.values import fewest, improved
 from memplan.capabilities.shapes.shapes import ShapesAnswer, ShapesOptions, lines, shapes
@@ -58,6 +58,21 @@ def test_an_overlap_and_a_wrong_peak_are_found() -> None:
     for change in ({"which": (0,) * len(first.which)}, {"last": ()}, {"order": first.order[::-1]}):
         programs = (first.model_copy(update=change), *found.programs[1:])
         assert not verify_programs(problem, found.model_copy(update={"programs": programs}), points).is_valid
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_expressions_are_written_as_the_program_is_evaluated(seed: int) -> None:
+    problem = drawn_problem(seed)
+    found = programs_of(shapes(problem, options=ShapesOptions(time_limit_s=0.2)))
+    program, evaluator = (
+        found.programs[0],
+        Evaluator(problem, found.model_copy(update={"programs": found.programs[:1]})),
+    )
+    assert len(program.counts()) == len(program.values) + 1
+    for point in samples(compiled(problem).space, 4):
+        sizes = dict(enumerate(evaluator.sized.space.values(evaluator.sized.forms, point)))
+        offsets, ends = program.written(sizes, lambda sums: max(sums, default=0))
+        assert (max(ends, default=0), offsets) == evaluator.offsets(point)
 
 
 def test_an_order_is_improved_for_several_values_at_once() -> None:
