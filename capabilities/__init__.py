@@ -115,7 +115,7 @@ class Search(NamedTuple):
     """A search of answers that a distribution brings, by an entry point of the group `memplan.searches`.
 
     The entry point `recompute` searches for programs in which operations run again: `(graph, options, control)` to an
-    `OrderAnswer`.
+    `OrderAnswer`; `objects` for shared objects: what `memplan.capabilities.plan.objects` gives it.
 
     where: `module:function` of the search, which is imported where it is asked for.
     """

@@ -140,6 +140,13 @@ run("plan tests/models/recorded/kws_dscnn_int8.tflite -q")
 run("plan tests/models/thirds.pte -q")
 run(f"cascade examples/networks/mobilenet_v1.json --point -1 --time-limit 2 -q -o {tempfile.mkdtemp()}/")
 """,
+    "objects": """
+import json
+from pathlib import Path
+buffer = {"id": 1, "size": 8, "start": 0, "end": 1}
+Path("objects.json").write_text(json.dumps({"kind": "objects", "buffers": [buffer]}))
+run("plan objects.json -q")
+""",
     "recompute": """
 run("order examples/graphs/torch_resnet18_b1_sgd.json --recompute --time-limit 2 -q")
 """,

@@ -11,11 +11,12 @@ from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.capabilities.order.certificate import certify_order
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement import order_and_place
-from memplan.capabilities.order.running_again import recompute, require_search, unplanned
+from memplan.capabilities.order.running_again import RECOMPUTE, recompute, unplanned
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import LARGE, given_order
 from memplan.capabilities.order.ways import ways_of_least_work, with_cheapest_ways
 from memplan.capabilities.question import Question
+from memplan.capabilities.searches import require_search
 from memplan.capabilities.sizes import gap_text
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
@@ -107,7 +108,7 @@ def lines(found: OrderAnswer) -> Iterator[str]:
 def _check(_question: Question, options: OrderOptions) -> None:
     options.check()
     if options.recompute:
-        require_search()
+        require_search(RECOMPUTE)
 
 
 def _refuted(question: Question, found: OrderAnswer) -> str | None:

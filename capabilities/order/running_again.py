@@ -5,18 +5,12 @@ from __future__ import annotations
 from memplan.capabilities.capability import Control
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed
 from memplan.capabilities.order.options import OrderOptions
-from memplan.planner.errors.extras import RECOMPUTE, MissingPackageError, missing
-from memplan.planner.extensions import extensions
+from memplan.capabilities.searches import search
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 
-_SEARCH = "recompute"
-
-
-def require_search() -> None:
-    """Raise MissingPackageError, about the option `recompute`, where no distribution searches for such programs."""
-    if _SEARCH not in extensions("searches"):
-        raise MissingPackageError.of(_SEARCH, missing(RECOMPUTE))
+RECOMPUTE = "recompute"
+"""The name of the search."""
 
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
@@ -24,8 +18,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
 
     Raises MissingPackageError where none that does so is installed.
     """
-    require_search()
-    found: OrderAnswer = extensions("searches")[_SEARCH].load()(graph, options, control)
+    found: OrderAnswer = search(RECOMPUTE)(graph, options, control)
     return found
 
 

@@ -10,6 +10,7 @@ from memplan.capabilities.capability import AnswerOfFile, Control
 from memplan.capabilities.inputs import object_in, problem_json, problem_subject, read_problem_field
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.capabilities.searches import search
 from memplan.capabilities.sizes import gap_text, size_text
 from memplan.planner.errors import FormatError, ProblemError, counted
 from memplan.planner.formats import memplan_json
@@ -47,10 +48,6 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
 
     For memory that cannot be cut by offsets, such as textures of GPUs, which have a width, a height and a kind.
     """
-    # Imported here: few problems are of objects.
-    from memplan.solvers.objects.demands import groups
-    from memplan.solvers.objects.search import search_kinds
-
     rows = range(len(wanted.buffers))
     if len(rows) > _MOST_BUFFERS:
         raise ProblemError(f"buffers: must be at most {_MOST_BUFFERS} for objects, got {len(rows)}")
@@ -58,8 +55,11 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
     with running.watched(_LOOKS_PER_S) as whole, running.child(_SWEEP).watched(_LOOKS_PER_S) as sweep:
         clocks = partial(_look, whole), partial(_look, sweep)
-        answer = search_kinds(lifetimes, sides, kinds, wanted.ratio, clocks)
-    made = tuple(sorted((_object(wanted, members) for members in groups(answer.where)), key=lambda each: -each.amount))
+        answer = search("objects")(lifetimes, sides, kinds, wanted.ratio, clocks)
+    groups: dict[int, list[int]] = {}
+    for i, k in enumerate(answer.where):
+        groups.setdefault(k, []).append(i)
+    made = tuple(sorted((_object(wanted, members) for members in groups.values()), key=lambda each: -each.amount))
     total = sum(each.amount for each in made)
     return ObjectsAnswer(
         status="optimal" if total == answer.bound else "feasible",

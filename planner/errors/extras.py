@@ -26,6 +26,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "bench": ("memplan_bench",),
     "page": ("memplan_page",),
     "recompute": ("memplan_recompute",),
+    "objects": ("memplan_objects",),
     "torch": ("memplan_torch",),
     "tvm": ("memplan_tvm", "tvm"),
     "models": ("memplan_models",),
@@ -42,8 +43,6 @@ CLUSTERS = "memplan_bench"
 """The package that runs command lines on clusters."""
 PROGRAMS = "memplan_models"
 """The package that writes cascades as programs in C."""
-RECOMPUTE = "memplan_recompute"
-"""The package that lets operations run again."""
 VIEWS = "memplan_page"
 """The package with the pages of answers."""
 OF_SYSTEMS = ("models", "systems", "torch")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import lcm
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.objects.relay_tokens import FreeTokens, Token
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
+from memplan.systems.tvm.relay_tokens import FreeTokens, Token
 
 
 @dataclass(eq=False)

@@ -18,7 +18,7 @@ from memplan.planner.errors import OperationsError, path_of, shown
 from memplan.planner.model.rows import PoolNames
 from memplan.planner.operations.operations import DeclaredBuffer, Function, Operations
 from memplan.planner.operations.statements import Alloc, Free, Operation
-from memplan.solvers.objects.relay_tokens import FreeTextures, FreeTokens, Token
+from memplan.systems.tvm.relay_tokens import FreeTextures, FreeTokens, Token
 
 _SCOPES = ("global.texture", "global.texture-nhwc", "global.texture-weight")
 

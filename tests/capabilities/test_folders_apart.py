@@ -27,7 +27,6 @@ OTHER_MEANINGS = {
     # A sweep over times or offsets, the option of `cascade`, and its flag.
     "sweep": (
         "planner/verify/",
-        "solvers/objects/",
         "systems/tvm/usmp/",
         "capabilities/plan/objects.py",
         "capabilities/cascade/",

@@ -116,6 +116,17 @@ def test_a_package_has_a_readme_of_one_screen_and_an_extra(name: str) -> None:
     ],
 )
 def test_what_a_package_knows_is_refused_with_the_line_that_installs_it(command: list[str]) -> None:
+    assert_refused(command)
+
+
+def test_objects_are_refused_with_the_line_that_installs_their_search(tmp_path: Path) -> None:
+    (tmp_path / "objects.json").write_text(
+        '{"kind": "objects", "buffers": [{"id": 1, "size": 8, "start": 0, "end": 1}]}'
+    )
+    assert_refused(["plan", str(tmp_path / "objects.json")])
+
+
+def assert_refused(command: list[str]) -> None:
     script = f"import sys; sys.modules.update({HIDDEN!r}); from memplan.api.cli.main import main; main({command!r})"
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False

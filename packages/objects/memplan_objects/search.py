@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 
-from memplan.solvers.objects.demands import Demands, IsOver, Objects, demands, groups
-from memplan.solvers.objects.live_set_sweep import least_objects
-from memplan.solvers.objects.ways import tried
+from memplan_objects.demands import Demands, IsOver, Objects, demands, groups
+from memplan_objects.live_set_sweep import least_objects
+from memplan_objects.ways import tried
 
 _MOST_STEPS = 300_000
 """The most buffers that partitions place before local search goes on: 2 s."""

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from itertools import groupby
 from math import inf
 
-from memplan.solvers.objects.demands import Demands, IsOver, Objects
+from memplan_objects.demands import Demands, IsOver, Objects
 
 _MOST_STATES = 200_000
 """More states than this take seconds and hundreds of megabytes for one decision."""

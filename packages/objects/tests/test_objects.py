@@ -13,7 +13,7 @@ from memplan import ObjectsAnswer, PlanOptions, Problem, plan, read_problem, sol
 from memplan.capabilities.plan.objects import objects_lines
 from memplan.planner.errors import ProblemError
 from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, violations
-from memplan.solvers.objects.relay_tokens import FreeTextures, Token
+from memplan.systems.tvm.relay_tokens import FreeTextures, Token
 from tests.support import public_problems
 from tests.support.partitions import drawn_objects, least_sum, rows_of
 

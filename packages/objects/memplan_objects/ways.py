@@ -3,7 +3,7 @@
 Sources: TFLite's GPU delegate (tensorflow/lite/delegates/gpu/common/memory_management) and Pisarchyk and Lee,
 "Efficient Memory Management for Deep Neural Net Inference" (2020): by size, by size nearest in time, by breadth, in the
 order of time with the closest size, equal sizes only, and the cheapest flow. ExecuTorch's Vulkan delegate takes objects
-by size, too. Relay's storage tokens and textures are `memplan.solvers.objects.relay_tokens`.
+by size, too. Relay's storage tokens and textures are `memplan.systems.tvm.relay_tokens`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from memplan.solvers.objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
-from memplan.solvers.objects.relay_tokens import FreeTextures, FreeTokens, Token
+from memplan.systems.tvm.relay_tokens import FreeTextures, FreeTokens, Token
+from memplan_objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
 
 _MOST_IN_A_FLOW = 600
 """The flow takes n^3 steps: 1 s for so many buffers."""

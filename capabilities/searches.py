@@ -1,0 +1,20 @@
+"""Searches that distributions bring, by name, as entry points of the group `memplan.searches`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.planner.errors.extras import MissingPackageError, missing
+from memplan.planner.extensions import extensions
+
+
+def require_search(name: str) -> None:
+    """Raise MissingPackageError, about what the search is called, where no distribution brings it."""
+    if name not in extensions("searches"):
+        raise MissingPackageError.of(name, missing(f"memplan_{name}"))
+
+
+def search(name: str) -> Any:
+    """Return the function of a search; raises MissingPackageError where no distribution brings it."""
+    require_search(name)
+    return extensions("searches")[name].load()
