@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import count
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -68,7 +67,9 @@ def names_of(paths: Sequence[str]) -> list[str]:
     names: list[str] = []
     for path in paths:
         stem = Path(path).stem
-        names.append(next(each for k in count(1) if (each := stem if k == 1 else f"{stem}#{k}") not in names))
+        names.append(
+            next(each for k in range(1, len(names) + 2) if (each := stem if k == 1 else f"{stem}#{k}") not in names)
+        )
     return names
 
 
