@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 from memplan.capabilities.capability import SearchOptions, Seconds
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
+from memplan.capabilities.searches import require_search
 from memplan.capabilities.sizes import refuse
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
@@ -83,7 +84,9 @@ class OrderOptions(GraphOptions):
     )
 
     def check(self) -> None:
-        """Raise OptionError for options that do not go together."""
+        """Raise OptionError for options that do not go together, or for which a package is missing."""
+        if self.recompute:
+            require_search("recompute")
         alone = ("within", "extra_cost", "points") if not self.recompute else ("goal", "alignment", "with_certificate")
         for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
             rule = "must not be given" if self.recompute else "must be given"

@@ -11,12 +11,11 @@ from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.capabilities.order.certificate import certify_order
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement import order_and_place
-from memplan.capabilities.order.running_again import RECOMPUTE, recompute, unplanned
+from memplan.capabilities.order.running_again import recompute, unplanned
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import LARGE, given_order
 from memplan.capabilities.order.ways import ways_of_least_work, with_cheapest_ways
 from memplan.capabilities.question import Question
-from memplan.capabilities.searches import require_search
 from memplan.capabilities.sizes import gap_text
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
@@ -105,12 +104,6 @@ def lines(found: OrderAnswer) -> Iterator[str]:
         yield "no program was found within the limit"
 
 
-def _check(_question: Question, options: OrderOptions) -> None:
-    options.check()
-    if options.recompute:
-        require_search(RECOMPUTE)
-
-
 def _refuted(question: Question, found: OrderAnswer) -> str | None:
     graph: OperationGraph = question["options"].variant(question["graph"])
     if found.alternatives or any(row.alternatives for row in graph.ops):
@@ -135,7 +128,7 @@ CAPABILITY = Capability(
     order,
     inputs=(GRAPH,),
     lines=lines,
-    check=_check,
+    check=lambda _question, options: options.check(),
     exit_status=lambda found: 1 if found.recomputed is not None and not found.recomputed.is_within else 0,
     exits={0: "there is an order", 1: "no program was found within the limit"},
     refutes=_refuted,

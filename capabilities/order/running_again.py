@@ -9,16 +9,13 @@ from memplan.capabilities.searches import search
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 
-RECOMPUTE = "recompute"
-"""The name of the search."""
-
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
     """Return the programs that a distribution finds, each ordered, planned and checked; see `OrderOptions`.
 
     Raises MissingPackageError where none that does so is installed.
     """
-    found: OrderAnswer = search(RECOMPUTE)(graph, options, control)
+    found: OrderAnswer = search("recompute")(graph, options, control)
     return found
 
 
