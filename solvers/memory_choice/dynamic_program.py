@@ -5,13 +5,15 @@ everything alive in the same pools, the cheaper one is kept: their futures are t
 become cheap enough any more is dropped. Its cost is counted with multipliers: each item at its reduced price, each row
 passed at the worth of the capacity that was left free in it. That never falls, so it bounds the cost of the whole; at
 the end it is that cost, as what was charged for and what was left free are all the capacity there is. Where there are
-too many partial choices, the most promising go on, and the least that was dropped is the bound.
+too many partial choices, rows are gone through backwards, too; where there are still too many, the most promising go
+on, and the least that was dropped is the bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -65,40 +67,63 @@ def cheapest(
 ) -> PoolChoice:
     """Return the cheapest choice within limits (p, rows) that costs at most so many steps, or a bound above them."""
     floor = max(0, multipliers.cost_bound(knapsack, limit))
-    timeline = Timeline(knapsack, limit, nogoods)
-    if timeline.is_refuted or (timeline.capacity < 0).any():
+    forwards = _Direction(Timeline(knapsack, multipliers.measures, limit, nogoods), multipliers, limit)
+    if forwards.timeline.is_refuted or (forwards.timeline.capacity < 0).any():
         return PoolChoice(None, 0, NEVER)
-    widest = effort.widest(int(timeline.has_choice.sum()))
+    directions = [forwards]
+    widest = effort.widest(int(forwards.timeline.has_choice.sum()))
     # A narrow range of costs keeps few partial choices; most choices are near the bound.
     span = max(1, int(floor * _FIRST_SPAN), at_most // 4096)
     best, most, is_crowded, work = PoolChoice(None, 0, floor), at_most, False, 0
     while floor <= most and not is_over():
-        requested = min(most, floor + span)
-        choice = _PartialChoices(timeline, multipliers, limit, requested, widest).go(is_over)
-        floor, span, work = max(floor, choice.bound), 2 * span, work + choice.work
-        if choice.home is not None:
-            best, most = choice, choice.cost - 1
+        requested, bounds = min(most, floor + span), list[int]()
+        for direction in directions:
+            choice = _PartialChoices(*direction, requested, widest).go(is_over)
+            floor, work = max(floor, choice.bound), work + choice.work
+            if choice.home is not None and choice.cost <= most:
+                best, most = choice, choice.cost - 1
+            bounds.append(choice.bound)
+            if choice.bound > requested or floor > most or is_crowded:
+                break
+            if len(directions) == 1:
+                # Where many begin together and few end together, there are fewer partial choices from the end on.
+                backwards = knapsack.mirrored()
+                worth, rows = multipliers.worth[:, ::-1], limit[:, ::-1]
+                mirrored = Multipliers(worth, multipliers.scale, multipliers.measures)
+                directions.append(_Direction(Timeline(backwards, multipliers.measures, rows, nogoods), mirrored, rows))
+        span *= 2
+        if bounds[-1] > bounds[0]:
+            directions.reverse()
         # Where partial choices were dropped, the rest is searched once, as far as it goes.
-        if choice.bound <= requested and floor <= most:
+        if max(bounds) <= requested and floor <= most:
             if is_crowded:
                 break
             is_crowded, span = True, most
     return PoolChoice(best.home, best.cost, floor if best.home is None else min(floor, best.cost), work)
 
 
+class _Direction(NamedTuple):
+    """The rows in the order of time or against it, with multipliers and limits in the same order."""
+
+    timeline: Timeline
+    multipliers: Multipliers
+    limit: I64
+
+
 class _PartialChoices:
-    """The partial choices that go on: keys (words, w), loads (p, w), costs in parts of a step, and origins."""
+    """The partial choices that go on: keys (words, w), loads (r, w), costs in parts of a step, and origins."""
 
     def __init__(self, timeline: Timeline, multipliers: Multipliers, limit: I64, at_most: int, widest: int) -> None:
         knapsack = timeline.knapsack
-        self.timeline, self.homes, self.size = timeline, knapsack.homes, knapsack.size
+        self.timeline, self.homes = timeline, knapsack.homes
+        self.pool, self.size = timeline.measures.pool, timeline.measures.size
         self.worth, self.scale, self.widest = multipliers.worth, multipliers.scale, widest
         self.top = at_most * self.scale
         prices = multipliers.prices(knapsack)
         # What each item costs at least is in the first value already; only the rest branches.
         self.price = prices - np.where(self.homes, prices, NEVER).min(axis=0)
         self.key = np.zeros((timeline.words, 1), dtype=np.int64)
-        self.load = np.zeros((len(self.homes), 1), dtype=np.int64)
+        self.load = np.zeros((len(self.pool), 1), dtype=np.int64)
         # Every partial choice begins at the bound, so its cost is a bound of what it leads to.
         self.cost = np.array([multipliers.value(knapsack, limit)])
         self.origin = np.zeros(1, dtype=np.int64)
@@ -132,9 +157,7 @@ class _PartialChoices:
 
     def _lift(self, j: int, amount: I64) -> None:
         """Add to the load of the pool where item `j` lives."""
-        home = self._home(j)
-        for q in np.flatnonzero(self.homes[:, j]).tolist():
-            self.load[q] += amount[q] * (home == q)
+        self.load += np.where(self._home(j) == self.pool[:, None], amount[:, None], 0)
 
     def _forget(self, items: list[int]) -> None:
         """Forget where these items live; of partial choices that differ in nothing else now, keep the cheapest."""
@@ -163,7 +186,7 @@ class _PartialChoices:
         self._keep(np.concatenate(children))
         self.cost += self.price[home, j]
         self.key[field.word] |= home.astype(np.int64) << field.shift
-        self.load[home, np.arange(len(home))] += amount[home]
+        self.load += np.where(home == self.pool[:, None], amount[:, None], 0)
         self._note_nogoods(j)
         if len(self.cost) > self.widest:
             order = np.argsort(self.cost, kind="stable")

@@ -9,14 +9,18 @@ take as many as they touch; only the last granule of the topmost one may reach b
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
-from memplan.planner.instance.instance import Bool, CompiledPool, Instance
+from memplan.planner.instance.instance import F64, Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.costs import Costs
+
+Amounts = TypeVar("Amounts", I64, F64)
 
 _MOST_KINDS = 64
 """The most kinds of waste that are distinguished from row to row."""
@@ -170,20 +174,30 @@ class Knapsack:
         """The units that each lifetime's buffer takes in each pool, (p, m)."""
         return self.size[:, self.lifetime_buffer]
 
+    def mirrored(self) -> Knapsack:
+        """Return the same choice with rows in the opposite order."""
+        backwards = copy(self)
+        backwards.start, backwards.end = self.rows - self.end, self.rows - self.start
+        return backwards
+
     def limits(self, ends: list[int]) -> I64:
         """Return the capacity of each pool in each row where they end there; (p, rows)."""
         return np.stack([capacity.below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
 
+    def row_sums(self, amounts: Amounts) -> Amounts:
+        """Return what amounts of each lifetime, (r, m), add up to in each row; (r, rows)."""
+        # Flat, as numpy adds much faster there.
+        change = np.zeros(len(amounts) * (self.rows + 1), dtype=amounts.dtype)
+        before = np.arange(len(amounts))[:, None] * (self.rows + 1)
+        np.add.at(change, (before + self.start).ravel(), amounts.ravel())
+        np.subtract.at(change, (before + self.end).ravel(), amounts.ravel())
+        sums: Amounts = np.cumsum(change.reshape(len(amounts), -1), axis=1)[:, :-1]
+        return sums
+
     def loads(self, home: I64) -> I64:
         """Return the load of each pool in each row, (p, rows), with item `j` in pool home[j]."""
-        # Flat, as numpy adds much faster there.
-        change = np.zeros(len(self.row_capacities) * (self.rows + 1), dtype=np.int64)
-        where = home[self.item_of_lifetime]
-        amount = self.size[where, self.lifetime_buffer]
-        before = where * (self.rows + 1)
-        np.add.at(change, before + self.start, amount)
-        np.subtract.at(change, before + self.end, amount)
-        return np.asarray(np.cumsum(change.reshape(len(self.row_capacities), -1), axis=1)[:, :-1])
+        pools = np.arange(len(self.row_capacities))[:, None]
+        return self.row_sums(np.where(home[self.item_of_lifetime] == pools, self.size_of_lifetime, 0))
 
     def cost(self, home: I64) -> int:
         """Return the steps that a choice costs."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from memplan.planner.instance.instance import F64
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.memory_choice.knapsack import Knapsack
-
-Worth = TypeVar("Worth", I64, F64)
+from memplan.solvers.memory_choice.knapsack import Amounts, Knapsack
+from memplan.solvers.memory_choice.measures import Measures
 
 _MOMENTUM = 0.8
 _PATIENCE = 15
@@ -26,23 +24,32 @@ _SHORTER = 0.6
 _SHORTEST = 1e-4
 _LARGEST = 2.0**60
 _FINEST = 2**40
+_FUNCTIONS = 6
+"""The most measures beside the units."""
+_MOST_MEASURED = 5_000
+"""Of more items and rows, units alone are measured."""
 
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """`worth[q, t]` is what a unit of pool `q` is worth in row `t`; a step of cost counts as `scale`."""
+    """`worth[r, t]` is what measure `r` is worth in row `t`; a step of cost counts as `scale`.
 
-    worth: I64  # (p, rows)
+    The first measures are the units of each pool.
+    """
+
+    worth: I64  # (r, rows)
     scale: int
+    measures: Measures
 
     def prices(self, knapsack: Knapsack) -> I64:
         """Return what each item costs in each pool, with what the capacity that it takes is worth; (p, k)."""
-        return knapsack.price * self.scale + _charges(knapsack, self.worth)
+        size = self.measures.size[:, knapsack.lifetime_buffer]
+        return knapsack.price * self.scale + _charges(knapsack, self.measures.pool, size, self.worth)
 
     def value(self, knapsack: Knapsack, limit: I64) -> int:
         """Return what no choice within the limits (p, rows) costs less than, in parts of which a step has `scale`."""
         cheapest = np.where(knapsack.homes, self.prices(knapsack), np.iinfo(np.int64).max).min(axis=0)
-        total: int = sum((self.worth * limit).sum(axis=1).tolist())
+        total: int = sum((self.worth * self.measures.limits(limit)).sum(axis=1).tolist())
         charged: int = sum(cheapest.tolist())
         return charged - total
 
@@ -63,20 +70,34 @@ class Multipliers:
 
 def for_cost(knapsack: Knapsack, limit: I64, upper: float, iterations: int, is_over: Callable[[], bool]) -> Multipliers:
     """Return multipliers that make the bound on the cost large; `upper` is a guess of the cost that is not too low."""
-    values = _ascend(knapsack, limit, None, upper, iterations, is_over)
-    return _whole(knapsack, values)
+    is_small = knapsack.n_items + knapsack.rows <= _MOST_MEASURED
+    measures = Measures.of(knapsack, limit) if is_small else Measures.of_units(knapsack)
+    values = _ascend(knapsack, measures, limit, None, upper, iterations, is_over)
+    if len(values) > len(limit) + _FUNCTIONS:
+        # The few that are worth most bound almost as well, and partial choices carry the loads of all.
+        worth = np.where(measures.until > 0, (values * measures.limits(limit)).sum(axis=1), np.inf)
+        measures = measures.only(np.argsort(np.argsort(-worth, kind="stable")) < len(limit) + _FUNCTIONS)
+        values = _ascend(knapsack, measures, limit, None, upper, iterations, is_over)
+    return _whole(knapsack, measures, values)
 
 
 def for_load(
     knapsack: Knapsack, limit: I64, q: int, upper: float, iterations: int, is_over: Callable[[], bool]
 ) -> Multipliers:
     """Return multipliers that make the bound on the largest load of pool `q` large, where nothing costs anything."""
-    values = _ascend(knapsack, limit, q, upper, iterations, is_over)
-    return _whole(knapsack, values)
+    measures = Measures.of_units(knapsack)
+    values = _ascend(knapsack, measures, limit, q, upper, iterations, is_over)
+    return _whole(knapsack, measures, values)
 
 
 def _ascend(
-    knapsack: Knapsack, limit: I64, goal: int | None, upper: float, iterations: int, is_over: Callable[[], bool]
+    knapsack: Knapsack,
+    measures: Measures,
+    limit: I64,
+    goal: int | None,
+    upper: float,
+    iterations: int,
+    is_over: Callable[[], bool],
 ) -> F64:
     """Ascend by deflected subgradients (Camerini, Fratta and Maffioli 1975) with steps after Polyak.
 
@@ -84,8 +105,10 @@ def _ascend(
     """
     everything = np.arange(knapsack.n_items)
     price = np.where(knapsack.homes, knapsack.price, np.inf)
-    capacity = limit.astype(np.float64)
-    values = np.zeros((len(capacity), knapsack.rows))
+    # All measures of a pool in its units, or steps would be long in some and short in others.
+    size = measures.size[:, knapsack.lifetime_buffer] / measures.grain
+    capacity = measures.limits(limit) / measures.grain
+    values = np.zeros(capacity.shape)
     if goal is not None:
         capacity[goal] = 0.0
         # The pool whose load is bounded has weights that add up to 1.
@@ -93,7 +116,7 @@ def _ascend(
     best, best_worth = -np.inf, values
     direction, step, stalled = np.zeros_like(values), 1.0, 0
     for _ in range(iterations):
-        prices = price + _charges(knapsack, values)
+        prices = price + _charges(knapsack, measures.pool, size, values)
         home = prices.argmin(axis=0)
         value = float(prices[home, everything].sum() - (values * capacity).sum())
         stalled = 0 if value > best + 1e-4 * abs(best) else stalled + 1
@@ -103,7 +126,8 @@ def _ascend(
             values, direction, step, stalled = best_worth, np.zeros_like(values), step * _SHORTER, 0
             if step < _SHORTEST:
                 break
-        excess = knapsack.loads(home) - capacity
+        is_there = home[knapsack.item_of_lifetime] == measures.pool[:, None]
+        excess = knapsack.row_sums(np.where(is_there, size, 0.0)) - capacity
         if goal is not None:
             excess[goal] -= value
         # Multipliers cannot fall below 0, so such a direction is no way.
@@ -117,31 +141,40 @@ def _ascend(
         if goal is not None:
             total = values[goal].sum()
             values = values / total if total > 0 else best_worth
-    return best_worth
+    return best_worth / measures.grain
 
 
-def _charges(knapsack: Knapsack, worth: Worth) -> Worth:
-    """Return what the capacity is worth that each item takes in each pool; (p, k)."""
+def _charges(knapsack: Knapsack, pool: I64, size: Amounts, worth: Amounts) -> Amounts:
+    """Return what the capacity is worth that each item takes in each pool, (p, k), by sizes of lifetimes (r, m)."""
     below = np.zeros((len(worth), knapsack.rows + 1), dtype=worth.dtype)
     np.cumsum(worth, axis=1, out=below[:, 1:])
-    each: Worth = (below[:, knapsack.end] - below[:, knapsack.start]) * knapsack.size_of_lifetime
+    each: Amounts = (below[:, knapsack.end] - below[:, knapsack.start]) * size
+    pools = len(knapsack.homes)
+    if len(each) > pools:
+        each = np.stack([each[pool == q].sum(axis=0) for q in range(pools)])
     if knapsack.each_lives_once:
         return each
-    charges = np.zeros((len(worth), knapsack.n_items), dtype=worth.dtype)
+    charges = np.zeros((pools, knapsack.n_items), dtype=worth.dtype)
     for mine, charge in zip(charges, each, strict=True):
         np.add.at(mine, knapsack.item_of_lifetime, charge)
     return charges
 
 
-def _whole(knapsack: Knapsack, worth: F64) -> Multipliers:
-    """Round multipliers to integers, as fine as leaves all sums in int64; to zeros, where that is not fine enough."""
-    most = np.array([[capacity.most] for capacity in knapsack.row_capacities])
-    charged = knapsack.price + _charges(knapsack, worth)
+def _whole(knapsack: Knapsack, measures: Measures, worth: F64) -> Multipliers:
+    """Round multipliers to integers, as fine as leaves all sums in int64; to zeros, where that is not fine enough.
+
+    Measures that are worth nothing are left out.
+    """
+    kept = np.asarray((worth > 0).any(axis=1) | (measures.until == 0))
+    measures, worth = measures.only(kept), worth[kept]
+    size = measures.size[:, knapsack.lifetime_buffer]
+    charged = knapsack.price + _charges(knapsack, measures.pool, size.astype(np.float64), worth)
+    most = measures.size.sum(axis=1, keepdims=True)
     largest = float(charged.max(axis=0, initial=0).sum() + (worth * most).sum()) + 1.0
     scale = _FINEST
     # Finer multipliers prove more, as long as sums stay exact in int64.
     while scale > 1 and scale * largest >= _LARGEST:
         scale //= 2
     if scale * largest >= _LARGEST:
-        return Multipliers(np.zeros(worth.shape, dtype=np.int64), 1)
-    return Multipliers(np.rint(worth * scale).astype(np.int64), scale)
+        return Multipliers(np.zeros(worth.shape, dtype=np.int64), 1, measures)
+    return Multipliers(np.rint(worth * scale).astype(np.int64), scale, measures)

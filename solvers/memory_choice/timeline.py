@@ -12,6 +12,7 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.measures import Measures
 
 _WORD_BITS = 62
 
@@ -38,7 +39,7 @@ class RowEvents:
     """The changes before a row: lifetimes end, items leave for good, lifetimes start, items arrive.
 
     Lifetimes are (item, buffer) pairs of items that are known already; those that items arrive with are in `arriving`,
-    as (item, the units it takes in each pool).
+    as (item, what it takes by each measure).
     """
 
     ending: list[tuple[int, int]]
@@ -50,16 +51,16 @@ class RowEvents:
 class Timeline:
     """The items that have a choice, row by row; what the others take is off the capacity of each row.
 
-    `capacity` is (p, rows); it is negative where nothing fits. `home` has a pool for each item, the right one for those
-    that have no choice. `nogoods_of[j]` are the no-goods that item `j` is in; one that only concerns items without a
-    choice makes `is_refuted` true.
+    `capacity` is (r, rows), of each measure; it is negative where nothing fits. `home` has a pool for each item, the
+    right one for those that have no choice. `nogoods_of[j]` are the no-goods that item `j` is in; one that only
+    concerns items without a choice makes `is_refuted` true.
     """
 
-    def __init__(self, knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood]) -> None:
-        self.knapsack = knapsack
+    def __init__(self, knapsack: Knapsack, measures: Measures, limit: I64, nogoods: Sequence[NoGood]) -> None:
+        self.knapsack, self.measures = knapsack, measures
         self.has_choice = knapsack.homes.sum(axis=0) > 1
         self.home = column(knapsack.homes.argmax(axis=0))
-        self.capacity = limit - self._fixed_loads()
+        self.capacity = measures.limits(limit) - self._fixed_loads()
         self.first = np.full(knapsack.n_items, knapsack.rows)
         self.last = np.zeros(knapsack.n_items, dtype=np.int64)
         np.minimum.at(self.first, knapsack.item_of_lifetime, knapsack.start)
@@ -77,14 +78,10 @@ class Timeline:
         self.rows = self._rows()
 
     def _fixed_loads(self) -> I64:
-        """Return the loads of the items that have no choice."""
-        knapsack = self.knapsack
-        change = np.zeros((len(knapsack.row_capacities), knapsack.rows + 1), dtype=np.int64)
-        mine = ~self.has_choice[knapsack.item_of_lifetime]
-        where, buffer = self.home[knapsack.item_of_lifetime[mine]], knapsack.lifetime_buffer[mine]
-        np.add.at(change, (where, knapsack.start[mine]), knapsack.size[where, buffer])
-        np.subtract.at(change, (where, knapsack.end[mine]), knapsack.size[where, buffer])
-        return np.asarray(np.cumsum(change, axis=1)[:, :-1])
+        """Return the loads of the items that have no choice, by each measure."""
+        item = self.knapsack.item_of_lifetime
+        is_there = ~self.has_choice[item] & (self.home[item] == self.measures.pool[:, None])
+        return self.knapsack.row_sums(np.where(is_there, self.measures.size[:, self.knapsack.lifetime_buffer], 0))
 
     def _is_open(self, nogood: NoGood) -> bool:
         """Say whether the items without a choice are all where a no-good speaks of."""
@@ -125,9 +122,9 @@ class Timeline:
             if start > self.first[j]:
                 rows[start].starting.append((j, i))
             elif j in taken:
-                taken[j] = taken[j] + knapsack.size[:, i]
+                taken[j] = taken[j] + self.measures.size[:, i]
             else:
-                taken[j] = knapsack.size[:, i]
+                taken[j] = self.measures.size[:, i]
         for j, amount in taken.items():
             rows[int(self.first[j])].arriving.append((j, amount))
             rows[int(self.last[j])].leaving.append(j)

@@ -15,8 +15,10 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.memory_choice.dynamic_program import NEVER, ChoiceEffort, PoolChoice, cheapest
 from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.measures import Measures
 from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
 from memplan.solvers.memory_choice.timeline import NoGood
+from tests.support import public_problems
 from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
 from tests.support.strategies import problems
@@ -125,22 +127,33 @@ def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(se
 def test_any_multipliers_give_a_bound(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     rng = np.random.default_rng(seed)
-    worth = column(rng.integers(0, 50, (len(limit), knapsack.rows)))
+    measures = Measures.of(knapsack, limit)
+    worth = column(rng.integers(0, 50, (len(measures.pool), knapsack.rows)))
     expected = least(knapsack, limit)
     if expected is not None:
-        assert Multipliers(worth, 7).cost_bound(knapsack, limit) <= expected
+        assert Multipliers(worth, 7, measures).cost_bound(knapsack, limit) <= expected
         assert for_cost(knapsack, limit, expected, 300, never).cost_bound(knapsack, limit) <= expected
 
 
-def test_multipliers_come_close_to_what_the_relaxation_can_prove() -> None:
-    """Of five equal buffers two and a half fit into the fast pool, so two and a half, that is three, do not."""
+def test_what_was_measured_for_lower_limits_bounds_nothing_above_what_the_least_choice_costs_with_higher_ones() -> None:
+    pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
+    knapsack = small_knapsack(*[{"size": size, "start": 0, "end": 1} for size in (5, 7, 8, 11)], pools=pools, **COSTS)
+    low, high = knapsack.limits([11, ROOMY]), knapsack.limits([20, ROOMY])
+    multipliers = for_cost(knapsack, low, 40, 300, never)
+    assert len(multipliers.worth) > len(low)
+    bounds = [multipliers.cost_bound(knapsack, limit) for limit in (low, high)]
+    assert bounds[0] == least(knapsack, low)
+    assert bounds[1] <= (least(knapsack, high) or 0)
+
+
+def test_multipliers_come_close_to_what_measures_can_prove() -> None:
+    """Of five equal buffers, two fit into the fast pool; by their bytes, two and a half do."""
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = small_knapsack(
         {"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS
     )
     limit = knapsack.limits([5, ROOMY])
-    assert for_cost(knapsack, limit, 10, 300, never).cost_bound(knapsack, limit) >= 5
-    assert find(knapsack, limit).cost == 6
+    assert for_cost(knapsack, limit, 10, 300, never).cost_bound(knapsack, limit) == find(knapsack, limit).cost == 6
 
 
 @pytest.mark.drawn
@@ -157,6 +170,20 @@ def test_the_bound_on_a_load_holds(seed: int) -> None:
         if (loads[:last] <= limit[:last]).all()
     ]
     assert fits == [] or bound <= min(fits)
+
+
+def test_what_is_crowded_in_one_order_of_rows_is_settled_in_the_other() -> None:
+    """Of 203 buffers, many begin together and few end together: from the end on, a thousand partial choices do."""
+    drawn = public_problems.problem("minimalloc/C.1048576.csv").buffers
+    rows = [
+        {"size": row.size, "start": row.start, "end": row.end, "traffic": row.size * (2 + k % 3)}
+        for k, row in enumerate(drawn)
+    ]
+    knapsack = small_knapsack(*rows, pools=[{"name": "fast", "size": 519_680}, {"name": "slow", "cost": 1}], **COSTS)
+    limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
+    for each, rows_ in ((knapsack, limit), (knapsack.mirrored(), limit[:, ::-1])):
+        most = int(1.01 * for_cost(each, rows_, int(each.price.max(axis=0).sum()), 100, never).cost_bound(each, rows_))
+        assert find(each, rows_, at_most=most, effort=ChoiceEffort(partials=1000)).bound > most
 
 
 def test_room_is_counted_in_granules_without_what_is_reserved() -> None:
