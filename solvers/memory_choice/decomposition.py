@@ -135,6 +135,7 @@ def solve(instance: Instance, search: Search) -> None:
         if decomposition.run(work, effort):
             return
         choice_search.improve(NAME)
+        decomposition.leave_room(work)
 
 
 class Decomposition:
@@ -201,16 +202,16 @@ class Decomposition:
             if self.doubts and floor <= most:
                 choice = self._cheapest(self.ends, multipliers, self.nogoods + self.doubts, most)
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
-                self._leave_room(multipliers, work)
                 return None
         return None
 
-    def _leave_room(self, multipliers: Multipliers, work: int) -> None:
+    def leave_room(self, work: int) -> None:
         """Offer plans of choices that leave some of each pool free, as little as leads to a plan: these pack sooner.
 
-        What is left free is doubled until there is a plan, then halved towards the most that led to none.
+        Where the cost is open, what is left free is doubled until there is a plan, then halved towards the most that
+        led to none.
         """
-        low, high = 0, _MOST_ROOM + 1
+        low, high = 0, _MOST_ROOM + 1 if self.goals.has_cost and not self.goals.proved else 0
         while low + 1 < high and not self._is_over():
             reached = self.goals.reached(COST)
             room = max(1, 2 * low) if high > _MOST_ROOM else (low + high) // 2
@@ -218,7 +219,7 @@ class Decomposition:
                 return
             ends = [end + -end * room // _WHOLE for end in self.ends]
             most = self.dearest if reached is None else reached - 1
-            home = self._cheapest(ends, multipliers, self.nogoods, most).home
+            home = self._cheapest(ends, self.multipliers, self.nogoods, most).home
             if home is not None:
                 self._pack(home, COST, 0, work)
             # Where nothing cheaper leaves so much free, nothing cheaper leaves more.
