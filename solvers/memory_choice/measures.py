@@ -1,4 +1,4 @@
-"""What buffers count in the rows of pools: their units, and functions of these that hold less beside large buffers.
+"""Measures of buffers in the rows of pools: their units, and functions of these that see large buffers.
 
 Whatever lies in a row within `until` units adds up to no more than `capacity` of each function, which is dual feasible
 (Fekete and Schepers, Mathematical Programming 91, 2001). A buffer of more than half of a row, of which only one is
@@ -68,7 +68,7 @@ class Measures:
 
     @cached_property
     def grain(self) -> F64:
-        """How much of each measure is like a unit of its pool; (r, 1)."""
+        """The amount of each measure that is like a unit of its pool; (r, 1)."""
         grain = np.where(self.until > 0, self.capacity / np.maximum(1, self.until), 1.0)
         return np.asarray(grain[:, None])
 
