@@ -317,15 +317,19 @@ def _divided(polynomial: Exact, box: Box) -> Exact:
     return quotient
 
 
-def ends(space: Space) -> dict[str, tuple[int, int]]:
-    """Return the first and the last step of each symbol; of one that nothing bounds, 64 times the first."""
+SAMPLED = 1024
+"""Of a symbol that nothing bounds, values are drawn up to so many times its least, where squares exceed constants."""
+
+
+def ends(space: Space, reach: int = 64) -> dict[str, tuple[int, int]]:
+    """Return the first and the last step of each symbol; of one that nothing bounds, `reach` times the first."""
     steps = {name: symbol.steps for name, symbol in space.symbols.items()}
-    return {name: (low, high if high is not None else max(low, 1) * 64) for name, (low, high) in steps.items()}
+    return {name: (low, high if high is not None else max(low, 1) * reach) for name, (low, high) in steps.items()}
 
 
 def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
     """Return values of the symbols: corners and middles of their ranges, and so many others, spread by ratios."""
-    steps = ends(space)
+    steps = ends(space, SAMPLED)
     axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]
     corners = list(product(*axes))[: 3**4]
     drawn = np.random.default_rng(seed).uniform(size=(count, len(steps)))

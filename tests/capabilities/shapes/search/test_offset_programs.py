@@ -60,6 +60,21 @@ def test_an_overlap_and_a_wrong_peak_are_found() -> None:
         assert not verify_programs(problem, found.model_copy(update={"programs": programs}), points).is_valid
 
 
+ATTENTION = {"256*n": ((0, 49), (14, 22), (14, 26), (14, 30), (21, 33), (29, 39), (38, 42), (48, 70))}
+ATTENTION |= {"768*n": ((9, 15), (60, 64), (63, 70)), "16*n*n": ((32, 36),), "16384": ((45, 49),), "49152": ((54, 64),)}
+
+
+@pytest.mark.parametrize("value", [96, 128, 256])
+def test_a_length_without_a_bound_is_planned_where_its_square_is_largest(value: int) -> None:
+    lives = [(size, *life) for size, rows in ATTENTION.items() for life in rows]
+    buffers = [{"id": k, "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(lives)]
+    problem = SymbolicProblem.model_validate({"symbols": {"n": {}}, "buffers": buffers})
+    found = shapes(problem, options=ShapesOptions(time_limit_s=2))
+    sized = compiled(problem)
+    bound = sized.demand(sized.sizes([{"n": value}]), sized.least([{"n": value}]))
+    assert Evaluator(problem, programs_of(found)).peak({"n": value}) == bound[0]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_expressions_are_written_as_the_program_is_evaluated(seed: int) -> None:
     problem = drawn_problem(seed)
