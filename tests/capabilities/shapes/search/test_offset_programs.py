@@ -60,7 +60,9 @@ def test_an_overlap_and_a_wrong_peak_are_found() -> None:
         assert not verify_programs(problem, found.model_copy(update={"programs": programs}), points).is_valid
 
 
-ATTENTION = {"256*n": ((0, 49), (14, 22), (14, 26), (14, 30), (21, 33), (29, 39), (38, 42), (48, 70))}
+ATTENTION: dict[str, tuple[tuple[int, int], ...]] = {
+    "256*n": ((0, 49), (14, 22), (14, 26), (14, 30), (21, 33), (29, 39), (38, 42), (48, 70))
+}
 ATTENTION |= {"768*n": ((9, 15), (60, 64), (63, 70)), "16*n*n": ((32, 36),), "16384": ((45, 49),), "49152": ((54, 64),)}
 
 
