@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.planner.errors.extras import MissingPackageError, missing
+from memplan.planner.errors.extras import SEARCHES, MissingPackageError, missing
 from memplan.planner.extensions import extensions
 
 
 def require_search(name: str) -> None:
     """Raise MissingPackageError, about what the search is called, where no distribution brings it."""
     if name not in extensions("searches"):
-        raise MissingPackageError.of(name, missing(f"memplan_{name}"))
+        raise MissingPackageError.of(name, missing(SEARCHES[name]))
 
 
 def search(name: str) -> Any:

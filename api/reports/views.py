@@ -50,10 +50,10 @@ def has_view(name: str) -> bool:
     return name in extensions("views")
 
 
-def require_view(name: str) -> None:
-    """Raise MissingPackageError where no distribution has a view."""
+def require_view(name: str, what: str = "a page") -> None:
+    """Raise MissingPackageError, which says what is not written, where no distribution has a view."""
     if not has_view(name):
-        raise MissingPackageError(f"output: a page {missing(VIEWS)}")
+        raise MissingPackageError(f"output: {what} {missing(VIEWS)}")
 
 
 def view(name: str) -> Callable[..., bytes]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, overload
+from typing import Annotated, Any, Literal, cast, overload
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -12,6 +12,7 @@ from memplan.capabilities.inputs import PLAN, read_plan_field
 from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.capabilities.plan.reason import REASON_S, refuse_own_planner, with_reason
+from memplan.capabilities.searches import search
 from memplan.capabilities.sizes import Size, gap_text, refuse
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
@@ -104,14 +105,12 @@ def plan(
     if isinstance(problem, ObjectsProblem):
         return share_objects(problem, running)
     if options.heaps is not None:
-        # Imported here, and below: most problems are of pools, and new.
-        from memplan.capabilities.plan.heap_search import plan_in_heaps
-
-        return plan_in_heaps(problem, options.heaps, running)
+        return cast(Plan, search("heaps")(problem, options.heaps, running))
     if keep is not None:
         return _kept(problem, keep, options, running)
     first_share = 1.0
     if options.plans > 1:
+        # Imported here, and below: most problems have one plan, and are new.
         from memplan.capabilities.plan.differing import FIRST_SHARE, refuse_unless_priced, with_others
 
         refuse_unless_priced(problem)

@@ -39,6 +39,12 @@ COMMANDS: Mapping[str, str] = {
     "mcp": "memplan_mcp",
 }
 """The packages that bring a command."""
+SEARCHES: Mapping[str, str] = {
+    "recompute": "memplan_recompute",
+    "objects": "memplan_objects",
+    "heaps": "memplan_objects",
+}
+"""The packages that bring a search."""
 CLUSTERS = "memplan_bench"
 """The package that runs command lines on clusters."""
 PROGRAMS = "memplan_models"

@@ -111,6 +111,8 @@ def test_a_package_has_a_readme_of_one_screen_and_an_extra(name: str) -> None:
         ["fits", "examples/torch_steps.py:gpt2"],
         ["convert", "examples/mobilenet_v2.csv", "--to", "pto"],
         ["mcp"],
+        ["plan", "examples/mobilenet_v2.csv", "--heaps", "2MiB"],
+        ["cascade", "examples/networks/mobilenet_v1.json", "-o", "front.svg"],
         ["plan", "tests/dumps/wrong/tilelang-ascend-1765.tir"],
         ["order", "examples/graphs/torch_resnet18_b1_sgd.json", "--recompute"],
     ],

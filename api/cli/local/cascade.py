@@ -29,6 +29,12 @@ def _prepare(call: Invocation) -> None:
     source = call.question["graph"]
     call.prepared = _Prepared(source)
     refuse_no_model(call)
+    for suffix, name in ((_PICTURE, "cascade-picture"), (_SCHEDULE, "cascade-schedule")):
+        if call.has_output(suffix):
+            # Imported here, and below: few cascades are drawn.
+            from memplan.api.reports.views import require_view
+
+            require_view(name, suffix)
     if call.has_output(FOLDER):
         from memplan.capabilities.cascade.writing import require_program
 
@@ -49,18 +55,18 @@ def _page(call: Invocation, answer: Any, _path: str) -> bytes:
 
 
 def _picture(_call: Invocation, answer: Any, _path: str) -> bytes:
-    from memplan.api.reports.cascade_picture import picture
+    from memplan.api.reports.views import view
 
-    return picture(answer).encode()
+    return view("cascade-picture")(answer)
 
 
 def _schedule(call: Invocation, answer: Any, path: str) -> bytes | None:
-    from memplan.api.reports.cascade_picture import schedule
+    from memplan.api.reports.views import view
 
     if not answer.points:
         call.said.append(f"{path}: not written, as no point was found")
         return None
-    return "".join(f"{line}\n" for line in schedule(answer.points[-1])).encode()
+    return view("cascade-schedule")(answer.points[-1])
 
 
 def _model(call: Invocation, answer: Any, path: str) -> bytes | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.online import FreeBlocks, place_online
 from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan_systems.online import FreeBlocks, place_online
 
 ALIGNMENT = 32
 """The bytes that its CPU backend rounds sizes and offsets to."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
-from memplan.solvers.reference.online import FreeBlocks, place_online
 from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan_systems.online import FreeBlocks, place_online
 
 _ALIGNMENT = 256
 

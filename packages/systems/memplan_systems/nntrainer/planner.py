@@ -7,9 +7,9 @@ optimized_v3_planner.cpp, `planLayout`.
 from __future__ import annotations
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.by_size import sized
-from memplan.solvers.reference.std_sort import std_sorted
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor
+from memplan_systems.by_size import sized
+from memplan_systems.std_sort import std_sorted
 
 Row = tuple[int, Tensor]
 """A tensor with its rounded size."""

@@ -6,8 +6,8 @@ from collections import defaultdict
 
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
-from memplan.solvers.reference.online import place_online
 from memplan.solvers.reference.tensors import Placed, StopCheck, aligned, granule, tensors
+from memplan_systems.online import place_online
 
 _BLOCK = 256
 _LEVELS = 6

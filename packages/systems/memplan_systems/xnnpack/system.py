@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
-from memplan.solvers.reference.by_size import place_in_gaps, sized
 from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan_systems.by_size import place_in_gaps, sized
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:

@@ -13,7 +13,7 @@ _MOST_STEPS, _MOST_LANES = 400, 40
 _COLOURS = {"roll": "#4878a8", "recompute": "#c9742a", "whole": "#6a9f58"}
 
 
-def picture(result: CascadeAnswer) -> str:
+def picture(result: CascadeAnswer) -> bytes:
     """Return the picture: all points as the front, and the region of the last point with the most operations.
 
     In the lower part each operation has a lane, from its first row at the top to its last one; a rectangle is what it
@@ -29,7 +29,7 @@ def picture(result: CascadeAnswer) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif" '
         f'font-size="11">\n<rect width="{_WIDTH}" height="{height}" fill="white"/>\n' + "\n".join(body) + "\n</svg>\n"
-    )
+    ).encode()
 
 
 def _front(result: CascadeAnswer) -> Iterator[str]:
@@ -95,15 +95,16 @@ def _title(peak: int, ratio: float) -> str:
     return f"<title>{peak:,} bytes at {100 * (ratio - 1):+.2f} % MACs</title>"
 
 
-def schedule(point: CascadePoint) -> Iterator[str]:
-    """Yield the lines of a script: what is cut, and where each operation of a region is computed and stored.
+def schedule(point: CascadePoint) -> bytes:
+    """Return a script: what is cut, and where each operation of a region is computed and stored.
 
     What rolls is computed in every step and stored outside of the loop, in a fold of so many rows and columns; without
     `store_at` and `fold` the values are the same, and each step makes again what it needs.
     """
-    yield f"# {point.peak} bytes, {point.macs} multiplications ({100 * (point.macs_ratio - 1):+.2f} %)"
+    lines = [f"# {point.peak} bytes, {point.macs} multiplications ({100 * (point.macs_ratio - 1):+.2f} %)"]
     for number, region in enumerate(point.cascade.regions):
-        yield from _region(point, number, region)
+        lines += _region(point, number, region)
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memplan_objects import heaps
+from memplan_objects.heaps import plan_in_heaps
 
 import memplan
 from memplan import OptionError, Plan, PlanOptions, Problem, ProblemError, plan, read_problem
 from memplan.capabilities.capability import Control
-from memplan.capabilities.plan import heap_search
 from memplan.capabilities.plan.answers import plan_lines, problem_in_heaps
-from memplan.capabilities.plan.heap_search import plan_in_heaps
 from memplan.planner.errors import TimeOverError
 from memplan.planner.verify.verifier import verify
 from tests.support.applications import least_peak
@@ -125,9 +125,9 @@ def test_counted_work_gives_the_same_heaps_again() -> None:
 
 
 def test_heaps_that_were_not_found_in_time_are_said_to_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heap_search, "_FIRST_FIT", 0)
-    monkeypatch.setattr(heap_search, "_behind_walls", lambda *_: None)
-    monkeypatch.setattr(heap_search, "_part", lambda *_, **__: Plan(status="unknown"))
+    monkeypatch.setattr(heaps, "_FIRST_FIT", 0)
+    monkeypatch.setattr(heaps, "_behind_walls", lambda *_: None)
+    monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))
     problem, size = drawn(1)
     with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough for heaps, got as far as \d+ of them"):
         in_heaps(problem, size, 1)
