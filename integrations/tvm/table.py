@@ -82,6 +82,11 @@ def lines(rows: list[dict[str, Any]]) -> Iterator[str]:
         parts = sorted(100 - 100 * after / before for before, after in pairs)
         gain = sum(after < before for before, after in pairs)
         yield f"| {name} | {len(pairs)} | {gain} | {parts[len(parts) // 2]:.1f} % | {parts[-1]:.1f} % |"
+    plans = [(each["after"], each["bound"]) for each in rows]
+    plans += [(each["fused"]["memplan"], each["fused"]["bound"]) for each in rows]
+    at = sum(after == bound for after, bound in plans)
+    yield ""
+    yield f"{at} of the {len(plans)} plans of both pipelines are at the bound: no plan of the tensors needs less."
 
 
 def page(text: str, rows: list[dict[str, Any]]) -> str:
