@@ -109,11 +109,14 @@ def _cut(pool: CompiledPool, end: int) -> CompiledPool:
 
 
 NAME = "memory-choice"
-ROUNDS = ((250_000, ChoiceEffort()), (2_500_000, ChoiceEffort(300_000, 24_000_000)))
+ROUNDS = (
+    (250_000, ChoiceEffort(10_000)),
+    (2_500_000, ChoiceEffort(300_000, 24_000_000)),
+)
 """The work put into a packing and into a choice; when the goals stand still, the next round goes on."""
 _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
 """The most steps that improve multipliers, and their cost, counted in items and rows looked at."""
-_OPEN_AT_MOST = 3
+_OPEN_AT_MOST = 1
 """The most choices of unknown packing that are tried for a goal."""
 _WHOLE, _MOST_ROOM = 1024, 64
 """The parts of a pool that are counted, and the most of these that a choice leaves free for an easier packing."""
@@ -214,7 +217,7 @@ class Decomposition:
         low, high = 0, _MOST_ROOM + 1 if self.goals.has_cost and not self.goals.proved else 0
         while low + 1 < high and not self._is_over():
             reached = self.goals.reached(COST)
-            room = max(1, 2 * low) if high > _MOST_ROOM else (low + high) // 2
+            room = max(2, 2 * low) if high > _MOST_ROOM else (low + high) // 2
             if room > _MOST_ROOM:
                 return
             ends = [end + -end * room // _WHOLE for end in self.ends]
