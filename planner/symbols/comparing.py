@@ -317,11 +317,15 @@ def _divided(polynomial: Exact, box: Box) -> Exact:
     return quotient
 
 
-SAMPLED = 1024
-"""Of a symbol that nothing bounds, values are drawn up to so many times its least, where squares exceed constants."""
+SHOWN, SAMPLED = 64, 1024
+"""Values of a symbol that nothing bounds end at so many times its least, and are drawn up to so many times that.
+
+Squares of a length exceed constants there; with more than three such symbols values are drawn up to fewer, so that
+products of them are sizes.
+"""
 
 
-def ends(space: Space, reach: int = 64) -> dict[str, tuple[int, int]]:
+def ends(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
     """Return the first and the last step of each symbol; of one that nothing bounds, `reach` times the first."""
     steps = {name: symbol.steps for name, symbol in space.symbols.items()}
     return {name: (low, high if high is not None else max(low, 1) * reach) for name, (low, high) in steps.items()}
@@ -329,7 +333,8 @@ def ends(space: Space, reach: int = 64) -> dict[str, tuple[int, int]]:
 
 def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
     """Return values of the symbols: corners and middles of their ranges, and so many others, spread by ratios."""
-    steps = ends(space, SAMPLED)
+    free = sum(symbol.steps[1] is None for symbol in space.symbols.values())
+    steps = ends(space, min(SAMPLED, max(SHOWN, int(2 ** (30 / max(free, 1))))))
     axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]
     corners = list(product(*axes))[: 3**4]
     drawn = np.random.default_rng(seed).uniform(size=(count, len(steps)))
