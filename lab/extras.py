@@ -140,6 +140,16 @@ run("plan tests/models/recorded/kws_dscnn_int8.tflite -q")
 run("plan tests/models/thirds.pte -q")
 run(f"cascade examples/networks/mobilenet_v1.json --point -1 --time-limit 2 -q -o {tempfile.mkdtemp()}/")
 """,
+    "differing": """
+import json
+from pathlib import Path
+buffers = [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(3)]
+reuse = [{"pairs": [[0, 1], [1, 2]], "cost": 1}]
+pools = [{"name": "fast", "size": 12}]
+problem = {"buffers": buffers, "reuse": reuse, "pools": pools, "objective": "cost"}
+Path("priced.json").write_text(json.dumps(problem))
+run("plan priced.json --plans 2 -q")
+""",
     "objects": """
 import json
 from pathlib import Path

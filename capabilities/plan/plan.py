@@ -108,26 +108,23 @@ def plan(
         return cast(Plan, search("heaps")(problem, options.heaps, running))
     if keep is not None:
         return _kept(problem, keep, options, running)
-    first_share = 1.0
-    if options.plans > 1:
-        # Imported here, and below: most problems have one plan, and are new.
-        from memplan.capabilities.plan.differing import FIRST_SHARE, refuse_unless_priced, with_others
 
-        refuse_unless_priced(problem)
-        first_share = FIRST_SHARE
-    # Counted work is not shared: each search has all of it.
-    limit_s = running.left_s if running.counts_work else first_share * running.left_s
-    report = None if running.report is silent else lambda progress: running.report(progress.facts())
-    searching = running.searching(keeping_s=running.left_s - limit_s, report=report)
-    answer = solve(problem, options, time_limit_s=limit_s, start=start, control=searching)
-    answer = with_reason(problem, answer, running, options.explain_s)
-    if options.plans == 1 or not answer.placements:
-        return answer
-    return with_others(problem, answer, options.plans, options.distance, running)
+    def first(share: float) -> Plan:
+        # Counted work is not shared: each search has all of it.
+        limit_s = running.left_s if running.counts_work else share * running.left_s
+        report = None if running.report is silent else lambda progress: running.report(progress.facts())
+        searching = running.searching(keeping_s=running.left_s - limit_s, report=report)
+        answer = solve(problem, options, time_limit_s=limit_s, start=start, control=searching)
+        return with_reason(problem, answer, running, options.explain_s)
+
+    if options.plans == 1:
+        return first(1.0)
+    return cast(Plan, search("differing")(problem, options.plans, options.distance, running, first))
 
 
 def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
     """Plan again with few moves; of an old plan without placements, hints count as places."""
+    # Imported here: most problems are new.
     from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
     from memplan.planner.audit import refuse_other_plan
 

@@ -27,6 +27,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "page": ("memplan_page",),
     "recompute": ("memplan_recompute",),
     "objects": ("memplan_objects",),
+    "differing": ("memplan_differing",),
     "torch": ("memplan_torch",),
     "tvm": ("memplan_tvm", "tvm"),
     "models": ("memplan_models",),
@@ -43,6 +44,7 @@ SEARCHES: Mapping[str, str] = {
     "recompute": "memplan_recompute",
     "objects": "memplan_objects",
     "heaps": "memplan_objects",
+    "differing": "memplan_differing",
 }
 """The packages that bring a search."""
 CLUSTERS = "memplan_bench"

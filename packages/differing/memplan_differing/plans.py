@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from memplan.capabilities.capability import Control
@@ -16,15 +17,24 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.portfolio import registry
-from memplan.solvers.prices.differing import NAME, WORK_PER_S, FurtherPlan, FurtherPlans
 from memplan.solvers.prices.pieces import suits
 from memplan.solvers.search.to_plan import gap_of
+from memplan_differing.search import NAME, WORK_PER_S, FurtherPlan, FurtherPlans
 
 FIRST_SHARE = 0.5
 """The part of the time that the first plan may take."""
 
 
-def refuse_unless_priced(problem: Problem) -> None:
+def several_plans(
+    problem: Problem, count: int, distance: int, control: Control, first: Callable[[float], Plan]
+) -> Plan:
+    """Return the first plan, which is made in a part of the time, with up to `count - 1` others."""
+    _refuse_unless_priced(problem)
+    answer = first(FIRST_SHARE)
+    return _with_others(problem, answer, count, distance, control) if answer.placements else answer
+
+
+def _refuse_unless_priced(problem: Problem) -> None:
     """Raise OptionError for a problem of which plans cannot differ, or that has a choice of pools."""
     # In the units of the search: in coarser ones, two that lie apart may be in no common bank whatever the plan.
     instance = compile_problem(problem, column([1]))
@@ -41,7 +51,7 @@ def refuse_unless_priced(problem: Problem) -> None:
         raise OptionError(f"plans: must be 1, or of a problem {reason}")
 
 
-def with_others(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:
+def _with_others(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:
     """Return a plan with up to `count - 1` others, each the cheapest that differs from all before it.
 
     They differ in at least `distance` pairs that pay in one of two plans alone. What costs nothing whatever the plan is
