@@ -1,13 +1,19 @@
-"""Check without memplan what running again costs: extra.py GRAPH LIMIT COST; exit status 0 proved, 3 refused, 2 wrong.
+"""Check without memplan what running again costs: extra.py GRAPH LIMIT COST [OPERATION]; exit status 0 proved, 3
+refused, 2 wrong.
 
 Proved is that no sequence of operations keeps within LIMIT bytes for less than COST; for COST `none`, that none does at
-any cost. GRAPH is operations-by-bytes/1 in JSON whose operations have costs, and are only made to wait by tensors.
+any cost. GRAPH is operations-by-bytes/1 in JSON whose operations have costs, and are only made to wait by tensors. With
+OPERATION, the proof is what must be away while that one runs; else any one is tried, and then all states are visited.
 """
+# While an operation runs for the first time, all that it needs has run, and nothing that needs it. So a tensor that is
+# read behind it and made before it is in memory then, or its maker runs again: enough makers to keep the limit.
+#
 # A state is what has run and what is in memory, both as bits. All are visited that a cheaper sequence can have: a
 # tensor is only given up where what runs next would not fit, and never more of them than must be, as what is there can
 # be given up later.
 
 import heapq, sys
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 
@@ -34,7 +40,7 @@ class Runs:
     """The states of a graph, and what leads from one to the next."""
 
     def __init__(self, text, limit):
-        graph = orders.Graph(text)
+        graph = self.graph = orders.Graph(text)
         ops, self.limit = graph.ops, limit
         if any(op.get(word) for op in ops for word in ("regions", "may_overwrite", "alternatives", "after")):
             raise ValueError("regions, alternatives, `after`, or outputs written over inputs, are not read")
@@ -117,10 +123,55 @@ class Runs:
                 yield done | 1 << v, held & ~others, self.cost[v] if is_again else 0
 
 
+def beside(runs, v):
+    """Return the bytes above the limit while an operation first runs, and (bytes, cost) of what may run again."""
+    before, behind = runs.graph.around(v)
+    own, of_maker = runs.needs[v] | runs.makes[v], {}
+    there = runs.bytes_of(own) + runs.work[v]
+    for t, size in enumerate(runs.size):
+        u, is_needed = runs.maker[t], runs.kept >> t & 1 or runs.graph.users[t] & behind
+        if size and is_needed and not own >> t & 1 and (u is None or u in before):
+            there += size
+            if u is not None and runs.is_again[u]:
+                of_maker[u] = of_maker.get(u, 0) + size
+    return there - runs.limit, [(size, runs.cost[u]) for u, size in of_maker.items()]
+
+
+def is_dear(rows, over, cost, nodes=10_000):
+    """Say whether rows of so many bytes cost no less than `cost`, whichever are taken."""
+    rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
+
+    def in_parts(k, over):
+        spent = 0
+        for size, price in rows[k:]:
+            if over <= 0:
+                break
+            spent, over = spent + price * Fraction(min(size, over), size), over - size
+        return spent if over <= 0 else float("inf")
+
+    stack = [(0, over, cost)]
+    while stack:
+        k, over, left = stack.pop()
+        if in_parts(k, over) >= left:
+            continue
+        nodes -= 1
+        if over <= 0 or nodes < 0:
+            return False
+        stack += [(k + 1, over, left), (k + 1, over - rows[k][0], left - rows[k][1])]
+    return True
+
+
+def beside_one(runs, cost, operations):
+    """Return the first of some operations beside which so much must be away that this costs enough, or None."""
+    return next((v for v in operations if is_dear(*beside(runs, v)[::-1], cost)), None)
+
+
 def check(text, limit, cost, states=STATES):
     """Return how many states were visited; raises Refused where a sequence costs less, or there are too many."""
     runs = Runs(text, limit)
     cost = float("inf") if cost is None else cost
+    if beside_one(runs, cost, range(len(runs.cost))) is not None:
+        return 0
     best, queue = {}, []
 
     def visit(done, memory, spent):
@@ -147,12 +198,27 @@ def check(text, limit, cost, states=STATES):
     return len(best)
 
 
+def check_beside(text, limit, cost, v):
+    """Return a sentence where what must be away beside one operation is the proof; raises Refused."""
+    runs = Runs(text, limit)
+    if not 0 <= v < len(runs.cost):
+        raise ValueError(f"no operation {v}")
+    if beside_one(runs, float("inf") if cost is None else cost, [v]) is None:
+        raise Refused(f"what must be away beside operation {v} may cost less")
+    return f"what must be away beside operation {v}"
+
+
 if __name__ == "__main__":
     try:
         with open(sys.argv[1], encoding="utf-8") as graph:
-            visited = check(graph.read(), int(sys.argv[2]), None if sys.argv[3] == "none" else int(sys.argv[3]))
-        what = "is" if sys.argv[3] == "none" else f"costs less than {sys.argv[3]}"
-        print(f"proved: no sequence {what} within {sys.argv[2]} bytes, by {visited} states")
+            text, limit = graph.read(), int(sys.argv[2])
+        cost = None if sys.argv[3] == "none" else int(sys.argv[3])
+        if len(sys.argv) > 4:
+            proof = check_beside(text, limit, cost, int(sys.argv[4]))
+        else:
+            proof = f"{check(text, limit, cost)} states"
+        what = "is" if cost is None else f"costs less than {cost}"
+        print(f"proved: no sequence {what} within {limit} bytes, by {proof}")
     except Refused as why:
         sys.exit(print(f"refused: {why}") or 3)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

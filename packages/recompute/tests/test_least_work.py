@@ -104,7 +104,7 @@ def test_a_checker_without_memplan_proves_the_least_cost_and_refuses_more() -> N
     assert again > 0
     assert none > 0
     with pytest.raises(CHECKER.Refused, match="more than 3 states"):
-        CHECKER.check(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 55, states=3)
+        CHECKER.check(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 56, states=3)
 
 
 @pytest.mark.drawn
@@ -124,6 +124,41 @@ def test_what_must_be_away_beside_one_operation_costs_no_more_than_any_program_o
                 least_of_all, of_one = least_of_all + least, of_one + bound
     assert of_one > 0.5 * least_of_all > 0
     assert none > 0
+
+
+@pytest.mark.drawn
+def test_the_checker_takes_what_must_be_away_beside_an_operation_and_nothing_above_what_some_program_costs() -> None:
+    taken = none = refused = 0
+    for seed in seeds(40):
+        rng = random.Random(seed)
+        graph = training_chain(rng, 3) if seed % 2 else plain_graph(rng, 5)
+        text, away = write_graph(graph).decode(), Away(graph, costs_of(graph))
+        for budget in budgets(graph):
+            least, bound = least_extra_cost(graph, costs_of(graph), budget), away.least(budget)
+            proofs = [_beside(text, budget, bound, v) for v in range(len(graph.ops))]
+            assert any(proofs)
+            taken, none = taken + (bound is not None and bound > 0), none + (bound is None)
+            if least is None:
+                continue
+            # More than the least, a limit that is lower than meant, or a cheaper operation: wrong claims, all refused.
+            higher = OperationGraph.model_validate({**graph.model_dump(exclude_defaults=True), "kept": []})
+            claims = [(text, budget, least + 1), (text, budget, None)]
+            relaxed = least_extra_cost(higher, costs_of(higher), budget)
+            claims += [(write_graph(higher).decode(), budget, relaxed + 1)] if relaxed is not None else []
+            for claim in claims:
+                assert not any(_beside(*claim, v) for v in range(len(graph.ops)))
+                refused += 1
+    assert min(taken, none, refused) > 0
+    with pytest.raises(ValueError, match="no operation 99"):
+        CHECKER.check_beside(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 1, 99)
+
+
+def _beside(text: str, budget: int, cost: int | None, v: int) -> bool:
+    """Say whether the checker takes one operation as the proof."""
+    try:
+        return bool(CHECKER.check_beside(text, budget, cost, v))
+    except CHECKER.Refused:
+        return False
 
 
 @pytest.mark.drawn
