@@ -1,0 +1,154 @@
+"""The verifier's rules of places: each small change to their code gives some plan another verdict."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from typing import Any
+
+import pytest
+
+from memplan import solve
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Others, Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify import placed, tie_rules, verifier
+from memplan.planner.verify.verifier import MAX_LISTED, verify
+from tests.support.code_mutants import mutants
+from tests.support.meeting_kinds import problems
+from tests.support.oracle import check
+
+Case = tuple[Problem, Plan]
+PROBLEMS = 90
+WITHOUT = {"pairs_kept_clear", "clearances_are_kept"}
+"""What only the field of a kind from elsewhere comes to."""
+EQUIVALENT = {
+    "verifier: problem = with_profile(problem, plan.profile) if len(problem.pools) > 1 else problem"
+    " -> len(problem.pools) >= 1": "a profile says something of several pools",
+    "verifier: if len(table.pool_choices) > 1: -> len(table.pool_choices) >= 1": "the first choice is any pool",
+    "verifier: for step, whose in ((step, whose) for step, whose in steps if (step > 1).any()):"
+    " -> step >= 1": "every address is a multiple of 1",
+    "placed: ties = {i: (int(root[j]), min(distance + int(above[j]), MAX_BYTES)) for i, (j, distance) in named.items()}"
+    " -> distance - int(above[j])": "what is proved of groups reads it, no rule of places",
+    "placed: return top[root], distance[root] + above"
+    " -> distance[root] - above": "what is proved of groups reads it, no rule of places",
+}
+"""The mutants that give no plan another verdict, and why."""
+
+
+def moved(problem: Problem, plan: Plan, draw: random.Random) -> Iterator[Plan]:
+    """Yield the plan, and others with one thing changed, with its claims and without."""
+    rows: list[dict[str, Any]] = [{"id": row.id, "pool": row.pool, "offset": row.offset} for row in plan.placements]
+    rows = rows or [{"id": buffer.id, "pool": problem.pools[0].name, "offset": 0} for buffer in problem.buffers]
+    yield plan
+    for way in draw.sample(range(7), 5):
+        changed = [dict(row) for row in rows]
+        one, other = draw.choice(changed), draw.choice(changed)
+        if way == 0:
+            one["offset"] = max(0, one["offset"] + draw.choice((-8, -4, -1, 1, 4, 8)))
+        elif way == 1:
+            one |= {"offset": other["offset"], "pool": other["pool"]}
+        elif way == 2:
+            one["pool"] = draw.choice(problem.pools).name
+        elif way == 3:
+            changed.remove(one)
+        elif way == 4:
+            changed.append(one | {"offset": 0})
+        else:
+            one |= {"id": "nobody"} if way == 5 else {"pool": "nowhere"}
+        places = table(*((row["id"], row["pool"], row["offset"]) for row in changed))
+        yield Plan(placements=places)
+        yield plan.model_copy(update={"placements": places})
+
+
+def table(*places: tuple[int | str, str, int]) -> PlacementTable:
+    names = list(dict.fromkeys(pool for _, pool, _ in places))
+    pools, offsets = [names.index(pool) for _, pool, _ in places], [offset for _, _, offset in places]
+    return PlacementTable(tuple(name for name, _, _ in places), tuple(names), column(pools), column(offsets))
+
+
+def by_hand() -> Iterator[Case]:
+    """Yield what no drawn problem has: ends of the address space, many violations, what is above views, other plans."""
+    a: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 2}
+    b: dict[str, Any] = {"id": "b", "size": 3, "start": 1, "end": 3}
+    alone = Problem(buffers=[a])
+    for offset in (-1, 0, 2**63 - 5, 2**63 - 4, 2**63 - 3):
+        yield alone, Plan(placements=table(("a", "default", offset)))
+    for count in (MAX_LISTED, MAX_LISTED + 1):
+        yield Problem(buffers=[a | {"id": k} for k in range(count)]), Plan(placements=table())
+    view = {"id": "view", "size": 1, "alias_of": "a", "alias_offset": 2}
+    above = b | {"relative": {"to": "view", "offset": 5}}
+    for buffers in ([a, view, above], [above, view, a]):
+        for offset in (5, 6, 7, 8, 9):
+            yield (
+                Problem(buffers=buffers),
+                Plan(placements=table(("a", "default", 0), ("view", "default", 2), ("b", "default", offset))),
+            )
+    for pool, size, offsets in (
+        ({"base_address": 2, "alignment": 8}, 4, (2, 6)),
+        ({"reserved": [[2, 0]]}, 4, (0,)),
+        ({"reserved": [[2, 4]]}, 0, (3, 9)),
+    ):
+        for offset in offsets:
+            yield Problem(buffers=[a | {"size": size}], pools=[pool]), Plan(placements=table(("a", "default", offset)))
+    two = Problem(buffers=[a, b], pools=[{"name": "x"}, {"name": "y"}], together=[["a", "b"]])
+    for where in (("x", "x"), ("x", "y"), ("y", "y"), ("y", "x"), ("nowhere", "y")):
+        yield two, Plan(placements=table(("a", where[0], 0), ("b", where[1], 8)))
+    for pair in (["a", "b"], ["b", "a"]):
+        after = Problem(buffers=[a, b | {"start": 2}], may_share=[pair])
+        yield after, Plan(placements=table(("a", "default", 0), ("b", "default", 0)), shared=())
+    priced = Problem(
+        buffers=[a, b | {"start": 4, "end": 5}], reuse=[{"pairs": [["a", "b"]], "cost": 3}], objective="cost"
+    )
+    least = solve(priced)
+    wrongs: tuple[dict[str, Any], ...] = ({}, {"peak": 1}, {"cost": 1.0})
+    for bound, wrong in product((None, 0.0, 1.0, 3.0), wrongs):
+        first = least.model_copy(update={"cost_lower_bound": bound})
+        for distance, plans in product((0, 1, 2), ((least.model_copy(update=wrong), first), (first, least))):
+            others = Others(distance=distance, plans=plans, complete=False)
+            yield priced, first.model_copy(update={"others": others})
+
+
+@cache
+def cases() -> list[tuple[Problem, Plan, object]]:
+    """Return problems and plans, with their verdicts."""
+    draw = random.Random(5)
+    found = list(by_hand())
+    with warnings.catch_warnings(action="ignore"):
+        for _, problem, _ in problems(3, PROBLEMS):
+            plan = solve(problem, solver="greedy", time_limit_s=0.1, deterministic=True)
+            found += [(problem, each) for each in moved(problem, plan, draw)]
+    return [(problem, plan, verdict(problem, plan)) for problem, plan in found]
+
+
+def verdict(problem: Problem, plan: Plan) -> object:
+    """Return all that is wrong, or the fault of a mutant."""
+    try:
+        return verify(problem, plan)
+    except Exception as fault:  # noqa: BLE001 - a mutant may raise anything
+        return type(fault)
+
+
+def test_places_are_judged_as_a_naive_check_of_all_pairs_does() -> None:
+    placed_only = [(problem, plan, said) for problem, plan, said in cases() if "peak" not in plan.model_fields_set]
+    assert len(placed_only) > 4 * PROBLEMS
+    for problem, plan, said in placed_only:
+        if plan.placements and len(problem.buffers) < 10 and all(offset >= 0 for offset in plan.placements.offset):
+            assert bool(said) == bool(check(problem, [*plan.placements])), (problem, plan.placements)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("module", [verifier, placed, tie_rules], ids=["verifier", "placed", "tie_rules"])
+def test_each_mutant_of_the_verifier_gives_some_plan_another_verdict(module: Any) -> None:
+    alive, count = set(), 0
+    for mutant in mutants(module, WITHOUT):
+        count += 1
+        with mutant.in_place():
+            if all(verdict(problem, plan) == said for problem, plan, said in cases()):
+                alive.add(mutant.name)
+    assert count >= 10
+    assert alive == {name for name in EQUIVALENT if name.startswith(module.__name__.rpartition(".")[2])}

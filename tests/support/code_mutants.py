@@ -1,0 +1,113 @@
+"""Mutants of a module's functions: the smallest changes to their code, each put in place while it is tried."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import getsource
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+_TURNED: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
+    ast.Lt: (ast.GtE, ast.LtE),
+    ast.LtE: (ast.Gt, ast.Lt),
+    ast.Gt: (ast.LtE, ast.GtE),
+    ast.GtE: (ast.Lt, ast.Gt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.And: (ast.Or,),
+    ast.Or: (ast.And,),
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+}
+"""What stands for an operator in a mutant: its contrary and, of a comparison, the one that differs in what is equal."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one change in its functions; `name` is the line before it and what it became."""
+
+    module: ModuleType
+    name: str
+    code: dict[str, CodeType]
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Let the functions of the module have the changed code while the block runs."""
+        functions = dict(_functions(self.module))
+        before = {name: function.__code__ for name, function in functions.items()}
+        try:
+            for name, function in functions.items():
+                function.__code__ = self.code[name]
+            yield
+        finally:
+            for name, function in functions.items():
+                function.__code__ = before[name]
+
+
+def mutants(module: ModuleType, without: Collection[str] = ()) -> Iterator[Mutant]:
+    """Yield the mutants of all functions but some: operators turned, and what is yielded left out."""
+    tree = ast.parse(getsource(module))
+    lines = getsource(module).splitlines()
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        if function.name in without:
+            continue
+        # A loop whose end is changed may never end.
+        endless = {id(node) for loop in ast.walk(function) if isinstance(loop, ast.While) for node in ast.walk(loop)}
+        for statement in function.body:
+            for node in ast.walk(statement):
+                if id(node) not in endless:
+                    yield from _of_node(module, tree, node, lines)
+
+
+def _of_node(module: ModuleType, tree: ast.Module, node: ast.AST, lines: list[str]) -> Iterator[Mutant]:
+    for field, value in _changes(node):
+        before = getattr(node, field)
+        setattr(node, field, value)
+        try:
+            code = dict(_codes(compile(copy.deepcopy(tree), module.__file__ or "", "exec")))
+            line: int = getattr(node, "lineno", 0)
+            became = ast.unparse(node) if not isinstance(node, ast.Expr) else "nothing"
+            yield Mutant(module, f"{module.__name__.rpartition('.')[2]}: {lines[line - 1].strip()} -> {became}", code)
+        finally:
+            setattr(node, field, before)
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
+    """Yield fields of a node, and what each becomes."""
+    if isinstance(node, ast.Compare):
+        for k, op in enumerate(node.ops):
+            for turned in _TURNED.get(type(op), ()):
+                yield "ops", [*node.ops[:k], turned(), *node.ops[k + 1 :]]
+    elif isinstance(node, ast.BoolOp | ast.BinOp | ast.AugAssign):
+        for turned in _TURNED.get(type(node.op), ()):
+            yield "op", turned()
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield | ast.YieldFrom):
+        # It stays a generator.
+        nothing = ast.YieldFrom(ast.Tuple([], ast.Load()))
+        yield "value", ast.fix_missing_locations(ast.copy_location(nothing, node.value))
+
+
+def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each.co_qualname, each
+            yield from _codes(each)
+
+
+def _functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
+    """Yield the functions of a module and of its classes, by their qualified names."""
+    for space in [module, *(each for each in vars(module).values() if isinstance(each, type))]:
+        for value in list(vars(space).values()):
+            inner = value.func if isinstance(value, cached_property) else getattr(value, "__func__", value)
+            inner = inner.fget if isinstance(inner, property) else inner
+            if isinstance(inner, FunctionType) and inner.__code__.co_filename == module.__file__:
+                yield inner.__qualname__, inner
