@@ -13,8 +13,8 @@ from memplan.api.cli.main import main
 from memplan.checkers import check, veripb
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.solvers.certificates.certify import certify
+from packages.checkers.tests.pseudo_boolean import WrongProofError, holds, prove
 from tests.support import public_problems
-from tests.support.pseudo_boolean import WrongProofError, holds, prove
 from tests.support.tight_problems import mixed_alignments
 
 CHECKER: Any = check

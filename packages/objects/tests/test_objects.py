@@ -14,8 +14,8 @@ from memplan.capabilities.plan.objects import objects_lines
 from memplan.planner.errors import ProblemError
 from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, violations
 from memplan.systems.tvm.relay_tokens import FreeTextures, Token
+from packages.objects.tests.partitions import drawn_objects, least_sum, rows_of
 from tests.support import public_problems
-from tests.support.partitions import drawn_objects, least_sum, rows_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 EXAMPLE: dict[str, Any] = {
