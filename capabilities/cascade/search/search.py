@@ -210,7 +210,7 @@ class RegionSearch:
                 break
             self.reached += 1
             if self.graph.operations[j - 1].role != "barrier":
-                parts.append(self._known_or_found(j))
+                parts.append(self._regions_ending_at(j))
         rows = np.concatenate(parts)
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
@@ -221,14 +221,14 @@ class RegionSearch:
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
 
-    def _known_or_found(self, j: int) -> Rows:
-        """Return the regions that end with operation j - 1; those of equal operations were found before."""
+    def _regions_ending_at(self, j: int) -> Rows:
+        """Return the regions that end with operation j - 1, from memory where those of equal operations were found."""
         key, base = self._keys.of(j), int(self.tables.live[j])
         stored = self.windows.found.get(key)
         shift = np.zeros(N_FOUND, np.int64)
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
         if stored is None:
-            rows = self._ending_at(j)
+            rows = self._searched_ending_at(j)
             if self._work[:j].any():  # a region needs what the operation needs that works in the most memory
                 rows[:, FOUND_PEAK] += np.maximum.accumulate(self._work[:j][::-1])[j - 1 - rows[:, FOUND_FROM]]
             self.windows.found[key] = rows - shift
@@ -241,7 +241,7 @@ class RegionSearch:
             setattr(self.effort, name, getattr(self.effort, name) + count)
         self.reached = other.reached
 
-    def _ending_at(self, j: int) -> Rows:
+    def _searched_ending_at(self, j: int) -> Rows:
         self._answer[COUNT] = 0
         rows, columns = driven(self.graph, j - 1).sizes
         finer = [self._finer(j, axis) for axis in AXES]
