@@ -156,7 +156,7 @@ from pathlib import Path
 buffer = {"id": 1, "size": 8, "start": 0, "end": 1}
 Path("objects.json").write_text(json.dumps({"kind": "objects", "buffers": [buffer]}))
 run("plan objects.json -q")
-run("plan examples/mobilenet_v2.csv --heaps 1MiB --time-limit 2 -q")
+run("plan examples/mobilenet_v2.csv --heaps 2MiB --time-limit 2 -q")
 """,
     "recompute": """
 run("order examples/graphs/torch_resnet18_b1_sgd.json --recompute --time-limit 2 -q")

@@ -1,12 +1,9 @@
-"""The operations of a file in a new order, from the order of a graph that leaves some of them out."""
+"""The operations of a file in a new order: which places a graph has them in, and the file that is written."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
 
 Where = tuple[int, ...]
@@ -35,58 +32,3 @@ def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
                 orders.setdefault(row.source[:-1], {}).setdefault(row.source[-1])
         stack += [region.graph for row in reversed(rows) for region in reversed(row.regions)]
     return {where: list(positions) for where, positions in orders.items()}
-
-
-def new_order(
-    wanted: Sequence[int],
-    reads: Sequence[Iterable[Hashable]],
-    writes: Sequence[Iterable[Hashable]],
-    in_turn: Container[int],
-) -> list[int]:
-    """Return an order of all operations of a list: `wanted`, each after what it needs, and at the end all others.
-
-    Operations need those that write what they read, and `in_turn` are those with effects, which stay in their order.
-    What is not in `wanted`, such as views and constants, runs right before the first that needs it. Where `wanted` is
-    the order of the file, so is all of it. Raises OperationsError for an order that runs one before what it needs.
-    """
-    maker = {value: v for v, row in enumerate(writes) for value in row}
-    needs = [frozenset(maker[value] for value in row if maker.get(value, v) != v) for v, row in enumerate(reads)]
-    order = _full_order(wanted, needs)
-    _refuse_wrong(order, needs, in_turn)
-    return order
-
-
-def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[int]:
-    if all(first < second for first, second in pairwise(wanted)):
-        return list(range(len(needs)))
-    done = [False] * len(needs)
-    order: list[int] = []
-    for first in (*wanted, *range(len(needs))):
-        stack = [] if done[first] else [(first, iter(sorted(needs[first])))]
-        waiting = {first}
-        while stack:
-            v, readers = stack[-1]
-            u = next(readers, None)
-            if u is None:
-                done[v] = True
-                order.append(v)
-                stack.pop()
-            elif u in waiting and not done[u]:
-                raise OperationsError(f"order: must not need operation {u} before itself")
-            elif not done[u]:
-                waiting.add(u)
-                stack.append((u, iter(sorted(needs[u]))))
-    return order
-
-
-def _refuse_wrong(order: Sequence[int], needs: Sequence[frozenset[int]], in_turn: Container[int]) -> None:
-    if sorted(order) != list(range(len(needs))):
-        raise OperationsError("order: must name each operation of the file once")
-    done: set[int] = set()
-    for v in order:
-        if missing := needs[v] - done:
-            raise OperationsError(f"order: must run operation {min(missing)} before {v}")
-        done.add(v)
-    for first, second in pairwise(v for v in order if v in in_turn):
-        if first > second:
-            raise OperationsError(f"order: must keep operation {second} before {first}, which has effects, too")

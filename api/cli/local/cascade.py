@@ -29,12 +29,11 @@ def _prepare(call: Invocation) -> None:
     source = call.question["graph"]
     call.prepared = _Prepared(source)
     refuse_no_model(call)
-    for suffix, name in ((_PICTURE, "cascade-picture"), (_SCHEDULE, "cascade-schedule")):
-        if call.has_output(suffix):
-            # Imported here, and below: few cascades are drawn.
-            from memplan.api.reports.views import require_view
+    if call.has_output(_PICTURE):
+        # Imported here, and below: few cascades are drawn.
+        from memplan.api.reports.views import require_view
 
-            require_view(name, suffix)
+        require_view("cascade-picture", "a picture")
     if call.has_output(FOLDER):
         from memplan.capabilities.cascade.writing import require_program
 
@@ -61,12 +60,12 @@ def _picture(_call: Invocation, answer: Any, _path: str) -> bytes:
 
 
 def _schedule(call: Invocation, answer: Any, path: str) -> bytes | None:
-    from memplan.api.reports.views import view
+    from memplan.api.reports.cascade_schedule import schedule
 
     if not answer.points:
         call.said.append(f"{path}: not written, as no point was found")
         return None
-    return view("cascade-schedule")(answer.points[-1])
+    return schedule(answer.points[-1])
 
 
 def _model(call: Invocation, answer: Any, path: str) -> bytes | None:

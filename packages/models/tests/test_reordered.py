@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from memplan_models.new_order import new_order
 from memplan_models.onnx import reordered as onnx_files
 from memplan_models.tflite import reordered as tflite_files
 from memplan_models.tflite.model import read_model
@@ -16,7 +17,6 @@ from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
 from memplan.systems.model_graph import ModelGraph, read_model_graph
-from memplan.systems.sequence import new_order
 from memplan.systems.writing import write_reordered
 from packages.models.tests import litert_models, random_onnx
 from tests.support.operation_graphs import any_order

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, InvalidPlanError
-from memplan.systems.sequence import ReorderedFile, Where, new_order
+from memplan.systems.sequence import ReorderedFile, Where
+from memplan_models.new_order import new_order
 from memplan_models.onnx.facts import BY_CHANCE
 from memplan_models.onnx.loading import parsed
 from memplan_models.onnx.model import graphs_of, subgraphs

@@ -6,8 +6,9 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from memplan.planner.errors import FormatError, InvalidPlanError, shown
-from memplan.systems.sequence import ReorderedFile, Where, new_order
+from memplan.systems.sequence import ReorderedFile, Where
 from memplan_models.flatbuffer import Table
+from memplan_models.new_order import new_order
 from memplan_models.tflite import ethos_u
 from memplan_models.tflite.facts import has_effects
 from memplan_models.tflite.model import OFFLINE_PLAN, Model, read_model
