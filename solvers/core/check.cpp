@@ -145,6 +145,42 @@ class Check {
   }
 };
 
+// The time at which most of a memory is taken.
+class Fullest {
+ public:
+  Fullest(const memplan_problem &problem, std::size_t memory) : problem_(problem), memory_(memory) {}
+
+  memplan_moment moment() const {
+    memplan_moment most{};
+    // The bytes alive grow where a lifetime begins or a gap ends, and nowhere else.
+    for (std::size_t i = 0; i < problem_.count; ++i) look(problem_.buffers[i].begin, most);
+    for (std::size_t row = 0; row < problem_.gap_count; ++row) look(problem_.gaps[row].end, most);
+    return most;
+  }
+
+  bool is_there(std::size_t i, i64 time) const {
+    const memplan_buffer &buffer = problem_.buffers[i];
+    if (buffer.size == 0 || time < buffer.begin || time >= buffer.end) return false;
+    if (problem_.memory_count > 0 && problem_.memory_of[i] != memory_) return false;
+    const memplan_gap *end = problem_.gaps + problem_.gap_count;
+    const auto below = [](const memplan_gap &gap, std::size_t number) { return gap.buffer < number; };
+    for (const memplan_gap *gap = std::lower_bound(problem_.gaps, end, i, below); gap != end && gap->buffer == i; ++gap)
+      if (gap->begin <= time && time < gap->end) return false;
+    return true;
+  }
+
+ private:
+  const memplan_problem &problem_;
+  std::size_t memory_;
+
+  void look(i64 time, memplan_moment &most) const {
+    memplan_moment here{time, 0, 0};
+    for (std::size_t i = 0; i < problem_.count; ++i)
+      if (is_there(i, time)) here.bytes += problem_.buffers[i].size, ++here.count;
+    if (here.bytes > most.bytes || (here.bytes == most.bytes && here.bytes > 0 && time < most.time)) most = here;
+  }
+};
+
 constexpr const char *kStatusTexts[] = {
     "optimal", "feasible", "infeasible, proved", "unknown", "invalid", "out of memory",
 };
@@ -197,6 +233,19 @@ extern "C" memplan_result memplan_check(const memplan_problem *problem, const in
   result.status = MEMPLAN_INVALID, result.rule = MEMPLAN_NULL_POINTER, result.order = -1, result.peak = result.cost = -1;
   result.buffer = result.other = MEMPLAN_NONE;
   return result;
+}
+
+extern "C" memplan_moment memplan_fullest(const memplan_problem *problem, size_t memory, size_t *buffers, size_t room) {
+  std::size_t row = 0;
+  const bool is_right = problem != nullptr && memplan::Door(*problem).fault(row) == MEMPLAN_FINE &&
+                        !problem->only_pairs && (buffers != nullptr || room == 0) &&
+                        (problem->memory_count == 0 || memory < problem->memory_count);
+  if (!is_right) return {0, -1, 0};
+  const Fullest fullest(*problem, memory);
+  const memplan_moment moment = fullest.moment();
+  for (std::size_t i = 0, written = 0; i < problem->count && written < room; ++i)
+    if (fullest.is_there(i, moment.time)) buffers[written++] = i;
+  return moment;
 }
 
 extern "C" const char *memplan_status_text(memplan_status status) {

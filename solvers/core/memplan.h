@@ -215,6 +215,13 @@ typedef struct memplan_result {
   size_t memory;   /* the most bytes that were taken from the allocator at once */
 } memplan_result;
 
+/* A time, the bytes alive then, and the number of buffers that these are. */
+typedef struct memplan_moment {
+  int64_t time;
+  int64_t bytes;
+  size_t count;
+} memplan_moment;
+
 /* Plan a problem. `offsets` has room for `count` numbers, which are written where the status is OPTIMAL or FEASIBLE.
  * Without options: quick orders, then a search of 100,000 nodes. */
 MEMPLAN_API memplan_result memplan_plan(const memplan_problem *problem, const memplan_options *options,
@@ -223,6 +230,12 @@ MEMPLAN_API memplan_result memplan_plan(const memplan_problem *problem, const me
 /* FEASIBLE with the peak, or INVALID with the first rule that the problem or the offsets break. Takes no memory and
  * shares nothing with the search; O(n^2 + rows). */
 MEMPLAN_API memplan_result memplan_check(const memplan_problem *problem, const int64_t *offsets);
+
+/* The first time at which most bytes are alive in a memory (`memory` is not read where none are listed), and the first
+ * `room` of the buffers that are alive then, in order, in `buffers`. Where these bytes are more than the capacity, they
+ * are why nothing fits; where less, no time alone is. `bytes` is -1 for a problem that breaks a rule, that has no such
+ * memory, or whose lifetimes are not read. Takes no memory; O((n + gaps)^2). */
+MEMPLAN_API memplan_moment memplan_fullest(const memplan_problem *problem, size_t memory, size_t *buffers, size_t room);
 
 /* Write a certificate that no plan has a lower peak, or, for a peak of -1, that nothing fits: `memplan-lemmas/1`, which
  * programs without memplan check against the problem. OPTIMAL or INFEASIBLE with `length` characters, of which as many

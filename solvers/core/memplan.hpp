@@ -71,6 +71,20 @@ inline memplan_result check(const Problem &problem, std::span<const std::int64_t
   return refused;
 }
 
+struct Fullest {
+  memplan_moment moment;
+  std::vector<std::size_t> buffers;
+};
+
+// The first time at which most bytes are alive in a memory, and what is alive then.
+inline Fullest fullest(const Problem &problem, std::size_t memory = 0) {
+  const memplan_problem asked = problem.in_c();
+  Fullest made{memplan_fullest(&asked, memory, nullptr, 0), {}};
+  made.buffers.resize(made.moment.count);
+  memplan_fullest(&asked, memory, made.buffers.data(), made.buffers.size());
+  return made;
+}
+
 // The certificate that no plan has a lower peak, or, for -1, that nothing fits; empty where none was found.
 inline std::string certificate(const Problem &problem, std::int64_t peak, const memplan_options *options = nullptr) {
   const memplan_problem asked = problem.in_c();

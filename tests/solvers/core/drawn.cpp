@@ -90,6 +90,8 @@ bool is_right(std::uint64_t seed) {
       return std::printf("seed %" PRIu64 ": %s of %zu and %zu, peak %" PRId64 ", bound %" PRId64 "\n", seed,
                          memplan_rule_text(check.rule), check.buffer, check.other, result.peak, result.bound),
              false;
+    if (memplan_fullest(&c.problem, 0, nullptr, 0).bytes > result.peak)
+      return std::printf("seed %" PRIu64 ": more alive than the peak %" PRId64 "\n", seed, result.peak), false;
   }
   if (c.is_tiny && result.status == MEMPLAN_INFEASIBLE && can_fit(c, 40 * (1 + c.problem.memory_count)))
     return std::printf("seed %" PRIu64 ": infeasible, and it fits\n", seed), false;

@@ -49,6 +49,10 @@ bool is_sound(const memplan_problem &problem) {
   const memplan_result proof = memplan_certify(one_in(99) ? nullptr : &problem, one_in(9) ? nullptr : &options, number(),
                                                one_in(99) ? nullptr : text, row(sizeof text - 1) % sizeof text, &length);
   if ((proof.status == MEMPLAN_INVALID) != (proof.rule != MEMPLAN_FINE)) return false;
+  static std::size_t alive[4];
+  const memplan_moment most = memplan_fullest(one_in(99) ? nullptr : &problem, next() % 6,
+                                              one_in(99) ? nullptr : alive, next() % 5);
+  if (most.bytes < -1 || most.count > problem.count) return false;
   for (std::int64_t &offset : offsets) offset = number();
   const memplan_result check = memplan_check(one_in(99) ? nullptr : &problem, one_in(99) ? nullptr : offsets);
   return (check.status == MEMPLAN_INVALID) == (check.rule != MEMPLAN_FINE) && *memplan_rule_text(check.rule) != '\0';

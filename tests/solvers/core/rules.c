@@ -103,8 +103,35 @@ static void test_equal_use(void) {
   expect(memplan_plan(&cored, NULL, at), MEMPLAN_INVALID, MEMPLAN_JOIN_WRONG, 0, __LINE__);
 }
 
+/* The first of the times that are fullest, with what is alive then: of all, of a memory, and without a gap. */
+static void test_fullest(void) {
+  size_t alive[3] = {9, 9, 9};
+  set_up();
+  memplan_moment most = memplan_fullest(&problem, MEMPLAN_NONE, alive, 3);
+  faults |= most.time != 10 || most.bytes != 16 || most.count != 2 || alive[0] != 0 || alive[1] != 1 || alive[2] != 9;
+  rows[2].size = 9;
+  most = memplan_fullest(&problem, 0, alive, 1);
+  faults |= most.time != 20 || most.bytes != 17 || most.count != 2 || alive[0] != 1 || alive[1] != 1;
+  ROWS(gap, gap, 1, 18, 22)
+  problem.gaps = gaps, problem.gap_count = 1;
+  faults |= memplan_fullest(&problem, 0, NULL, 0).time != 22;
+  faults |= memplan_fullest(&problem, 0, NULL, 1).bytes != -1 || memplan_fullest(NULL, 0, alive, 3).bytes != -1;
+  problem.only_pairs = 1;
+  faults |= memplan_fullest(&problem, 0, alive, 3).bytes != -1;
+  set_up_two();
+  most = memplan_fullest(&problem, 1, alive, 3);
+  faults |= most.time != 10 || most.bytes != 8 || most.count != 1 || alive[0] != 1;
+  faults |= memplan_fullest(&problem, 2, alive, 3).bytes != -1;
+  memory_of[0] = 2;
+  faults |= memplan_fullest(&problem, 0, alive, 3).bytes != -1;
+  set_up();
+  problem.count = 0;
+  faults |= memplan_fullest(&problem, 0, alive, 3).bytes != 0;
+}
+
 int main(void) {
   test_equal_use();
+  test_fullest();
   set_up_two();
   memplan_result two = memplan_plan(&problem, NULL, offsets);
   expect(two, MEMPLAN_OPTIMAL, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
