@@ -142,20 +142,24 @@ run(f"cascade examples/networks/mobilenet_v1.json --point -1 --time-limit 2 -q -
 """,
     "differing": """
 import json
+import tempfile
 from pathlib import Path
 buffers = [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(3)]
 reuse = [{"pairs": [[0, 1], [1, 2]], "cost": 1}]
 pools = [{"name": "fast", "size": 12}]
 problem = {"buffers": buffers, "reuse": reuse, "pools": pools, "objective": "cost"}
-Path("priced.json").write_text(json.dumps(problem))
-run("plan priced.json --plans 2 -q")
+file = Path(tempfile.mkdtemp()) / "priced.json"
+file.write_text(json.dumps(problem))
+run(f"plan {file} --plans 2 -q")
 """,
     "objects": """
 import json
+import tempfile
 from pathlib import Path
 buffer = {"id": 1, "size": 8, "start": 0, "end": 1}
-Path("objects.json").write_text(json.dumps({"kind": "objects", "buffers": [buffer]}))
-run("plan objects.json -q")
+file = Path(tempfile.mkdtemp()) / "objects.json"
+file.write_text(json.dumps({"kind": "objects", "buffers": [buffer]}))
+run(f"plan {file} -q")
 run("plan examples/mobilenet_v2.csv --heaps 2MiB --time-limit 2 -q")
 """,
     "recompute": """

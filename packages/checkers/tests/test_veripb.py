@@ -10,7 +10,7 @@ import pytest
 
 from memplan import Problem, solve
 from memplan.api.cli.main import main
-from memplan.checkers import check, veripb
+from memplan.checkers import check, opb, veripb
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.solvers.certificates.certify import certify
 from packages.checkers.tests.pseudo_boolean import WrongProofError, holds, prove
@@ -19,6 +19,7 @@ from tests.support.tight_problems import mixed_alignments
 
 CHECKER: Any = check
 VERIPB: Any = veripb
+OPB: Any = opb
 """They have no types: they are for people without memplan."""
 LEMMAS = ((6, 14), (7, 6), (7, 11), (8, 0), (8, 20), (9, 11), (9, 20), (10, 0), (10, 9), (10, 11))
 """Numbers of buffers and seeds of mixed alignments whose proofs need lemmas."""
@@ -82,7 +83,7 @@ def test_the_formula_of_the_capacity_that_fits_holds_for_the_plan_and_has_no_pro
         problem = mixed_alignments(seed, n)
         plan, (_, proof, _) = solve(problem), proof_of(problem)
         assert plan.peak is not None
-        formula = VERIPB.Formula(CHECKER.Problem(text_of(problem), [(None, None)]), plan.peak)
+        formula = OPB.Formula(CHECKER.Problem(text_of(problem), [(None, None)]), plan.peak)
         at = {row.id: row.offset for row in plan.placements}
         size = [row.size for row in problem.buffers]
         true = {f"s{i}_{j}": at[i] + size[i] <= at[j] for i, j in formula.below}

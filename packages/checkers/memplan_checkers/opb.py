@@ -1,0 +1,54 @@
+"""The formula of a problem of one pool in OPB: linear constraints over bits of offsets and over orders of pairs."""
+
+from itertools import combinations
+
+
+class Formula:
+    """The problem as linear constraints over bits of offsets and selectors of pairs, numbered from 1."""
+
+    def __init__(self, rows, end):
+        self.rows, self.size = rows, rows.size
+        self.lines = []
+        self.names = set()
+        self.grid = {}
+        """Of a buffer: (step, rest, last y, number of bits)."""
+        self.below = {}
+        """The number of the constraint that a buffer ends where another starts, if its selector is true."""
+        for i in sorted(rows.solid):
+            step, rest, _ = rows.place(i, 0)
+            last = (end - self.size[i] - rest) // step
+            self.grid[i] = (step, rest, last, max(1, last.bit_length() if last > 0 else 1))
+            self._add([(-1 << k, f"b{i}_{k}") for k in range(self.grid[i][3])], -last)
+        for i, j in combinations(self.grid, 2):
+            if rows.meets(i, j):
+                self._add([(1, f"s{i}_{j}"), (1, f"s{j}_{i}")], 1)
+                self.below[i, j] = self._below(i, j)
+                self.below[j, i] = self._below(j, i)
+
+    def value(self, i, y):
+        """Return the offset of a buffer for its y."""
+        step, rest, _, _ = self.grid[i]
+        return rest + step * y
+
+    def least(self, i, at):
+        """Return the least y of a buffer that lies at an offset or above; one after the last if there is none."""
+        step, rest, last, _ = self.grid[i]
+        return max(0, min(last + 1, -((rest - at) // step)))
+
+    def text(self):
+        """Return the formula in OPB."""
+        head = f"* #variable= {len(self.names)} #constraint= {len(self.lines)}"
+        return "\n".join([head, *self.lines]) + "\n"
+
+    def _below(self, i, j):
+        (step, rest, _, bits), (above, start, _, more) = self.grid[i], self.grid[j]
+        least = self.size[i] + rest - start
+        slack = max(0, least + step * ((1 << bits) - 1))
+        terms = [(above << k, f"b{j}_{k}") for k in range(more)] + [(-step << k, f"b{i}_{k}") for k in range(bits)]
+        return self._add([*terms, (-slack, f"s{i}_{j}")], least - slack)
+
+    def _add(self, terms, least):
+        terms = list(terms)
+        self.names.update(name for _, name in terms)
+        self.lines.append(" ".join([*(f"{factor:+d} {name}" for factor, name in terms), f">= {least} ;"]))
+        return len(self.lines)
