@@ -20,6 +20,7 @@ from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
 from memplan.solvers.memory_choice.dynamic_program import NEVER, ChoiceEffort, PoolChoice, cheapest
 from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.measures import Measures
 from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
 from memplan.solvers.memory_choice.timeline import NoGood
 from memplan.solvers.search.goals import COST, Goals
@@ -109,13 +110,12 @@ def _cut(pool: CompiledPool, end: int) -> CompiledPool:
 
 
 NAME = "memory-choice"
-ROUNDS = (
-    (250_000, ChoiceEffort(10_000)),
-    (2_500_000, ChoiceEffort(300_000, 24_000_000)),
-)
+ROUNDS = ((250_000, ChoiceEffort(10_000)), (2_500_000, ChoiceEffort(300_000, 24_000_000)))
 """The work put into a packing and into a choice; when the goals stand still, the next round goes on."""
 _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
 """The most steps that improve multipliers, and their cost, counted in items and rows looked at."""
+_MOST_MEASURED = 5_000
+"""Of more items and rows, units alone are measured."""
 _OPEN_AT_MOST = 1
 """The most choices of unknown packing that are tried for a goal."""
 _WHOLE, _MOST_ROOM = 1024, 64
@@ -138,6 +138,7 @@ def solve(instance: Instance, search: Search) -> None:
         if decomposition.run(work, effort):
             return
         choice_search.improve(NAME)
+        decomposition.sharpen()
         decomposition.leave_room(work)
 
 
@@ -156,18 +157,27 @@ class Decomposition:
         self.effort = ChoiceEffort()
         self.spent = 0
         self.iterations = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // (knapsack.n_items + knapsack.rows)))
+        self.measures = Measures.of_units(knapsack)
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
     def _first_bound(self, goal: int) -> tuple[Multipliers, int]:
         """Return multipliers for a goal, and a proved bound on it, which is offered."""
         knapsack, limit = self.knapsack, self.knapsack.limits(self.ends)
         if goal == COST:
-            multipliers = for_cost(knapsack, limit, self.dearest, self.iterations, self._is_over)
+            multipliers = for_cost(knapsack, self.measures, limit, self.dearest, self.iterations, self._is_over)
             return multipliers, self._raised(multipliers.cost_bound(knapsack, limit))
         floor = self._raised(self.goals.known_floor())
         multipliers = for_load(knapsack, limit, goal, float(limit[goal].max(initial=0)), self.iterations, self._is_over)
         load = multipliers.load_bound(knapsack, limit, goal)
         return multipliers, self._raised(knapsack.row_capacities[goal].least_reach(load), floor)
+
+    def sharpen(self) -> None:
+        """Bound the cost, where it is open, by functions of sizes, too, which makes each partial choice dearer."""
+        is_small = self.knapsack.n_items + self.knapsack.rows <= _MOST_MEASURED
+        if is_small and self.goals.order[0] == COST and not self.goals.proved and not self.measures.until.any():
+            self.measures = Measures.of(self.knapsack, self.knapsack.limits(self.ends))
+            self.multipliers, floor = self._first_bound(COST)
+            self.floor = max(self.floor, floor)
 
     def run(self, work: int, effort: ChoiceEffort) -> bool:
         """Pursue the goals that are not proved yet; return True if nothing is left to do."""
@@ -271,7 +281,8 @@ class Decomposition:
             limit = self.knapsack.limits(ends)
             most = self.goals.proved[0] if self.goals.has_cost else 0
             if multipliers is None and (values is None or values.cost_bound(self.knapsack, limit) <= most):
-                values = for_cost(self.knapsack, limit, self.dearest, self.iterations // 4, self._is_over)
+                some = self.iterations // 4
+                values = for_cost(self.knapsack, self.measures, limit, self.dearest, some, self._is_over)
             assert values is not None
             choice = self._cheapest(ends, values, nogoods, most)
             if choice.home is not None:

@@ -26,8 +26,6 @@ _LARGEST = 2.0**60
 _FINEST = 2**40
 _FUNCTIONS = 6
 """The most measures beside the units."""
-_MOST_MEASURED = 5_000
-"""Of more items and rows, units alone are measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +66,10 @@ class Multipliers:
         return -(-self.value(knapsack, free) // weight) if weight else 0
 
 
-def for_cost(knapsack: Knapsack, limit: I64, upper: float, iterations: int, is_over: Callable[[], bool]) -> Multipliers:
+def for_cost(
+    knapsack: Knapsack, measures: Measures, limit: I64, upper: float, iterations: int, is_over: Callable[[], bool]
+) -> Multipliers:
     """Return multipliers that make the bound on the cost large; `upper` is a guess of the cost that is not too low."""
-    is_small = knapsack.n_items + knapsack.rows <= _MOST_MEASURED
-    measures = Measures.of(knapsack, limit) if is_small else Measures.of_units(knapsack)
     values = _ascend(knapsack, measures, limit, None, upper, iterations, is_over)
     if len(values) > len(limit) + _FUNCTIONS:
         # The few that are worth most bound almost as well, and partial choices carry the loads of all.

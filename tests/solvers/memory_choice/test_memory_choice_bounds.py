@@ -68,7 +68,7 @@ def find(
     effort: ChoiceEffort | None = None,
 ) -> PoolChoice:
     most = int(knapsack.price.max(axis=0).sum())
-    multipliers = for_cost(knapsack, limit, most, 100, never)
+    multipliers = for_cost(knapsack, Measures.of(knapsack, limit), limit, most, 100, never)
     return cheapest(knapsack, limit, multipliers, nogoods, min(at_most, most), effort or ChoiceEffort(), never)
 
 
@@ -132,14 +132,15 @@ def test_any_multipliers_give_a_bound(seed: int) -> None:
     expected = least(knapsack, limit)
     if expected is not None:
         assert Multipliers(worth, 7, measures).cost_bound(knapsack, limit) <= expected
-        assert for_cost(knapsack, limit, expected, 300, never).cost_bound(knapsack, limit) <= expected
+        multipliers = for_cost(knapsack, measures, limit, expected, 300, never)
+        assert multipliers.cost_bound(knapsack, limit) <= expected
 
 
 def test_what_was_measured_for_lower_limits_bounds_nothing_above_what_the_least_choice_costs_with_higher_ones() -> None:
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = small_knapsack(*[{"size": size, "start": 0, "end": 1} for size in (5, 7, 8, 11)], pools=pools, **COSTS)
     low, high = knapsack.limits([11, ROOMY]), knapsack.limits([20, ROOMY])
-    multipliers = for_cost(knapsack, low, 40, 300, never)
+    multipliers = for_cost(knapsack, Measures.of(knapsack, low), low, 40, 300, never)
     assert len(multipliers.worth) > len(low)
     bounds = [multipliers.cost_bound(knapsack, limit) for limit in (low, high)]
     assert bounds[0] == least(knapsack, low)
@@ -153,7 +154,8 @@ def test_multipliers_come_close_to_what_measures_can_prove() -> None:
         {"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS
     )
     limit = knapsack.limits([5, ROOMY])
-    assert for_cost(knapsack, limit, 10, 300, never).cost_bound(knapsack, limit) == find(knapsack, limit).cost == 6
+    multipliers = for_cost(knapsack, Measures.of(knapsack, limit), limit, 10, 300, never)
+    assert multipliers.cost_bound(knapsack, limit) == find(knapsack, limit).cost == 6
 
 
 @pytest.mark.drawn
@@ -182,7 +184,9 @@ def test_what_is_crowded_in_one_order_of_rows_is_settled_in_the_other() -> None:
     knapsack = small_knapsack(*rows, pools=[{"name": "fast", "size": 519_680}, {"name": "slow", "cost": 1}], **COSTS)
     limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
     for each, rows_ in ((knapsack, limit), (knapsack.mirrored(), limit[:, ::-1])):
-        most = int(1.01 * for_cost(each, rows_, int(each.price.max(axis=0).sum()), 100, never).cost_bound(each, rows_))
+        dearest = int(each.price.max(axis=0).sum())
+        multipliers = for_cost(each, Measures.of(each, rows_), rows_, dearest, 100, never)
+        most = int(1.01 * multipliers.cost_bound(each, rows_))
         assert find(each, rows_, at_most=most, effort=ChoiceEffort(partials=1000)).bound > most
 
 
