@@ -281,8 +281,8 @@ class Decomposition:
             limit = self.knapsack.limits(ends)
             most = self.goals.proved[0] if self.goals.has_cost else 0
             if multipliers is None and (values is None or values.cost_bound(self.knapsack, limit) <= most):
-                some = self.iterations // 4
-                values = for_cost(self.knapsack, self.measures, limit, self.dearest, some, self._is_over)
+                fewer = self.iterations // 4
+                values = for_cost(self.knapsack, self.measures, limit, self.dearest, fewer, self._is_over)
             assert values is not None
             choice = self._cheapest(ends, values, nogoods, most)
             if choice.home is not None:
