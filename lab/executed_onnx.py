@@ -26,9 +26,9 @@ from memplan.planner.errors import InputError
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
 from memplan.systems.writing import write_reordered
+from packages.models.tests import onnx_models
 from packages.models.tests.onnx_runs import ArenaRun, Arrays, drawn_inputs, run_whole
 from packages.models.tests.random_onnx import OPERATORS, random_model
-from tests.support import onnx_models
 
 _RUNS = 4
 _LOOPS = {"Loop", "Scan"}

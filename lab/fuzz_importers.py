@@ -33,7 +33,7 @@ _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
 
 def _onnx() -> list[bytes]:
-    from tests.support import onnx_models
+    from packages.models.tests import onnx_models
 
     return [onnx_models.choice(), onnx_models.loop(), onnx_models.scan()]
 
@@ -79,7 +79,7 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
 
 def _broken_onnx(data: bytes, chance: random.Random) -> bytes:
     """Return a model that is well-formed, with nodes, names, shapes or types changed."""
-    from tests.support import onnx_models
+    from packages.models.tests import onnx_models
 
     return onnx_models.changed(data, chance)
 

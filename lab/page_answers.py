@@ -26,7 +26,7 @@ from memplan import ExplainOptions, Plan, Problem, explain
 from memplan.capabilities.verify.better import beside_best
 from memplan.capabilities.verify.verify import verdict_on
 from memplan.planner.audit import verify
-from tests.support.browser import Tab, chromium, tab, wait_until
+from packages.page.tests.browser import Tab, chromium, tab, wait_until
 from tests.support.families import families
 
 _READ = """(sizes) => {

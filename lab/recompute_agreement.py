@@ -21,8 +21,8 @@ from memplan.capabilities.order.search.solve import bound_unsearched
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
+from packages.recompute.tests.recompute_oracle import least_extra_cost
 from tests.support.operation_graphs import plain_graph, training_chain
-from tests.support.recompute_oracle import least_extra_cost
 
 
 def draw(seed: int, layers: int) -> OperationGraph:

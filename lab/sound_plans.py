@@ -68,7 +68,7 @@ def _listed(numbers: Any) -> str:
 
 
 def litert() -> Iterator[bytes]:
-    from tests.support import tflite_networks
+    from packages.models.tests import tflite_networks
 
     for network in (tflite_networks.mobilenet_v1, tflite_networks.mobilenet_v2, tflite_networks.vgg):
         for side in SIDES:

@@ -15,7 +15,7 @@ from lab.ledger.figures import documents
 from lab.ledger.questions import questions
 from lab.ledger.rows import Row, read_rows
 from memplan.solvers.portfolio.registry import SOLVERS
-from tests.support.clusters import StandIn
+from packages.bench.tests.clusters import StandIn
 
 ROWS = read_rows()
 GATE = [row for row in ROWS.values() if row.gate]

@@ -21,8 +21,9 @@ from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from packages.models.tests.litert_models import random_model
+from packages.systems.tests import foreign_files
 from packages.tile.tests.small_schedules import drawn_schedule
-from tests.support import foreign_files, symbolic
+from tests.support import symbolic
 from tests.support.feature_pairs import FEATURES, Case
 from tests.support.meeting_kinds import KINDS
 from tests.support.meeting_kinds import draw as drawn_kinds

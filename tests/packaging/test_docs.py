@@ -24,7 +24,8 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
 from memplan.planner.operations.operations import operations_from
 from memplan.solvers.portfolio.solve import solve
-from tests.support import networks, onnx_models, public_problems, tflite_networks
+from packages.models.tests import onnx_models, tflite_networks
+from tests.support import networks, public_problems
 from tests.support.server import Running
 
 ROOT = Path(__file__).parents[2]

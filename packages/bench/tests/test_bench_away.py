@@ -21,8 +21,8 @@ from memplan_bench.worker import BenchTask
 
 from memplan.api.cli.main import main
 from memplan.planner.errors import OptionError
+from packages.bench.tests.clusters import cluster, end_its_machine, wait_to_be_unwanted, why_not
 from tests.support import public_problems
-from tests.support.clusters import cluster, end_its_machine, wait_to_be_unwanted, why_not
 
 INSTANCES = [str(file) for file in public_problems.files("minimalloc_small")[:3]]
 PATIENCE_S = 60.0

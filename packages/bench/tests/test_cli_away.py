@@ -15,8 +15,8 @@ import pytest
 from memplan_bench.clusters import MachineLostError
 
 from memplan.api.cli.main import main
+from packages.bench.tests.clusters import StandIn, cluster, why_not
 from tests.support import public_problems
-from tests.support.clusters import StandIn, cluster, why_not
 
 PROBLEMS = [str(file) for file in public_problems.files("minimalloc_small")[:4]]
 WHOLE = ["--deterministic", "--time-limit", "10"]

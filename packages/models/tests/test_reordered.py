@@ -19,8 +19,8 @@ from memplan.planner.operations.order_check import peak_of
 from memplan.systems.model_graph import ModelGraph, read_model_graph
 from memplan.systems.writing import write_reordered
 from packages.models.tests import litert_models, random_onnx
+from packages.models.tests.tflite_files import CODES, flatbuffer, model, operator, subgraph, tensor
 from tests.support.operation_graphs import any_order
-from tests.support.tflite_files import CODES, flatbuffer, model, operator, subgraph, tensor
 
 
 def shuffled(graph: OperationGraph, seed: int) -> OperationGraph:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import chromium
+from packages.page.tests.browser import chromium
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 from memplan.api.settings import Settings
 from memplan.capabilities import QUESTIONS
-from tests.support.browser import DROP, Tab, tab, wait_until
+from packages.page.tests.browser import DROP, Tab, tab, wait_until
 from tests.support.server import Running, running
 
 pytestmark = pytest.mark.slow

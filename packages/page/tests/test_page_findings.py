@@ -19,7 +19,7 @@ from memplan.api.reports.views import PlanOf
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from memplan.planner.model.problem_fields import ReuseCost
-from tests.support.browser import DROP, Tab, tab, wait_until
+from packages.page.tests.browser import DROP, Tab, tab, wait_until
 
 pytestmark = pytest.mark.slow
 VIEWED = Problem(

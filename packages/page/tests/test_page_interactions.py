@@ -14,7 +14,7 @@ from memplan import Buffer, Plan, Pool, Problem, solve
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.instance.canonical import problem_hash
 from memplan.systems.program_names import NamedTime, ProgramNames, Span
-from tests.support.browser import Tab, tab
+from packages.page.tests.browser import Tab, tab
 
 pytestmark = pytest.mark.slow
 LONG = "x" * 10_000

@@ -21,7 +21,7 @@ from memplan.capabilities.sizes import parse_size, size_text
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.symbols.problem import SymbolicProblem
-from tests.support.browser import Tab, tab, wait_until
+from packages.page.tests.browser import Tab, tab, wait_until
 from tests.support.depth import DEPTH
 
 MANY = 1_000_000 if DEPTH > 1 else 200_000

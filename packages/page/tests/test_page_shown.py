@@ -15,7 +15,7 @@ from memplan import Buffer, Plan, Pool, Problem, read_problem, solve
 from memplan.api.reports.views import PlanOf
 from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
-from tests.support.browser import DROP, Tab, tab, wait_until
+from packages.page.tests.browser import DROP, Tab, tab, wait_until
 
 pytestmark = pytest.mark.slow
 WIDTHS = (390, 1024, 1360, 1400, 1440, 1920)

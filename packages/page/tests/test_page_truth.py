@@ -20,7 +20,7 @@ from memplan.planner.errors import InputError
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.canonical import problem_hash
-from tests.support.browser import DROP, Tab, tab, wait_until
+from packages.page.tests.browser import DROP, Tab, tab, wait_until
 
 pytestmark = pytest.mark.slow
 TIED = Problem(

@@ -21,7 +21,7 @@ from memplan.capabilities.check.difference import difference_of
 from memplan.capabilities.plan.baseline import Baseline
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
 from memplan.planner.formats.memplan_json import write_problem
-from tests.support.browser import DROP, Tab, tab
+from packages.page.tests.browser import DROP, Tab, tab
 
 pytestmark = pytest.mark.slow
 HOSTILE = "<img src=x onerror=document.title=1>"

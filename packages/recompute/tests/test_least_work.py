@@ -22,9 +22,9 @@ from memplan.checkers import extra
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import write_graph
 from memplan.planner.operations.order_check import peak_of
+from packages.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost
 from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, training_chain
-from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
 
 CHECKER: Any = extra
 """It has no types: it is for people without memplan."""

@@ -16,9 +16,9 @@ from memplan import Control, OperationGraph, OrderOptions, Recomputed, order, or
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.planner.errors import OperationsError, TimeOverError
 from memplan.planner.operations.costs import costs_of
+from packages.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
 from tests.support.depth import seeds
 from tests.support.operation_graphs import plain_graph, random_graph, with_pairs
-from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
 
 RESNET = Path(__file__).parents[3] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
 

@@ -12,7 +12,6 @@ from memplan.api.cli.main import main
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
 from tests.support.profiled import PROFILED
-from tests.support.tflite_files import model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
 ROWS = "id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,16\n"
@@ -44,25 +43,6 @@ def test_a_profile_decides_which_pools_are_used(profile: str, used: int, tmp_pat
     problem.write_text(json.dumps(PROFILED))
     found = checked(capfd, 0, str(problem), "--profile", profile, "--budget", "slow=100")
     assert found["pools"][0]["used"] == used
-
-
-def test_a_model_is_planned_verified_checked_and_asked_about_with_the_scratch_that_is_given(
-    tmp_path: Path, capfd: Captured
-) -> None:
-    network = tmp_path / "custom.tflite"
-    network.write_bytes(
-        model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
-    )
-    given, plan = [str(network), "--scratch", "CUSTOM=64"], str(tmp_path / "plan.json")
-    assert main(["plan", *given, "-o", plan, "-q"]) == 0
-    assert main(["verify", *given[:1], plan, *given[1:], "-q"]) == 0
-    assert main(["verify", str(network), plan, "-q"]) == 0  # the plan remembers it
-    assert main(["verify", str(network), plan, "--scratch", "CUSTOM=128", "-q"]) == 3
-    assert main(["explain", *given, "--what-if"]) == 0
-    assert main(["explain", *given, "--capacity", "95", "-q"]) == 1
-    capfd.readouterr()
-    found = checked(capfd, 0, *given, "--budget", "1056")
-    assert (found["pools"][0]["used"], found["arena"]["least"]) == (96, 1056)
 
 
 def test_within_the_budget_is_status_0(file: str, capfd: Captured) -> None:

@@ -9,20 +9,15 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.capabilities.compare.compare import CompareOptions, compare, lines
 from memplan.capabilities.order.reordering import reorder_program
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.statements import Alloc, Free
 from memplan.solvers.search.control import Control
-from tests.support import tflite_files as tflite
-from tests.support.dump_files import MEMORIES
 from tests.support.operation_graphs import ORDERED_INSIDE
 from tests.support.random_programs import random_program
-from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
 GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
-MODELS = Path(__file__).parents[2] / "models"
 RANDWIRE = str(GRAPHS / "cells_randwire32x1_s1.json")
 
 
@@ -63,25 +58,6 @@ def test_what_proves_the_bound_is_written_and_why_nothing_does_is_said(tmp_path:
     assert main(["order", str(inside), "--deterministic", "-o", str(none), "--format", "json"]) == 0
     assert "memplan: no certificate: " in capfd.readouterr().err
     assert not none.exists()
-
-
-def test_a_model_is_written_in_its_new_order(tmp_path: Path, capfd: Captured) -> None:
-    sizes = {"x": 64, "a": 1024, "b": 1024, "c": 4, "d": 4, "y": 4}
-    tensors = [tflite.tensor(name, [size]) for name, size in sizes.items()]
-    rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
-    operators = [tflite.operator(*row) for row in rows]
-    model, target = tmp_path / "model.tflite", tmp_path / "new.tflite"
-    model.write_bytes(
-        tflite.model(tflite.subgraph(tensors, [0], [5], operators), offline_plan=[1, 0, 6, -1, -1, -1, -1, -1, -1])
-    )
-    asked = ["order", str(model), "--deterministic", "--format", "table", "-o"]
-    assert main([*asked, str(target)]) == 0
-    assert "has not the metadata OfflineMemoryAllocation, a plan for the old order" in capfd.readouterr().err
-    assert len(target.read_bytes()) == len(model.read_bytes())
-    assert main([*asked, str(model)]) == 2
-    assert "output: must be another file than those that are read" in capfd.readouterr().err
-    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target)]) == 2
-    assert "a graph or a program was read" in capfd.readouterr().err
 
 
 def test_a_program_is_ordered_if_its_order_is_tentative(tmp_path: Path, capfd: Captured) -> None:
@@ -168,20 +144,6 @@ def test_what_has_no_order_is_refused(arguments: list[str], message: str, tmp_pa
     source.write_text(json.dumps(program()))
     assert main(["plan", *(str(source) if one == "PROGRAM" else one for one in arguments)]) == 2
     assert message in capfd.readouterr().err
-
-
-def test_comparing_tells_what_the_order_adds() -> None:
-    sizes = (16, 512, 512, 32, 32)
-    tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate(sizes)]
-    operators = [operator("RELU", [0], [1]), operator("RELU", [0], [2])]
-    operators += [operator("RELU", [1], [3]), operator("RELU", [2], [4])]
-    data = model(subgraph(tensors, [0], [3, 4], operators))
-    found = compare(data, CompareOptions(time_limit_s=6))
-    assert found.memplan_reordered is not None
-    assert (found.memplan.peak, found.memplan_reordered.peak, found.saved_by_order) == (1056, 576, 480)
-    assert [*lines(found)][-1].split(None, 2) == ["memplan,", "reordered", "576  optimal; the order saves 480"]
-    dump = compare(MEMORIES, CompareOptions(time_limit_s=6))
-    assert (dump.memplan_reordered, dump.saved_by_order) == (None, None)
 
 
 def test_programs_pose_valid_problems_in_their_new_order() -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from memplan.api.cli.main import main
 from tests.support.public_problems import FOLDER
-from tests.support.tflite_files import model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
 EXAMPLES = FOLDER.parent
@@ -77,16 +76,6 @@ def test_4_the_fast_memory_is_used_and_the_gap_is_that_of_what_was_asked(capfd: 
         assert {row["pool"] for row in plan["placements"]} == {"fast"}
         assert (plan["status"], plan["gap"]) == ("optimal", 0)
     assert planned(capfd, problem, "--profile", "size")[0]["peak"] == 128
-
-
-def test_5_no_saving_is_promised_where_kernels_of_the_device_ask_for_more(capfd: Captured) -> None:
-    tensors = [tensor(name, (1, 256)) for name in "xyz"]
-    operators = [operator("my_op", [0], [1]), operator("ADD", [1, 0], [2])]
-    custom = written("custom.tflite", model(subgraph(tensors, [0], [2], operators)))
-    assert main(["compare", custom, "--format", "table"]) == 0
-    saved, warning = capfd.readouterr().out.splitlines()[-2:]
-    assert saved.split() == ["saved", "-"]
-    assert "what the kernels of my_op ask for besides is not known: the arena may become larger" in warning
 
 
 def test_6_nothing_is_linked_to_an_address_that_was_not_given(capfd: Captured) -> None:

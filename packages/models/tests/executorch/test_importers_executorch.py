@@ -15,7 +15,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.systems.imported import Imported
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
-from tests.support.tflite_files import Fields, flatbuffer
+from packages.models.tests.tflite_files import Fields, flatbuffer
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 NAMES = ("choice", "loop", "state", "thirds")

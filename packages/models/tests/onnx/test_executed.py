@@ -12,8 +12,8 @@ pytest.importorskip("onnxruntime")
 from lab.executed_onnx import drawn, faults
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.systems.reading import read_model
+from packages.models.tests import onnx_models
 from packages.models.tests.onnx_runs import ArenaRun, drawn_inputs, run_whole
-from tests.support import onnx_models
 
 MODELS = dict(drawn(13))
 

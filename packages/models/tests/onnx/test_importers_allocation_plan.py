@@ -13,7 +13,7 @@ from memplan.api.cli.main import main
 from memplan.planner.errors import FormatError
 from memplan.planner.verify.verifier import verify
 from memplan.systems.model_options import ModelOptions
-from tests.support.onnx_models import printed_plan
+from packages.models.tests.onnx_models import printed_plan
 
 Nodes = Sequence[tuple[str, str, str]]
 CHAIN: Nodes = (

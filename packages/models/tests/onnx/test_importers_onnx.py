@@ -26,8 +26,8 @@ from memplan.systems.imported import Imported, ViewFacts
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
+from packages.models.tests.onnx_models import BOOL, INT64, choice, graph, loop, model, node, of_graph, scan, value
 from tests.support import public_problems
-from tests.support.onnx_models import BOOL, INT64, choice, graph, loop, model, node, of_graph, scan, value
 
 LIGHT = Path(helper.__file__).parent / "backend" / "test" / "data" / "light"
 X, Y = value("x", (4,)), value("y", (4,))

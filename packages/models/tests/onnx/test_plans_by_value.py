@@ -15,8 +15,8 @@ from onnx import TensorProto, helper
 from memplan.planner.errors import InputError
 from memplan.planner.verify.verifier import verify
 from memplan.systems.model_options import ModelOptions
+from packages.models.tests.onnx_models import printed_plan
 from tests.support.depth import seeds
-from tests.support.onnx_models import printed_plan
 
 _VIEWS, _ELEMENTWISE = ("Reshape", "Identity"), ("Exp", "Relu", "Softmax", "Add")
 

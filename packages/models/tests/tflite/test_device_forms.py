@@ -15,7 +15,7 @@ from memplan.capabilities.convert.answer import Converted
 from memplan.capabilities.convert.convert import convert
 from memplan.capabilities.convert.options import ConvertOptions
 from memplan.planner.errors import FormatError, OptionError
-from tests.support.tflite_files import two_halves
+from packages.models.tests.tflite_files import two_halves
 
 Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[4] / "tests" / "models"
@@ -93,7 +93,7 @@ def test_a_name_of_a_section_that_is_none_is_refused() -> None:
 def test_parts_are_taken_where_they_fit_and_give_the_same_bits() -> None:
     pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
     from packages.models.tests.litert_models import outputs_of
-    from tests.support.tflite_networks import vgg
+    from packages.models.tests.tflite_networks import vgg
 
     data = vgg(64, 8)
     whole = arena_of(data).least

@@ -22,8 +22,8 @@ from memplan.systems.layout import lay_out
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.writing import export
+from packages.models.tests.tflite_files import flatbuffer, model, operator, subgraph, tensor
 from tests.support.layouts import one_pool
-from tests.support.tflite_files import flatbuffer, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 OF_ONE_SUBGRAPH = [MODELS / "view.tflite", MODELS / "recorded" / "kws_dscnn_int8.tflite"]

@@ -6,7 +6,7 @@ import pytest
 from memplan_models.flatbuffer import Table
 
 from memplan.planner.errors import FormatError
-from tests.support.tflite_files import flatbuffer
+from packages.models.tests.tflite_files import flatbuffer
 
 INNER = {0: ("i", -7), 2: "name", 3: b"\x01\x02\x03", 4: [1, -2]}
 TABLES = flatbuffer({0: INNER, 1: [INNER, {}]})

@@ -16,9 +16,9 @@ from memplan.capabilities.cascade.writing import rewritable as refused
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.operations.graph_variants import replaced
 from memplan.systems.model_graph import read_model_graph
+from packages.models.tests.tflite_networks import vgg
 from tests.support import networks
 from tests.support.networks import Network
-from tests.support.tflite_networks import vgg
 
 
 def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> None:

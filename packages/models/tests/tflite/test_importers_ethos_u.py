@@ -15,7 +15,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.systems.imported import Imported
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
-from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
+from packages.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
 
 COMMANDS, WEIGHTS = tensor("commands", (64,), INT8, constant=True), tensor("weights", (64,), INT8, constant=True)
 

@@ -22,8 +22,19 @@ from memplan.systems.imported import Imported, ViewFacts
 from memplan.systems.model_graph import graph_of_imported
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
+from packages.models.tests.tflite_files import (
+    FLOAT16,
+    INT4,
+    INT8,
+    RESOURCE,
+    STRING,
+    Fields,
+    model,
+    operator,
+    subgraph,
+    tensor,
+)
 from tests.support import public_problems
-from tests.support.tflite_files import FLOAT16, INT4, INT8, RESOURCE, STRING, Fields, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 X, Y, Z = (tensor(name, (1, 4)) for name in "xyz")

@@ -16,8 +16,8 @@ from memplan.planner.symbols.space import SymbolRange
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.symbolic import read_symbolic
-from tests.support import tflite_networks
-from tests.support.tflite_files import INT32, Fields, model, operator, subgraph, tensor
+from packages.models.tests import tflite_networks
+from packages.models.tests.tflite_files import INT32, Fields, model, operator, subgraph, tensor
 
 
 def optioned(row: Fields, options: dict[int, Any]) -> Fields:

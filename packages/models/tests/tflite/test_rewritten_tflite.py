@@ -17,7 +17,7 @@ from memplan.planner.errors import FormatError
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.model_options import ModelOptions
 from packages.models.tests.litert_models import outputs_of
-from tests.support.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
+from packages.models.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
 
 pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
 

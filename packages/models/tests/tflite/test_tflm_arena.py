@@ -21,8 +21,8 @@ from memplan.systems.layout import lay_out
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.writing import export
+from packages.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
 from tests.support.dump_files import MEMORIES
-from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 AVERAGES = model(

@@ -23,7 +23,7 @@ from memplan.systems.reading import read_model
 from memplan.systems.writing import export
 from packages.models.tests.micro_models import MicroModel, upsampled, window
 from packages.models.tests.micro_runs import run_here
-from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
+from packages.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[4] / "tests" / "models"

@@ -10,7 +10,7 @@ from memplan_models.tflite.model import read_model
 from memplan_models.tflite.tflm_tail import whole_arena
 
 from memplan.systems.arena import ModelArena
-from tests.support.tflite_files import model, operator, subgraph, tensor
+from packages.models.tests.tflite_files import model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 RECORDED = {

@@ -14,7 +14,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.reading import detect, read_model
-from tests.support.asked_file import live_peak
+from packages.systems.tests.asked_file import live_peak
 from tests.support.depth import seeds
 
 KERNEL = """module attributes {pto.target_arch = "a3"} {

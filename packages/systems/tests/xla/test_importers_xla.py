@@ -18,9 +18,9 @@ from memplan.systems.imported import Imported
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
+from packages.systems.tests.protobuf_files import field, message, varint
 from tests.support import public_problems
 from tests.support.dump_files import recorded
-from tests.support.protobuf_files import field, message, varint
 
 BINARY, TEXT = recorded("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt")
 ALLOC, FREE, SHARE = 0, 1, 2

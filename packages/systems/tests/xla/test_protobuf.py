@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memplan_systems.protobuf import ProtobufMessage
 
 from memplan.planner.errors import FormatError
-from tests.support.protobuf_files import field, message, varint
+from packages.systems.tests.protobuf_files import field, message, varint
 
 DATA = message({1: 300, 2: "name", 3: [message({1: 1}), message({1: -2})], 4: b"\xff"})
 

@@ -20,8 +20,8 @@ from memplan.systems.imported import Imported
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model
+from packages.systems.tests.asked_file import live_peak
 from packages.torch.tests.drawn_wrappers import DIALECTS, drawn_wrapper
-from tests.support.asked_file import live_peak
 from tests.support.depth import seeds
 
 HEAD = "# AOT ID: ['0_inference']\nfrom torch._inductor.hooks import run_intermediate_hooks\n"

@@ -23,9 +23,9 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from memplan.systems.model_graph import graph_of_imported
 from memplan.systems.reading import read_model
+from packages.systems.tests.drawn_files import FORMATS
+from packages.systems.tests.drawn_models import draw
 from tests.support import public_problems
-from tests.support.drawn_files import FORMATS
-from tests.support.drawn_models import draw
 from tests.support.oracle import best_score
 
 SPILL: tuple[ChangeKind, ...] = ("spill",)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from packages.models.tests.tflite_files import INT4, INT8, model, operator, subgraph, tensor, two_halves
+from packages.systems.tests.protobuf_files import message
 from tests.support.dump_files import DUMPS, MEMORIES, PACKS, perceptron
-from tests.support.protobuf_files import message
-from tests.support.tflite_files import INT4, INT8, model, operator, subgraph, tensor, two_halves
 
-MODELS = Path(__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 
 
 def files() -> Iterator[tuple[str, bytes]]:
@@ -29,7 +29,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 def models() -> Iterator[tuple[str, bytes]]:
     """Yield (name, bytes) of more files that have operations, those of the project's other tests; names are unique."""
-    from tests.support import onnx_models  # of an extra
+    from packages.models.tests import onnx_models  # of an extra
 
     for folder, pattern in ((MODELS, "ggml/*"), (MODELS, "*.pt2"), (DUMPS / "wrong", "*.*")):
         yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))

@@ -21,12 +21,12 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.reading import read_model
+from packages.models.tests.tflite_files import model, operator, subgraph, tensor
 from tests.support.dump_files import MEMORIES, recorded
 from tests.support.server import Running, running
-from tests.support.tflite_files import model, operator, subgraph, tensor
 
-MODEL = (Path(__file__).parents[2] / "models" / "choice.tflite").read_bytes()
-VIEW = (Path(__file__).parents[2] / "models" / "view.tflite").read_bytes()
+MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
+VIEW = (Path(__file__).parents[3] / "tests" / "models" / "view.tflite").read_bytes()
 BYTES = {"Content-Type": BYTES_TYPE}
 
 
@@ -98,7 +98,7 @@ def test_what_is_wrong_with_a_file_is_said(server: Running, data: bytes, query: 
 
 
 def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: Running) -> None:
-    data = (Path(__file__).parents[2] / "models" / "exported.pt2").read_bytes()
+    data = (Path(__file__).parents[3] / "tests" / "models" / "exported.pt2").read_bytes()
     options = {"symbol": {"s77": {"min": 4, "max": 32}}, "time_limit_s": 10}
     body = {"problem": b64encode(data).decode(), "options": options}
     found = server.client.post("/v1/shapes", json=body).json()

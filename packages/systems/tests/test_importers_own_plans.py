@@ -19,9 +19,9 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.systems.imported import Imported
 from memplan.systems.program_names import names_in, names_read
 from memplan.systems.reading import detect, read_model
-from tests.support import tflite_networks
+from packages.models.tests import tflite_networks
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[3] / "tests"
 
 
 def event(action: str, addr: int, size: int) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def test_snapshots_that_are_none_are_refused_and_run_nothing(data: bytes, capfd:
     assert capfd.readouterr().out == ""
 
 
-GRAPHS = Path(__file__).parents[1] / "models" / "ggml"
+GRAPHS = Path(__file__).parents[3] / "tests" / "models" / "ggml"
 
 
 def alarms(data: bytes) -> int:
@@ -165,7 +165,7 @@ def test_arenas_of_litert_are_sound_until_a_tensor_is_moved_over_its_neighbour()
     assert alarms(state.replace(last, last[: last.rindex(b"[")] + moved[-2][moved[-2].rindex(b"[") :])) > 0
 
 
-MODELS = Path(__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 
 
 def test_operations_are_names_of_time_and_loops_are_ranges_of_it() -> None:
@@ -191,7 +191,7 @@ def test_a_problem_gives_no_names() -> None:
 
 
 def test_models_of_an_application_are_ranges_of_time_and_own_their_buffers() -> None:
-    path = Path(__file__).parents[2] / "examples" / "application.json"
+    path = Path(__file__).parents[3] / "examples" / "application.json"
     problem = read_problem(path)
     names = names_in(path.read_bytes(), path.name, problem)
     assert [(span.kind, span.name, span.start, span.end) for span in names.spans] == [

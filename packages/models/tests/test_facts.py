@@ -15,11 +15,11 @@ from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.order_check import peak_of
 from memplan.systems.model_graph import read_model_graph
 from memplan.systems.vocabulary import plain, same_pads
-from tests.support.onnx_models import graph, model, node, of_graph, value
-from tests.support.tflite_files import INT32, operator, subgraph, tensor
-from tests.support.tflite_files import model as tflite_model
+from packages.models.tests.onnx_models import graph, model, node, of_graph, value
+from packages.models.tests.tflite_files import INT32, operator, subgraph, tensor
+from packages.models.tests.tflite_files import model as tflite_model
 
-MODELS = Path(__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 
 
 def said(row: GraphOperation) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from memplan.api.cli.main import main
-from tests.support.tflite_networks import mobilenet_v1, mobilenet_v2, vgg
+from packages.models.tests.tflite_networks import mobilenet_v1, mobilenet_v2, vgg
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-KWS = Path(__file__).parents[2] / "models" / "recorded" / "kws_dscnn_int8.tflite"
+KWS = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
 Captured = pytest.CaptureFixture[str]
 
 

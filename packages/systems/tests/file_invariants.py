@@ -36,7 +36,7 @@ from memplan.systems.model_options import ModelOptions
 from memplan.systems.program_names import program_names
 from memplan.systems.reading import detect, read_model
 from memplan.systems.writing import write_reordered
-from tests.support.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
+from packages.systems.tests.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
 
 
 def violations(

@@ -9,15 +9,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from tests.support import tflite_files
-from tests.support.drawn_models import CHOICE, OVER, VIEW, DrawnModel, Format, Step, bytes_of, draw, homes, live_peak
-from tests.support.foreign_files import relax
+from packages.models.tests import tflite_files
+from packages.systems.tests.drawn_models import (
+    CHOICE,
+    OVER,
+    VIEW,
+    DrawnModel,
+    Format,
+    Step,
+    bytes_of,
+    draw,
+    homes,
+    live_peak,
+)
+from packages.systems.tests.foreign_files import relax
 
 
 def _onnx(model: DrawnModel) -> bytes:
     import numpy as np
 
-    from tests.support import onnx_models as onnx
+    from packages.models.tests import onnx_models as onnx
 
     def nodes(steps: Sequence[Step]) -> Iterator[Any]:
         for step in steps:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from memplan.api.cli.main import main
-from tests.support.tflite_files import model, operator, subgraph, tensor
+from packages.models.tests.tflite_files import model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
 

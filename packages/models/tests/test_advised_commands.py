@@ -17,8 +17,9 @@ from memplan.api.cli.main import main
 from memplan.api.requests import head_of, parse_request
 from memplan.capabilities.capability import Control
 from memplan.planner.operations.graph import write_graph
-from tests.support import networks, onnx_models
-from tests.support.foreign_files import files
+from packages.models.tests import onnx_models
+from packages.systems.tests.foreign_files import files
+from tests.support import networks
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "tests" / "models"

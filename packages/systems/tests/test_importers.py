@@ -18,14 +18,14 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.systems import FileReader, file_readers
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model, read_problem
+from packages.models.tests.tflite_files import model, operator, subgraph, tensor
+from packages.systems.tests.failing_reader import FAULTS
+from packages.systems.tests.foreign_files import relax
+from packages.systems.tests.protobuf_files import field, message, varint
 from tests.support.depth import seeds
 from tests.support.dump_files import recorded
-from tests.support.failing_reader import FAULTS
-from tests.support.foreign_files import relax
-from tests.support.protobuf_files import field, message, varint
-from tests.support.tflite_files import model, operator, subgraph, tensor
 
-MODELS = Path(__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 
 
 @pytest.mark.parametrize("name", SEEDS)
@@ -74,9 +74,9 @@ def test_a_broken_file_is_refused_with_a_sentence_or_read(name: str) -> None:
 
 FAULT = "cannot be read, by a fault of memplan; please report "
 SENTENCES = {
-    b"fault:key": FAULT + 'KeyError "nodes" at tests/support/failing_reader.py:11',
+    b"fault:key": FAULT + 'KeyError "nodes" at packages/systems/tests/failing_reader.py:11',
     b"fault:deep": "must not be nested deeper than its reader can follow",
-    b"fault:none": FAULT + "AttributeError at tests/support/failing_reader.py:13",
+    b"fault:none": FAULT + "AttributeError at packages/systems/tests/failing_reader.py:13",
     b"fault:memory": "needs more memory to be read than there is",
 }
 
@@ -86,7 +86,7 @@ SENTENCES = {
 def test_no_reader_fails_without_a_sentence_that_says_whose_fault_it_is(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "tests.support.failing_reader")
+    failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "packages.systems.tests.failing_reader")
     monkeypatch.setitem(file_readers(), "failing", failing)
     file = tmp_path / "model"
     file.write_bytes(fault + later)
@@ -103,11 +103,11 @@ def test_a_reader_that_fails_keeps_no_other_model_of_a_folder_from_being_checked
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = FileReader(
-        "failing", lambda data: data.startswith(b"fault:"), "tests.support.failing_reader", suffixes=(".bad",)
+        "failing", lambda data: data.startswith(b"fault:"), "packages.systems.tests.failing_reader", suffixes=(".bad",)
     )
     monkeypatch.setitem(file_readers(), "failing", failing)
     (tmp_path / "a.bad").write_bytes(b"fault:key")
-    (tmp_path / "b.tflite").write_bytes((Path(__file__).parents[1] / "models" / "view.tflite").read_bytes())
+    (tmp_path / "b.tflite").write_bytes((Path(__file__).parents[3] / "tests" / "models" / "view.tflite").read_bytes())
     assert main(["check", str(tmp_path), "--budget", "64KiB"]) == 70
     out, err = capfd.readouterr()
     assert json.loads(out)["passed"] is False

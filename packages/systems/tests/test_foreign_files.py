@@ -10,7 +10,7 @@ from memplan.capabilities.reading import Reader
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from tests.support.foreign_files import files
+from packages.systems.tests.foreign_files import files
 
 READ: dict[str, tuple[int, int | None, bool | None]] = {
     "choice.tflite": (9, None, None),
@@ -115,7 +115,7 @@ def test_a_file_is_refused_with_a_sentence(name: str) -> None:
 
 def test_models_of_onnx_are_read_or_refused_alike() -> None:
     pytest.importorskip("onnx", reason="needs the extra onnx")
-    from tests.support.onnx_models import choice, loop, model, node, scan, value
+    from packages.models.tests.onnx_models import choice, loop, model, node, scan, value
 
     x, y = value("x", (4,)), value("y", (4,))
     counts = [len(read("m.onnx", data)[0].buffers) for data in (choice(), loop(), loop(swaps=True), scan())]

@@ -10,11 +10,11 @@ import pytest
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
 from memplan.systems.reading import read_model
-from tests.support import foreign_files
+from packages.systems.tests import foreign_files
+from packages.systems.tests.drawn_files import FORMATS, drawn_file
+from packages.systems.tests.drawn_models import draw, live_peak
+from packages.systems.tests.file_invariants import violations
 from tests.support.depth import seeds
-from tests.support.drawn_files import FORMATS, drawn_file
-from tests.support.drawn_models import draw, live_peak
-from tests.support.file_invariants import violations
 
 FILES = dict(chain(foreign_files.files(), foreign_files.models()))
 EXAMPLES = foreign_files.MODELS.parents[1] / "examples"

@@ -21,7 +21,7 @@ from memplan_bench.clusters import ClusterExecutor, executor_on, is_unwanted
 from memplan.planner.errors import OptionError
 from tests.support.ports import free_port
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 _PATIENCE_S = 120.0
 
 
