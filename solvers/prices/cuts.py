@@ -58,7 +58,7 @@ class CutRows:
 
     def add(self, members: tuple[int, ...], meets: F64) -> bool:
         """Add the rows of a clique that say most; return whether any is new and violated."""
-        excess, pairs, saved = self._saved(members)
+        excess, pairs, saved = self.saved(members)
         best: list[tuple[float, Cut, I64, int]] = []
         for divisor in {1, *saved.tolist()}:
             value, least = -(-saved // divisor), -(-excess // divisor)
@@ -73,22 +73,13 @@ class CutRows:
                 is_new = True
         return is_new
 
-    def _saved(self, members: tuple[int, ...]) -> tuple[int, I64, I64]:
+    def saved(self, members: tuple[int, ...]) -> tuple[int, I64, I64]:
         """Return what a clique is larger by than the pool, its pairs, and how much of that each can save."""
         excess = int(self.piece.size[list(members)].sum()) - self.piece.capacity
         inside = self.number[np.ix_(members, members)]
         pairs = inside[np.triu_indices(len(members), 1)]
         pairs = np.sort(pairs[pairs > 0]) - 1
         return excess, pairs, np.minimum(self.smaller[pairs], excess)
-
-    def charges(self, bound: CutBound) -> tuple[int, I64]:
-        """Return what all plans cost at least, and what each pair that meets adds to it, in parts of the scale."""
-        charge, base = bound.scale * self.price, 0
-        for cut, times in bound.multipliers:
-            excess, pairs, saved = self._saved(cut.members)
-            charge[pairs] -= times * -(-saved // cut.divisor)
-            base += times * -(-excess // cut.divisor)
-        return base + int(np.minimum(charge, 0).sum()), np.maximum(charge, 0)
 
     def solve(self, flag: I64) -> tuple[F64, F64]:
         """Return (level of each row, by how much each pair meets) of the program's best solution."""

@@ -69,14 +69,14 @@ class Piece:
         reserved = np.ascontiguousarray(self.reserved)
         return PieceTable(size, lowest, highest, step, first, other, price, grid, gap, reserved, self.shift)
 
-    def among(self, chosen: I64, is_exact: bool = False) -> Piece:
-        """Return the piece of some buffers, in the coarsest units that the cheapest plan needs, or in the same."""
+    def among(self, chosen: I64) -> Piece:
+        """Return the piece of some buffers, in the same units."""
         own = {name: getattr(self, name)[chosen] for name in ("members", "size", "lowest", "highest", "step")}
         both = {name: getattr(self, name)[np.ix_(chosen, chosen)] for name in ("price", "grid", "gap")}
-        piece = Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
-        return piece if is_exact else piece._coarser()
+        return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
 
-    def _coarser(self) -> Piece:
+    def coarser(self) -> Piece:
+        """Return the piece in the coarsest units that the cheapest plan needs."""
         # A plan that is pushed down has no offsets but sums of these (see `common_unit`).
         grids = self.grid[self.grid > 1]
         unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))
@@ -165,20 +165,6 @@ class Piece:
             gone += out.tolist()
             is_left[out] = False
         return np.flatnonzero(is_left), gone
-
-    def twins(self, order: I64) -> I64:
-        """Return for each position of an order an earlier one that can be exchanged with it, or -1."""
-        own = np.stack((self.size, self.lowest, self.highest, self.step), axis=1)[order]
-        both = np.stack((self.price, self.grid, self.gap), axis=2)[np.ix_(order, order)]
-        twins = np.full(len(order), -1)
-        for b in range(1, len(order)):
-            for a in np.flatnonzero((own[:b] == own[b]).all(axis=1))[::-1].tolist():
-                differs = (both[a] != both[b]).any(axis=1)
-                differs[[a, b]] = False
-                if not differs.any():
-                    twins[b] = a
-                    break
-        return twins
 
     def parts(self) -> Iterator[I64]:
         """Yield the sets of buffers that pairs connect, each ascending."""

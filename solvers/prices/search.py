@@ -299,7 +299,7 @@ def hard_pieces(instance: Instance) -> Iterator[Piece]:
 def _reduced(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
     """Yield the parts of a pool, each with those of its buffers that are put back last, and the pieces of the rest."""
     for chosen in pool.parts():
-        part = pool.among(chosen)
+        part = pool.among(chosen).coarser()
         is_left, gone = part.peeled()
-        core = part.among(is_left) if len(is_left) else None
-        yield part, gone, [] if core is None else [core.among(inner) for inner in core.parts()]
+        core = part.among(is_left).coarser() if len(is_left) else None
+        yield part, gone, [] if core is None else [core.among(inner).coarser() for inner in core.parts()]

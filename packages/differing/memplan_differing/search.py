@@ -32,13 +32,13 @@ class _Part:
     """A part of the instance, and the pairs with a price that meet in each plan so far."""
 
     def __init__(self, piece: Piece, coarse: Piece, offset: I64, is_least: bool, flag: I64) -> None:
-        self.piece, self.twin, self.at = piece, piece.twins(np.arange(len(piece))), offset[piece.members]
+        self.piece, self.twin, self.at = piece, _twins(piece), offset[piece.members]
         self.known, self.price = [piece.paid(self.at)], piece.cost(self.at)
         best = CutBound(0)
         for best in cut_bounds(coarse, 0, flag, _CUT_ROUNDS) if self.price and len(piece.pairs) <= MOST_PAIRS else ():
             if best.bound >= self.price:
                 break
-        self.base, self.charge = CutRows(coarse).charges(best)
+        self.base, self.charge = _charges(CutRows(coarse), best)
         self.scale, self.least = best.scale, self.price if is_least else best.bound
         self._answers: dict[frozenset[tuple[bytes, int]], tuple[int, I64 | None]] = {}
         if self.price == self.least:
@@ -96,13 +96,11 @@ class FurtherPlans:
         self.distance, self.is_complete, self._is_proved = distance, False, is_least
         self.parts, offset = [], offset.copy()
         for pool in pools_of(instance, Costs.of(instance).clash):
-            offset[pool.members] = _in_order(offset[pool.members], pool.twins(np.arange(len(pool))))
+            offset[pool.members] = _in_order(offset[pool.members], _twins(pool))
             for chosen in pool.parts():
-                coarse = pool.among(chosen)
-                if len(coarse.pairs):
-                    self.parts.append(
-                        _Part(pool.among(chosen, is_exact=True), coarse, offset, is_least, control.raised)
-                    )
+                piece = pool.among(chosen)
+                if len(piece.pairs):
+                    self.parts.append(_Part(piece, piece.coarser(), offset, is_least, control.raised))
         self.parts.sort(key=lambda part: -len(part.piece.pairs))
         later = [(part.least, part.price, len(part.piece.pairs)) for part in reversed(self.parts)]
         sums = np.cumsum([(0, 0, 0), *later], axis=0)[::-1].T.tolist()
@@ -179,3 +177,28 @@ def _in_order(at: I64, twin: I64) -> I64:
     for first in set(root[twin >= 0].tolist()):
         at[root == first] = np.sort(at[root == first])
     return at
+
+
+def _twins(piece: Piece) -> I64:
+    """Return for each buffer an earlier one that can be exchanged with it, or -1."""
+    own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)
+    both = np.stack((piece.price, piece.grid, piece.gap), axis=2)
+    twins = np.full(len(piece), -1)
+    for b in range(1, len(piece)):
+        for a in np.flatnonzero((own[:b] == own[b]).all(axis=1))[::-1].tolist():
+            differs = (both[a] != both[b]).any(axis=1)
+            differs[[a, b]] = False
+            if not differs.any():
+                twins[b] = a
+                break
+    return twins
+
+
+def _charges(rows: CutRows, bound: CutBound) -> tuple[int, I64]:
+    """Return what all plans cost at least, and what each pair that meets adds to it, in parts of the bound's scale."""
+    charge, base = bound.scale * rows.price, 0
+    for cut, times in bound.multipliers:
+        excess, pairs, saved = rows.saved(cut.members)
+        charge[pairs] -= times * -(-saved // cut.divisor)
+        base += times * -(-excess // cut.divisor)
+    return base + int(np.minimum(charge, 0).sum()), np.maximum(charge, 0)
