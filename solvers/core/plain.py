@@ -8,6 +8,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from memplan.planner.instance.columns import Axis, blank
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.core.exact import close_parts, close_search
 from memplan.solvers.core.tables import CORE, Handle, Reference, Rows
 
@@ -26,6 +27,9 @@ _MOST = 512
 _LARGEST = 2**60
 _MADE = ("unit", "objective", "pools", "size", "traffic", "alignment", "start", "end", "live_set_time")
 _NO_RANGES = column(np.zeros((0, 2)))
+_RULES = attrgetter(*(Pool.model_fields.keys() - {"name", "size", "cost"}))
+"""Returns the rules of a pool beside its size."""
+_NO_RULES = _RULES(Pool.model_construct())
 
 
 class PlainTask(NamedTuple):
@@ -102,16 +106,18 @@ class Limits(NamedTuple):
     seconds: float = 0.0
 
 
+def is_plain(problem: Problem, most: int) -> bool:
+    """Return True for at most so many buffers, each alive once, in one pool without a rule but size and alignment."""
+    table, pool = problem.buffers, problem.pools[0]
+    if not 0 < len(table) <= most or len(problem.pools) > 1 or kinds_of(problem) or _RULES(pool) != _NO_RULES:
+        return False
+    return len(table.pool_choices) <= 1 and table.has_one_lifetime_each and not table.has_any(table.offset)
+
+
 def suits(problem: Problem) -> bool:
     """Return True if one call does for a problem: it is small and plain, and its numbers are no larger than 2^60."""
     table, pool = problem.buffers, problem.pools[0]
-    if not 0 < len(table) <= _MOST or len(problem.pools) > 1 or problem.objective not in ("peak", "fit"):
-        return False
-    if pool.reserved or pool.base_address or pool.bank_size or pool.alignment > 1 or kinds_of(problem):
-        return False
-    if len(table.pool_choices) > 1 or not table.has_one_lifetime_each:
-        return False
-    if table.has_any(table.offset) or table.has_any(table.hint):
+    if problem.objective not in ("peak", "fit") or not is_plain(problem, _MOST) or table.has_any(table.hint):
         return False
     least, largest = int(table.size.min()), int(table.size.max())
     is_small = len(table) * (largest + int(table.alignment.max())) < _LARGEST

@@ -14,10 +14,10 @@ from zlib import crc32
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
+from memplan.planner.model.problem import ADDRESS_SPACE, Problem
 from memplan.planner.verify.verifier import Violation, verify
+from memplan.solvers.core.plain import is_plain
 from memplan.solvers.core.tables import CORE, Reference
 
 _MOST, _LARGEST = 1_024, 2**54
@@ -30,9 +30,6 @@ _SET = {
 _OTHER_CLAIMS = attrgetter(*(Plan.model_fields.keys() - _SET))
 """Returns what a plan says in the fields that are of other problems, or of plans of other kinds."""
 _NO_CLAIMS = _OTHER_CLAIMS(Plan.model_construct())
-_RULES = attrgetter(*(Pool.model_fields.keys() - {"name", "size", "cost"}))
-"""Returns the rules of a pool beside its size."""
-_NO_RULES = _RULES(Pool.model_construct())
 
 
 class PlainPlan(NamedTuple):
@@ -61,12 +58,11 @@ def violations_of(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 def is_shown_valid(problem: Problem, plan: Plan) -> bool:
     """Return True if one call shows that a plan, and each of its claims, is right; False where it shows nothing."""
     table, places, proof = problem.buffers, plan.placements, plan.proof
-    if (
-        plan.status != "optimal"
-        or proof is None
-        or (proof.kind, proof.by) != ("live-set", None)
-        or not _is_plain(problem)
-    ):
+    if plan.status != "optimal" or proof is None or (proof.kind, proof.by) != ("live-set", None):
+        return False
+    if problem.objective != "peak" or not is_plain(problem, _MOST):
+        return False
+    if not 0 < int(table.size.min()) <= int(table.size.max()) < _LARGEST:
         return False
     if places.ids != table.ids or _OTHER_CLAIMS(plan) != _NO_CLAIMS:
         return False
@@ -82,13 +78,3 @@ def is_shown_valid(problem: Problem, plan: Plan) -> bool:
         return False
     end, load, *alive = answer.tolist()
     return peak == plan.lower_bound == end == load and proof.buffers == tuple(compress(table.ids, alive))
-
-
-def _is_plain(problem: Problem) -> bool:
-    """Return True if a problem has no rules but capacity and alignment, and few buffers that live once."""
-    table, pool = problem.buffers, problem.pools[0]
-    if not 0 < len(table) <= _MOST or len(problem.pools) > 1 or problem.objective != "peak" or kinds_of(problem):
-        return False
-    if len(table.pool_choices) > 1 or not table.has_one_lifetime_each or table.has_any(table.offset):
-        return False
-    return _RULES(pool) == _NO_RULES and 0 < int(table.size.min()) <= int(table.size.max()) < _LARGEST
