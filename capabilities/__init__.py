@@ -80,64 +80,45 @@ class Command(NamedTuple):
         return imported(self.where)
 
 
-class Cluster(NamedTuple):
-    """Machines of others that run command lines of several files, by an entry point of the group `memplan.clusters`.
+class _Imported:
+    """A row of one function, which is imported where it is used; `where` is its `module:function`."""
 
-    The entry point's name is the scheme of the address, `dask` of `--on dask://HOST:PORT`.
+    __slots__ = ("where",)
 
-    where: `module:function` of what runs command lines there, imported where an address has the scheme.
-    """
-
-    where: str
+    def __init__(self, where: str) -> None:
+        self.where = where
 
     def load(self) -> Any:
         """Import the function."""
         return imported(self.where)
 
 
-class Writer(NamedTuple):
+class Cluster(_Imported):
+    """Machines of others that run command lines of several files, by an entry point of the group `memplan.clusters`.
+
+    The entry point's name is the scheme of the address, `dask` of `--on dask://HOST:PORT`; the function runs command
+    lines there.
+    """
+
+
+class Writer(_Imported):
     """Files that an answer becomes, which a distribution writes, by an entry point of the group `memplan.writers`.
 
     The entry point `cascade-c` writes a point of a cascade as a program in C: `(point, graph, name, alignment)` to the
     files by their names.
-
-    where: `module:function` of what writes them, which is imported where some are written.
     """
 
-    where: str
 
-    def load(self) -> Any:
-        """Import the function."""
-        return imported(self.where)
-
-
-class Search(NamedTuple):
+class Search(_Imported):
     """A search of answers that a distribution brings, by an entry point of the group `memplan.searches`.
 
     The entry point `recompute` searches for programs in which operations run again: `(graph, options, control)` to an
     `OrderAnswer`; `objects` for shared objects: what `memplan.capabilities.plan.objects` gives it.
-
-    where: `module:function` of the search, which is imported where it is asked for.
     """
 
-    where: str
 
-    def load(self) -> Any:
-        """Import the function."""
-        return imported(self.where)
-
-
-class View(NamedTuple):
-    """A page of answers that a distribution writes, by an entry point of the group `memplan.views`.
-
-    where: `module:function` of what writes it, which is imported where one is written.
-    """
-
-    where: str
-
-    def load(self) -> Any:
-        """Import the function."""
-        return imported(self.where)
+class View(_Imported):
+    """A page of answers that a distribution writes, by an entry point of the group `memplan.views`."""
 
 
 QUESTIONS: Mapping[str, Row] = {
