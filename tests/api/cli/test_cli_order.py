@@ -139,7 +139,10 @@ def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Capture
         (["PROGRAM", "-o", "x/"], "output: must be a folder for several files, or with order best"),
     ],
 )
-def test_what_has_no_order_is_refused(arguments: list[str], message: str, tmp_path: Path, capfd: Captured) -> None:
+def test_what_has_no_order_is_refused(
+    arguments: list[str], message: str, tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     source = tmp_path / "operations.json"
     source.write_text(json.dumps(program()))
     assert main(["plan", *(str(source) if one == "PROGRAM" else one for one in arguments)]) == 2
