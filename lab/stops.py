@@ -31,7 +31,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from lab.support.drawn_calls import drawn_call
 from lab.support.served import Served, exchanged, served
@@ -224,6 +224,8 @@ def _judged(capability: Capability[Any], body: dict[str, Any], status: int, answ
         why = capability.refutes({**question, "options": options}, found)
     except InputError as error:
         return "wrong", f"answered what is refused here: {error}"
+    except ValidationError as error:
+        return "wrong", f"no answer to this question: {error}: {says}"
     return ("answered", says) if why is None else ("wrong", f"{why}: {says}")
 
 
