@@ -162,7 +162,9 @@ class Capability(Generic[A]):
 
     def verified(self, question: Question, options: CapabilityOptions, answer: A) -> A:
         """Return an answer that nothing refutes, as it leaves; raises InvalidPlanError, a fault of memplan."""
-        if (wrong := self.refutes({**question, "options": options}, answer)) is not None:
+        is_own = isinstance(answer, self.answers)
+        wrong = self.refutes({**question, "options": options}, answer) if is_own else f"gave {type(answer).__name__}"
+        if wrong is not None:
             raise InvalidPlanError(f"{self.name}: {wrong}")
         return answer
 

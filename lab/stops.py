@@ -53,6 +53,8 @@ _MEMORY = {"worker_memory_bytes": str(400 * 2**20)}
 _COLUMNS = ("stops", "answered", "noted", "hung up", "504", "busy", "refused", "wrong", "500")
 _PAIRS = (("peak", "lower_bound"), ("cost", "cost_lower_bound"))
 """Fields of answers of which one is never below the other, in any two answers to a question."""
+_ROUNDING = 1e-12
+"""The part of a value that sums of floating-point numbers in two orders may differ by."""
 _OF_SCHEDULES = "latency"
 """What the bound of a schedule is of, where no other objective is given."""
 
@@ -152,7 +154,7 @@ def contradicted(name: str, body: dict[str, Any], whole: Any, found: Any) -> str
     for value, bound in ((goal, "lower_bound"),) if name == "schedule" else _PAIRS:
         for one, other in ((whole, found), (found, whole)):
             least, most = getattr(one, bound, None), getattr(other, value, None)
-            if isinstance(least, int | float) and isinstance(most, int | float) and least > most:
+            if isinstance(least, int | float) and isinstance(most, int | float) and least > most + _ROUNDING * most:
                 return f"{bound} {least} is above {value} {most} of the other answer"
     return None
 

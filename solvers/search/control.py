@@ -163,9 +163,10 @@ class Control:
             self.work_left[0] -= work
 
     def within(self, limit_s: float) -> Self:
-        """Return the control of a part of the call that has so many seconds."""
+        """Return the control of a part of the call that has so many seconds; what holds of it is no answer to all."""
         counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
-        return replace(self, deadline=Deadline.after(min(limit_s, self.deadline.left_s)), counted_s=counted_s)
+        deadline = Deadline.after(min(limit_s, self.deadline.left_s))
+        return replace(self, deadline=deadline, counted_s=counted_s, note=None)
 
     def child(self, share: float) -> Self:
         """Return the control of a part of the call that has a share of what is left of it."""

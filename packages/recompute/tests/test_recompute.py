@@ -12,7 +12,18 @@ from memplan_recompute import points
 from memplan_recompute.clone_check import check_rewriting
 from memplan_recompute.rewrite import relaxed, rewritten
 
-from memplan import Control, OperationGraph, OrderOptions, Recomputed, order, order_operations, read_graph
+from memplan import (
+    Control,
+    ExplainAnswer,
+    ExplainOptions,
+    OperationGraph,
+    OrderOptions,
+    Recomputed,
+    explain,
+    order,
+    order_operations,
+    read_graph,
+)
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.planner.errors import OperationsError, TimeOverError
 from memplan.planner.operations.costs import costs_of
@@ -204,6 +215,16 @@ def test_a_large_graph_without_time_is_answered_by_its_given_order(recompute: bo
     assert noted == [found]
     assert (found.order, found.peak, found.placed_peak) == (tuple(range(2_001)), 13, None)
     assert (found.recomputed is not None) == recompute
+
+
+def test_programs_that_repair_a_graph_are_no_answers_to_why_it_does_not_fit() -> None:
+    noted: list[object] = []
+    options = ExplainOptions(repairs=1, deterministic=True)
+    found = explain(graph=_spans(4), capacity=150, options=options, control=Control(note=noted.append))
+    assert found.repairs is not None
+    assert found.repairs.of_operations is not None
+    assert [each.kind for each in found.repairs.of_operations.repairs] == ["recompute"]
+    assert {type(each) for each in noted} == {ExplainAnswer}
 
 
 def test_an_order_is_the_answer_where_no_program_could_be_planned_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

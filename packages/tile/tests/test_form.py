@@ -39,6 +39,15 @@ def test_the_third_example_of_the_contest_takes_no_longer_than_its_arithmetic() 
     assert (found.status, found.latency, found.subgraphs) == ("optimal", 4500.0, ((0, 1, 2),))
 
 
+def test_a_bound_is_not_above_a_latency_whose_sum_rounds_another_way() -> None:
+    matrices = {"widths": [12] * 3, "heights": [12] * 3, "inputs": [[0, 0], [0]], "outputs": [[1], [2]]}
+    operations = {"base_costs": [26, 21], "op_types": ["MatMul", "Pointwise"], "native_granularity": [4, 4]}
+    memories = {"fast_memory_capacity": 1000, "slow_memory_bandwidth": 5.0}
+    found = schedule(ScheduleProblem.model_validate(matrices | operations | memories))
+    assert found.status == "optimal"
+    assert found.latency == found.lower_bound != 423.0
+
+
 def test_copies_alignment_and_latency_of_a_target_have_their_price() -> None:
     problem = ScheduleProblem.model_validate(example("attention.json"))
     target = Target.model_validate(example("double_buffered.json"))
