@@ -11,7 +11,8 @@ An answer has a point for each of five rules, 0 to 5 in all:
 A rule is met where the answer has the words that stand in the mistake's row; a row without words for a rule does not
 meet it. The rows are in `mistakes.txt`: what is called, which is a command line, a request or Python, the words for
 rules 2 to 5, the status where it is not 2 or 422, and a command that mends it and must run. What is indented stands
-before the row that it is of: the file `p` of a command, or the body of a request.
+before the row that it is of: the file `p` of a command, or the body of a request. Rows of a set `refused` have the
+sentence as a whole, in the cell of rule 2: what each rule of a format says is told by them, and not how much it helps.
 """
 
 from __future__ import annotations

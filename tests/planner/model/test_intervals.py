@@ -12,7 +12,6 @@ from memplan.planner.formats import FORMATS, read_problem
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.problem import Buffer, Problem
 from memplan.solvers.portfolio.solve import solve
-from tests.support.sentences import rules
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "size": 100, "start": 0, "end": 1},
@@ -86,29 +85,6 @@ def test_what_is_written_of_a_closed_problem_is_half_open() -> None:
 )
 def test_the_file_says_the_interval_then_the_caller_then_the_column(data: bytes, interval: Any, end: int) -> None:
     assert read_problem(data, None, interval).buffers[0].end == end
-
-
-@pytest.mark.parametrize(
-    ("row", "rule"),
-    [
-        ({"start": 3, "end": 2}, "buffers[0].end: must be at least start (3), as ends are inclusive, got 2"),
-        (
-            {"lifetimes": [[0, 1], [4, 2]]},
-            "buffers[0].lifetimes[1][1]: must be at least start (4), as ends are inclusive, got 2",
-        ),
-        (
-            {"start": 3, "end": 2**63 - 1},
-            "buffers[0].end: must be less than 9223372036854775807, as ends are inclusive, got 9223372036854775807",
-        ),
-        ({"start": 3, "end": "4"}, 'buffers[0].end: must be an integer, got "4" (did you mean 4, without quotes?)'),
-        ({"start": 3, "end": True}, "buffers[0].end: must be an integer, got true"),
-    ],
-)
-def test_wrong_closed_lifetimes_are_told_as_their_author_wrote_them(row: dict[str, Any], rule: str) -> None:
-    content = {"interval": "closed", "buffers": [{"id": "a", "size": 1} | row]}
-    with pytest.raises(InputError) as caught:
-        Problem.model_validate(content)
-    assert rules(caught.value.sentences)[0] == rules([rule])[0]
 
 
 def test_buffers_that_are_half_open_already_cannot_be_called_closed() -> None:

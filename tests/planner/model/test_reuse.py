@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.planner.errors import ProblemError
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan, Reused
 from memplan.planner.model.problem import Problem
@@ -35,20 +34,6 @@ def plan_of(a: int, b: int, c: int, **claims: Any) -> Plan:
     rows = zip(("a", "b", "c", "of b"), (a, b, c, b), strict=True)
     placements = [{"id": name, "pool": "ub", "offset": at} for name, at in rows]
     return Plan.model_validate({"placements": placements, **claims})
-
-
-@pytest.mark.parametrize(
-    ("pairs", "sentence"),
-    [
-        ([["a", "d"]], "must be the id of a buffer"),
-        ([["b", "of b"]], "must pair two buffers that are no aliases of one"),
-        ([["a", "a"]], "must pair two buffers that are no aliases of one"),
-        ([], "must not be empty"),
-    ],
-)
-def test_wrong_pairs_are_refused(pairs: object, sentence: str) -> None:
-    with pytest.raises(ProblemError, match=sentence):
-        problem(reuse=[{"pairs": pairs, "cost": 1}])
 
 
 def test_a_plan_lists_what_it_pays_and_the_order_that_it_needs() -> None:

@@ -97,34 +97,6 @@ def test_it_is_read_as_it_was_written() -> None:
     assert Problem.model_validate_json(PROBLEM.model_dump_json(exclude_defaults=True)) == PROBLEM
 
 
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        ({"equal_use": False}, "equal_use: must be true where buffers have the same offset"),
-        ({"same_offset": [["a0", "q"]]}, r"same_offset\[0\]\[1\]: must be the id of a buffer, got \"q\""),
-        ({"same_offset": [["a0", "x"]]}, r"same_offset\[0\]\[1\]: must have the size of the first \(64\), not 32"),
-        ({"same_offset": [["a0", "a1"], ["a1"]]}, r"same_offset\[1\]\[0\]: must be in one set"),
-        ({"buffers": [*ROWS[:2], {**ROWS[2], "size": 64}], "same_offset": [["a0", "x"]]}, "the only one of its pool"),
-        ({"buffers": [{**ROWS[0], "no_cross": 64}, *ROWS[1:]]}, r"same_offset\[0\]\[1\]: must have the no_cross"),
-        ({"buffers": [*ROWS[:3], {"id": "y", "size": 4}]}, r"buffers\[3\].pools: must leave one pool .* got 2"),
-        ({"pools": [{"name": "core0"}, {"name": "core1", "alignment": 8}]}, r"pools\[1\].alignment: must be that of"),
-        ({"together": [["x", "y"]]}, r"together\[0\]\[1\]: must be of the pool of the first"),
-        ({"buffers": [*ROWS, {"id": "z", "size": 4, "alias_of": "a0", "pools": ["core1"]}]}, "what it lies in"),
-        (
-            {"buffers": [*ROWS[:3], {**ROWS[3], "relative": {"to": "x", "offset": 40}}]},
-            r"buffers\[3\].relative: must be to a buffer of its pool",
-        ),
-        (
-            {"buffers": [*ROWS[:2], {**ROWS[2], "relative": {"to": "a0", "offset": 64}}, ROWS[3]]},
-            r"same_offset\[0\]\[0\]: must not be tied to another buffer",
-        ),
-    ],
-)
-def test_what_cannot_be_planned_as_one_is_refused_by_name(more: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ProblemError, match=sentence):
-        Problem.model_validate(FIELDS | more)
-
-
 def test_what_does_not_know_of_it_refuses_it_by_name() -> None:
     with pytest.raises(OptionError, match="profile: must not be given where pools have equal use"):
         solve(PROBLEM, profile="size")
