@@ -58,9 +58,9 @@ class ProblemOptions(WireValue):
     )
     order: Texts = Field(
         (),
-        description="Promise that the program keeps this order: it has finished with A before B begins. If any such"
-        " pair is given, two buffers (of reuse, where the file has that) share bytes only if the pairs, taken one after"
-        " the other, keep them in order. May be repeated.",
+        description="Promise that the program has finished with A before B begins. Once a pair is given, two buffers"
+        " share bytes only if a chain of such pairs keeps them in order. If the file has reuse, this is only so for the"
+        " buffers of reuse. May be repeated.",
     )
 
     @property

@@ -212,5 +212,5 @@ class ListDisplay(StrEnum):
     table = "table"
 
 
-_AS_LIST = "A table on a terminal, else JSON."
+_AS_LIST = "Write a table or JSON. The default is a table on a terminal, and JSON otherwise."
 ListFormat = Annotated[ListDisplay | None, typer.Option("--format", help=_AS_LIST)]

@@ -37,8 +37,8 @@ from memplan.solvers.processes.apart import run_in_thread
 Result = TypeVar("Result")
 _OUTPUT = "Write the answer to this file, in the form that its suffix says: {suffixes}. May be repeated."
 _FORMAT = (
-    "A table on a terminal, else JSON; page also opens one in a browser; or fields of the JSON alone: status,peak, or"
-    " all but some: -placements."
+    "The form of the answer. The default is a table on a terminal, and JSON otherwise. page opens a page in a browser."
+    " status,peak writes only these fields of the JSON, and -placements all fields but this one."
 )
 _FOR_FILES = 0.1
 """The part of a limit for files beside the answer: a page of 30,000 operations takes 0.5 s."""

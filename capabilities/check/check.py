@@ -52,7 +52,7 @@ class CheckOptions(SearchOptions):
     tolerance: str = Field(
         "0", description="How much more than the baseline a pool may use: a size, or a share such as 2%."
     )
-    profile: Profile | None = Field(None, description="What several pools are for. The default is balanced.")
+    profile: Profile | None = Field(None, description="How to use several pools. The default is balanced.")
     subject: str | None = Field(None, description="The name that reports show. The default is the name of the problem.")
     differences: bool = Field(
         False, description="Also list the buffers that came, went, changed or moved since the baseline, and say why."

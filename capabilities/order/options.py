@@ -56,7 +56,7 @@ class OrderOptions(GraphOptions):
     """Options of an order; `within`, `extra_cost` and `points` are for `recompute` alone."""
 
     goal: Goal = Field(
-        "alive", description="Minimise the bytes that are alive at once (live), or the peak of the plan (placed)."
+        "alive", description="Minimise the bytes that are alive at once (alive), or the peak of the plan (placed)."
     )
     alignment: Alignment = Field(1, description="Place tensors at multiples of so many bytes.")
     with_certificate: bool = Field(

@@ -48,7 +48,7 @@ class PlanOptions(SearchOptions, SolveOptions):
         1, description="Make up to this many plans, if pairs of buffers cost something: the cheapest ones that differ."
     )
     distance: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        1, description="With plans, each plan differs from all before it in at least this many pairs that pay."
+        1, description="With plans, each differs from every earlier one in at least this many of the pairs that pay."
     )
     explain_s: Annotated[float, Field(ge=0, le=MAX_TIME_LIMIT_S)] = Field(
         REASON_S, description="Spend at most this part of the time limit on the reason, if nothing fits."

@@ -64,7 +64,7 @@ class VerifyOptions(CapabilityOptions):
     again: bool = Field(
         False, description="Also solve once more with the options in the plan, and compare the plans byte by byte."
     )
-    with_plans: bool = Field(False, description="Include the plans of better and again in the answer.")
+    with_plans: bool = Field(False, description="Include the plans that `better` and `again` made in the answer.")
 
     @property
     def counts_work(self) -> bool:

@@ -154,9 +154,9 @@ class SolveOptions(WireValue):
     )
     profile: Profiled = Field(
         None,
-        description="What several pools are for: speed, balanced (the default) or size. With balanced+5%, the "
-        "cost may be 5% above the least for less use of the last pool. With fast=3,slow=1, the sum of "
-        "the bytes times these weights is minimised.",
+        description="How to use several pools: speed, balanced (the default) or size. With balanced+5%, the cost "
+        "may be up to 5% above the least if the last pool is used less. With fast=3,slow=1, the sum of "
+        "the bytes in each pool times its weight is minimised.",
     )
 
     @property

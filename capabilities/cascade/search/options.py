@@ -177,8 +177,8 @@ class CascadeOptions(CapabilityOptions):
     )
     point: Annotated[int | Literal["all"], BeforeValidator(_point)] | None = Field(
         None,
-        description="Answer with the problem and the plan of one point: 0 is the first, and -1 the one of the "
-        "least peak; or with those of all points.",
+        description="Include the problem and the plan of one point in the answer, or those of all points. 0 is the "
+        "first point, and -1 the one of the least peak.",
     )
     check: bool = Field(
         False,

@@ -55,7 +55,7 @@ def get(
         typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
     ] = None,
     what: Annotated[
-        str, typer.Option(metavar="problem|plan|proof", help="Which file of the problem is written.")
+        str, typer.Option(metavar="problem|plan|proof", help="Write this file of the problem.")
     ] = "problem",
     folder: Folder = HERE,
 ) -> None:
@@ -76,7 +76,7 @@ def unpack(folder: Folder = HERE) -> None:
 
 @library.command()
 def pack(folder: Folder = HERE) -> None:
-    """Write files that were changed by hand into the archives of their kinds, the same bytes for the same files."""
+    """Pack files that you changed by hand into the archives of their kinds; equal files give equal archives."""
     for kind in _opened(folder).pack():
         say(f"{folder / kind}: packed")
 
@@ -87,9 +87,9 @@ def check(
     fast: Annotated[bool, typer.Option(help="Skip large certificates.")] = False,
     folder: Folder = HERE,
 ) -> None:
-    """Check fingerprints, plans and certificates, by the programs of checkers/; of all problems also their one hash.
+    """Check fingerprints, plans and certificates by the programs of checkers/, and the hash of the whole library.
 
-    Exit status: 0 all is as the table says, 1 something is not, 2 wrong input.
+    Exit status: 0 the library is right, 1 something in it is wrong, 2 wrong input.
     """
     from memplan_library.checking import check as check_entries
     from memplan_library.checking import version_fault
@@ -115,7 +115,7 @@ def submit(
     command: Annotated[str | None, typer.Option(help="The command that found the plan.")] = None,
     folder: Folder = HERE,
 ) -> None:
-    """Check a plan or a certificate by code that is not memplan's, and add it to the library if it is better.
+    """Check a plan or a certificate by independent code, and add it to the library if it is better.
 
     Exit status: 0 better, added; 1 not better; 2 wrong format; 3 refused, with the reason.
     """

@@ -95,16 +95,20 @@ def fits(
     ],
     capacity: Annotated[str | None, typer.Option(metavar="SIZE", help="The device's memory, such as 24GiB.")] = None,
     allocator: Annotated[
-        str, typer.Option(help="What gives out memory: cuda, plan, cpu, or settings as max_split_size_mb:128.")
+        str, typer.Option(help="Who hands out memory: cuda, plan, cpu, or settings such as max_split_size_mb:128.")
     ] = "cuda",
-    suggest: Annotated[bool, typer.Option("--suggest", help="Say what would make it fit, each tried.")] = False,
-    computed: Annotated[bool, typer.Option("--computed", help="Run the step on real values.")] = False,
-    compiled: Annotated[bool, typer.Option("--compiled", help="Run the graphs of AOT autograd.")] = False,
-    snapshot: Annotated[str | None, typer.Option(metavar="FILE", help="A snapshot of the step to compare.")] = None,
-    kernel_workspace: Annotated[str | None, typer.Option(metavar="SIZE", help="Workspaces of kernels.")] = None,
-    cublas_workspace: Annotated[str | None, typer.Option(metavar="SIZE", help="That of cuBLAS, 8320KiB.")] = None,
-    context: Annotated[str | None, typer.Option(metavar="SIZE", help="The context of the device.")] = None,
-    nccl: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffers of NCCL.")] = None,
+    suggest: Annotated[bool, typer.Option("--suggest", help="Also list ways to make it fit. Each was tried.")] = False,
+    computed: Annotated[bool, typer.Option("--computed", help="Run the step on real values, not on fakes.")] = False,
+    compiled: Annotated[bool, typer.Option("--compiled", help="Count the graphs of AOT autograd instead.")] = False,
+    snapshot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Compare with this snapshot of the step.")
+    ] = None,
+    kernel_workspace: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Count so much for kernels' workspaces.")
+    ] = None,
+    cublas_workspace: Annotated[str | None, typer.Option(metavar="SIZE", help="cuBLAS's workspace: 8320KiB.")] = None,
+    context: Annotated[str | None, typer.Option(metavar="SIZE", help="Count so much for the device's context.")] = None,
+    nccl: Annotated[str | None, typer.Option(metavar="SIZE", help="Count so much for NCCL's buffers.")] = None,
     dim: Annotated[
         list[str] | None, typer.Option(metavar="NAME=SIZE", help="The size at which a graph of ggml runs.")
     ] = None,
