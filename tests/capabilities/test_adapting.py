@@ -107,27 +107,6 @@ def test_a_number_of_copies_is_for_inputs_and_outputs_of_a_model(capfd: Captured
     assert {"main/x", "main/x#2", "main/Identity", "main/Identity#2"} <= set(found)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"weights": "ram"}, "weights: must be given for models and operations, got a file of lifetimes"),
-        ({"copies": ("2",)}, "copies: must be NAME=NUMBER where the file says no inputs and outputs"),
-        ({"copies": ("a=0",)}, 'copies: must be NAME=NUMBER with a number from 1 to 64, got "a=0"'),
-        ({"copies": ("z=2",)}, 'copies: must name a buffer, such as "a", "b", "c", got "z"'),
-        ({"pin": ("a=0,b=4",)}, 'pin: must name a buffer, such as "a", "b", "c", got "a=0,b": name each by itself'),
-        ({"pin": ("a",)}, 'pin: must be NAME=OFFSET or NAME=POOL:OFFSET, got "a"'),
-        ({"pin": ("a=dram:0",)}, 'pin: must name a pool of the problem (default), got "dram"'),
-        ({"pin": ("a=1.5",)}, 'pin: must be a whole number of bytes, got "1.5"'),
-        ({"reserve": ("dram=4",)}, 'reserve: must name a pool of the problem (default), got "dram"'),
-        ({"reserve": ("4@x",)}, 'reserve: must be a size such as 4096, 64kB or 1MiB, got "x"'),
-    ],
-)
-def test_wrong_adaptations_are_refused(options: dict[str, Any], sentence: str, table: str) -> None:
-    with pytest.raises(OptionError) as found:
-        memplan.read_problem(table, **options)
-    assert found.value.sentences == (f"{table}: {sentence}",)
-
-
 def test_every_entrance_adapts_alike(table: str) -> None:
     options: dict[str, Any] = {"pin": ("b=128",), "reserve": ("16",), "copies": ("a=2",), "alignment": 32}
     expected = memplan.read_problem(table, **options)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
-from memplan.planner.errors import FormatError, InputError, OptionError, ProblemError
+from memplan.planner.errors import OptionError
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
@@ -31,22 +28,6 @@ def test_memories_need_sizes_only() -> None:
         ("memory 2", 128, 1, 0),
     ]
     assert len(problem.buffers) == 0
-
-
-@pytest.mark.parametrize(
-    ("changes", "kind", "sentence"),
-    [
-        ({"memory_names": ["a"]}, FormatError, r"memory_names: must have as many entries as memory_sizes \(2\), got 1"),
-        ({"memory_names": ["a", "a"]}, ProblemError, r'pools\[1\].name: must be unique, got "a" again'),
-        ({"memory_sizes": []}, FormatError, "memory_sizes: must not be empty"),
-        ({"memory_alignments": [0, 1]}, FormatError, r"memory_alignments\[0\]: must be at least 1, got 0"),
-        ({"MemorySpace": 1}, FormatError, "MemorySpace: is not a known field"),
-        ({"buffers": [{"id": "a"}]}, FormatError, r"buffers\[0\].size: is required"),
-    ],
-)
-def test_what_is_wrong_with_memories_is_said(changes: dict[str, Any], kind: type[InputError], sentence: str) -> None:
-    with pytest.raises(kind, match=sentence):
-        read_model(json.dumps(json.loads(MEMORIES) | changes).encode())
 
 
 def test_memories_name_no_dimensions() -> None:

@@ -77,19 +77,6 @@ def test_nothing_to_plan_uses_nothing() -> None:
     assert found.placements.gone == 3
 
 
-@pytest.mark.parametrize(
-    ("texts", "sentence"),
-    [
-        (["sram=64"], 'budgets: must name a pool of the problem (fast, slow), got "sram"'),
-        (["fast=64", "fast=65"], "budgets: must be given once for each pool"),
-    ],
-)
-def test_wrong_budgets_are_said(texts: list[str], sentence: str) -> None:
-    with pytest.raises(OptionError) as caught:
-        read_budgets(texts, problem_of(1, pools=[{"name": "fast", "size": 8}, {"name": "slow"}]))
-    assert caught.value.sentences == (sentence,)
-
-
 def test_a_pool_is_never_larger_than_it_is() -> None:
     small = problem_of(1, pools=[{"name": "fast", "size": 8}])
     assert within(small, {"fast": 100}).pools[0].size == 8

@@ -180,38 +180,6 @@ def refused(arguments: list[str], capfd: Captured) -> list[str]:
     return err.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (None, "no such file or directory"),
-        (b'{"buffers": 1}', "buffers: must be a list, got 1"),
-        (b"id,lower,upper,size\nx,5,7,abc\n", "line 2, column 'size': must be an integer, got 'abc'"),
-    ],
-)
-def test_a_wrong_file_is_one_line_that_names_it(
-    content: bytes | None, sentence: str, tmp_path: Path, capfd: Captured
-) -> None:
-    file = tmp_path / "problem"
-    if content is not None:
-        file.write_bytes(content)
-    for command in (["plan", str(file)], ["verify", str(file), str(file)], ["convert", str(file), "-o", "-"]):
-        (line,) = refused(command, capfd)
-        assert line.startswith(f"memplan: error: {file}: {sentence}")
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--accept", "soon"], 'accept: must be fit or a percentage such as 5%, got "soon"'),
-        (["--time-limit", "nan"], "time-limit: must be a finite number, got NaN"),
-    ],
-)
-def test_a_wrong_option_is_one_line(options: list[str], sentence: str, two: str, capfd: Captured) -> None:
-    lines = refused(["plan", two, *options], capfd)
-    assert len(lines) == 1
-    assert lines[0].startswith(f"memplan: error: {sentence.replace('{file}', two)}")
-
-
 @pytest.mark.parametrize("command", ["plan {two}", "plan {two} --keep {plan}", "check {two}", "certify {two}"])
 def test_a_file_that_cannot_be_written_is_told_before_the_work(
     command: str, two: str, tmp_path: Path, capfd: Captured
@@ -228,23 +196,6 @@ def test_a_wrong_command_line_is_explained(options: list[str], two: str, capfd: 
     lines = refused(["plan", two, *options], capfd)
     assert lines[0].startswith("Usage: memplan plan")
     assert any(line.startswith("Error: ") for line in lines)
-
-
-def test_a_directory_is_no_file(two: str, tmp_path: Path, capfd: Captured) -> None:
-    assert refused(["plan", str(tmp_path)], capfd) == [
-        f"memplan: error: {tmp_path}: is a directory (name a file in it)"
-    ]
-    file = tmp_path / "plan.json"
-    file.mkdir()
-    assert refused(["plan", two, "-o", str(file)], capfd) == [
-        f"memplan: error: {file}: is a directory (name a file in it)"
-    ]
-
-
-def test_standard_input_has_room_for_one_file(capfd: Captured) -> None:
-    assert refused(["verify", "-", "-"], capfd) == [
-        "memplan: error: files: only one of them must be standard input, got - twice"
-    ]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")

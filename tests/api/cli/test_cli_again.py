@@ -119,22 +119,6 @@ def test_what_is_not_valid_has_an_exit_status_of_its_own(problem: Path, capfd: C
     assert capfd.readouterr().out.startswith("overlap: ")
 
 
-@pytest.mark.parametrize(
-    ("plan", "sentence"),
-    [
-        ('{"1": -1}', "offsets[0]: must be an id and an offset of at least 0"),
-        ("[[1, 2, 3]]", "offsets[0]: must be an id and an offset"),
-        ('[{"offset": 3}]', "offsets[0]: must be an id and an offset"),
-        ("3", "must be"),
-    ],
-)
-def test_lists_that_are_none_are_wrong_input(problem: Path, plan: str, sentence: str, capfd: Captured) -> None:
-    target = problem.with_name("plan.json")
-    target.write_text(plan)
-    assert main(["verify", str(problem), str(target)]) == 2
-    assert sentence in capfd.readouterr().err
-
-
 def test_files_without_offsets_say_what_they_do_tell(problem: Path, capfd: Captured) -> None:
     assert main(["verify", str(problem)]) == 2
     assert "this file tells of no offsets" in capfd.readouterr().err

@@ -150,30 +150,6 @@ def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
     assert checked(capfd, 1, MODEL, "--budget", str(used - 16))["pools"][0]["over_budget"] == 16
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["-o", "report.txt"], "output: must end in .html, .json, .md, .sarif, .xml, got"),
-        (["-o", "report.html"], "page: needs a baseline, whose plan is shown beside this one"),
-        (["-o", "nowhere/report.md"], "nowhere/report.md: no such directory: "),
-        (["--baseline", "nothing.json"], "nothing.json: no such file or directory"),
-        (["--baseline-problem", MODEL], "baseline-problem: must come with a baseline"),
-        (
-            ["--views", "separate"],
-            "{file}: views: must be given for models only (",
-        ),
-        (["--views", "alias"], "{file}: views: must be given for models only ("),
-        ([], "check: needs a budget or a baseline: --budget 256KiB"),
-        (["--budget", "sram=96"], 'budget: must name a pool of the problem (default), got "sram": --capacity sram='),
-    ],
-)
-def test_wrong_input_is_status_2(options: list[str], sentence: str, file: str, capfd: Captured) -> None:
-    assert main(["check", file, *options]) == 2
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.startswith(f"memplan: error: {sentence.replace('{file}', file)}")
-
-
 def test_a_plan_that_is_not_valid_is_wrong_input(file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
     plan.write_text("id,offset\na,0\nb,32\nc,96\n")

@@ -40,19 +40,6 @@ def test_one_file_goes_to_standard_output_too(files: tuple[str, str], capfd: Cap
     assert (json.loads(out), err) == ([["a", "default", 0], ["b", "default", 16]], "")
 
 
-@pytest.mark.parametrize(
-    ("output", "sentence"),
-    [
-        ("-", "must be a file for malloc-c, which is several, got -"),
-        ("arena.o", 'must end in .h or .c for malloc-c, got "arena.o"'),
-        ('are"na.c', "must have a name that C can include, got"),
-    ],
-)
-def test_sources_need_names(output: str, sentence: str, files: tuple[str, str], capfd: Captured) -> None:
-    assert main(["convert", *files, "--to", "malloc-c", "-o", output]) == 2
-    assert f"output: {sentence}" in capfd.readouterr().err
-
-
 def test_a_plan_that_is_not_valid_is_an_error(files: tuple[str, str], tmp_path: Path, capfd: Captured) -> None:
     (tmp_path / "plan.csv").write_text("id,offset\na,0\nb,8\n")
     assert main(["convert", *files, "--to", "c", "-o", str(tmp_path / "arena.c")]) == 2

@@ -112,9 +112,3 @@ def test_a_table_of_worth_is_for_people(capfd: Captured) -> None:
     lines = capfd.readouterr().out.splitlines()
     assert lines[2] == "optimal: peak 1,505,280 bytes"
     assert lines[3].split() == ["buffer", "size", "if", "dropped", "may", "grow"]
-
-
-@pytest.mark.parametrize(("option", "value"), [("--study-limit", "0"), ("--shrunk-to", "1"), ("--more", "0")])
-def test_wrong_options_are_refused(option: str, value: str, capfd: Captured) -> None:
-    assert main(["explain", str(EXAMPLES / "mobilenet_v2.csv"), option, value]) == 2
-    assert f"memplan: error: {option[2:]}: must be " in capfd.readouterr().err

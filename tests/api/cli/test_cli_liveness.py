@@ -73,19 +73,6 @@ def test_a_plan_that_overwrites_something_is_told_and_exits_with_3(
     assert capfd.readouterr().out == sentence
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [("[]", "operations: must be an object, got []"), ('{"functions": {}}', 'entry: must name a function, got "main"')],
-)
-def test_wrong_operations_are_told_with_the_name_of_their_file(
-    content: str, sentence: str, tmp_path: Path, capfd: Captured
-) -> None:
-    path = tmp_path / "wrong.json"
-    path.write_text(content)
-    assert main(["liveness", str(path), "--plan", "plan.json"]) == 2
-    assert capfd.readouterr().err.startswith(f"memplan: error: {path}: {sentence}")
-
-
 def test_the_example_needs_what_its_document_says_and_a_tentative_order_is_told(
     tmp_path: Path, capfd: Captured
 ) -> None:

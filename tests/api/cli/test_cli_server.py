@@ -66,22 +66,6 @@ def test_the_service_may_be_named_by_the_environment(
     assert "alone does not fit; 1,505,280 bytes would do" in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--accept", "soon"], 'server: accept: must be fit or a percentage such as 5%, got "soon"'),
-    ],
-)
-def test_what_the_service_refuses_is_one_line(
-    server: Running, arguments: list[str], sentence: str, capfd: Captured
-) -> None:
-    assert main(["plan", str(EXAMPLE), "--server", url(server), *arguments]) == 2
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.startswith(f"memplan: error: {sentence}")
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize("where", ["http://127.0.0.1:1", "nowhere", "http://[", "ftp://127.0.0.1"])
 def test_a_service_that_is_not_there_is_one_line(where: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memplan.api.cli.remote.PATIENCE_S", 0.0)
@@ -149,3 +133,9 @@ def test_a_signal_ends_a_worker_and_its_processes(number: signal.Signals, tmp_pa
         process.send_signal(number)
         assert process.wait(30) == 0
     assert not any(runs(child, WORKER) for child in children)
+
+
+def test_what_the_service_refuses_is_one_line(server: Running, capfd: Captured) -> None:
+    assert main(["plan", str(EXAMPLE), "--server", url(server), "--accept", "soon"]) == 2
+    sentence = 'server: accept: must be fit or a percentage such as 5%, got "soon"'
+    assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")

@@ -55,30 +55,6 @@ def test_exit_status_1_says_that_nothing_fits_at_any_size(one_pool: str, capfd: 
     assert [row["status"] for row in json.loads(capfd.readouterr().out)["points"]] == ["infeasible", "infeasible"]
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["sram=1:2"], 'size: must be [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, got "sram=1:2"'),
-        (["=1:2:1"], 'size: must be [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, got "=1:2:1"'),
-        (
-            ["1:2:1"],
-            "size: must name its pool where there are several, as [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, "
-            'got "1:2:1"',
-        ),
-        (["sram=1:2:0"], 'size: must go in steps of at least 1 byte, got "0"'),
-        (["sram=2:1:1"], 'size: must not end below "2", where it starts, got "1" (did you mean 1:2:1?)'),
-        (["sram=1:1MiB:1"], "size: must have at most 1000 sizes, got 1048576"),
-        (
-            ["sram=1:2:1", "-o", "a.html", "--server", "http://127.0.0.1:1"],
-            "output: a.html must not be asked for with --server, whose answer is not enough for it",
-        ),
-    ],
-)
-def test_what_cannot_be_swept_is_one_sentence(problem: str, options: list[str], sentence: str, capfd: Captured) -> None:
-    assert main(["sweep", problem, "--size", *options]) == 2
-    assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")
-
-
 def test_sizes_of_several_pools_are_combined(problem: str, capfd: Captured) -> None:
     assert main(["sweep", problem, "--size", "sram=32:96:64", "--size", "dram=32:64:32"]) == 0
     rows = json.loads(capfd.readouterr().out)["points"]

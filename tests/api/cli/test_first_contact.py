@@ -97,10 +97,3 @@ def test_10_mixed_alignments_are_settled_without_a_clock(capfd: Captured) -> Non
     ]
     plan, _ = planned(capfd, written("mixed.json", json.dumps({"buffers": rows})), "--deterministic")
     assert (plan["status"], plan["reproducible"]) == ("optimal", True)
-
-
-@pytest.mark.parametrize("content", ['{"buffers": []}', "id,lower,upper,size\n"])
-def test_11_an_empty_problem_is_told(content: str, capfd: Captured) -> None:
-    name = written("empty.json" if content[0] == "{" else "empty.csv", content)
-    assert main(["plan", name]) == 2
-    assert f"{name}: buffers: must not be empty, as there is nothing to plan, got none" in capfd.readouterr().err

@@ -140,24 +140,6 @@ def test_a_symbol_without_a_largest_value_has_a_limit() -> None:
     assert abs((found.limits[0].by_plan or 0) - fitting) <= 1
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({}, "within: is required where the problem has no capacity, as in within=64MiB"),
-        ({"within": 9, "at": {"x": 1}}, 'at: must name a symbol of the problem (b, n), got "x"'),
-        ({"within": 9, "at": {"b": 65}}, "at.b: must be from 1 to 64, got 65"),
-        (
-            {"within": 9, "at": {"b": 1, "n": 2}},
-            "at: must have values of all symbols but one or two, got a value for each",
-        ),
-    ],
-)
-def test_a_wrong_question_for_limits_is_named(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(OptionError) as error:
-        limits_within(problem_of(), **options)
-    assert str(error.value) == sentence
-
-
 def test_a_training_step_with_free_sizes_is_optimal_by_a_certificate_that_is_decided() -> None:
     content = (Path(__file__).parents[2] / "models" / "graph_step.json").read_bytes()  # of lab.shapes: "graph step"
     problem = SymbolicProblem.model_validate_json(content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from typing import Any
@@ -79,39 +78,6 @@ def test_outputs_of_nodes_with_one_name_have_names_of_their_own() -> None:
     nodes = [node("x"), node("y", "f", (0, 0, 0)), node("y", "f", (1, 0, 0))]
     found = read_model(graph(nodes, [(4,)] * 3, [0, 1, 2], [[2, 0, 0]]))
     assert list(rows(found)) == ["x", "y#1", "y#2"]
-
-
-def changed(*path: Any, to: Any) -> bytes:
-    whole = json.loads(perceptron())
-    inside = whole
-    for step in path[:-1]:
-        inside = inside[step]
-    inside[path[-1]] = to
-    return json.dumps(whole).encode()
-
-
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        (
-            changed("node_row_ptr", 1, to=9),
-            "node_row_ptr: must rise from 0, one number for each of 6 nodes and one more",
-        ),
-        (changed("nodes", 2, "op", to="op"), r'nodes\[2\].op: must be null or tvm_op, got "op"'),
-        (changed("nodes", 2, "inputs", 0, to=[2, 0, 0]), r"nodes\[2\].inputs\[0\]: must be an output of a node before"),
-        (changed("heads", 0, to=[5, 2, 0]), r"heads\[0\]: must be an output of a node before \(there are 6\)"),
-        (changed("attrs", "storage_id", to=["list_int", [1]]), "attrs.storage_id: must have 7 entries"),
-        (changed("attrs", "dltype", 1, 3, to="tensor"), r"attrs.dltype\[1\]\[3\]: must be a type such as int8"),
-        (changed("attrs", "shape", 1, 3, to=[2**40, 2**40]), r"attrs.shape\[1\]\[3\]: must take at most"),
-        (changed("attrs", "shape", 1, 3, to=[-1]), r"attrs.shape\[1\]\[3\]\[0\]: must be at least 0, got -1"),
-        (changed("attrs", to={}), "attrs.dltype: is required"),
-        (changed("nodes", 2, "name", to=""), r"nodes\[2\].name: must not be empty"),
-        (b'{"nodes": [', "must be JSON"),
-    ],
-)
-def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> None:
-    with pytest.raises(FormatError, match=sentence):
-        read_model(data)
 
 
 ALLOCATED, PLANNED = recorded("network_allocated.relax", "network_planned.relax")
@@ -208,42 +174,6 @@ def test_dimensions_that_are_only_named_need_a_size() -> None:
         imported(data, dims={"n": 1, "m": 1})
 
 
-ALLOC = 'a: R.Tensor((4,), dtype="int8") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("int8"), 0, R.str("global"))'
-
-
-@pytest.mark.parametrize(
-    ("lines", "sentence"),
-    [
-        (
-            ["if x:", "    y = x", "return x"],
-            "line 10: must be a binding, a call or the return, as branches are not read",
-        ),
-        ([ALLOC, ALLOC, "return x"], 'line 11: must bind each name once, got "a" again'),
-        (["y = x[3]", "return y"], "line 10: must be one of 1 entries, got 3"),
-        (["y = x, x", "z = y, x"], "line 11: must be a tuple of tensors, got a tuple inside"),
-        (["y: R.Tuple(R.Tuple(R.Object, R.Object)) = R.f(x)"], "line 10: must be a tuple of tensors"),
-        (['y: R.Tensor(dtype="float32") = R.f(x)'], "line 10: must be a tensor of known shape and type"),
-        (['y: R.Tensor((2,), dtype="text") = R.f(x)'], 'line 10: must have a type such as int8, .* got "text"'),
-        (["y: R.Tensor((2,), dtype=4) = R.f(x)"], "line 10: must be a type such as"),
-        (["y: R.Tensor((2.5,), 'int8') = R.f(x)"], "line 10: must be a size or the name of a dimension"),
-        (["y: R.Tensor((n ** 2,), 'int8') = R.f(x)"], "line 10: must be a size or the name of a dimension"),
-        (["cls.main(x)"], 'line 10: must not call another Relax function .inline it before., got "cls.main"'),
-        ([ALLOC, ALLOC.replace("a:", "b:").replace(" 0,", " 1,")], "line 11: must be in the one memory"),
-        (["y = ("], "must be TVMScript"),
-        (["y: R.Tensor((" + "1 + " * 2000 + "1,), 'int8') = R.f(x)"], "line 10: must be computed in at most 50 steps"),
-        (
-            ["y = R.add(x, x)", "return y"],
-            r'line 10: must say which tensor it returns, .*mod.script.*, got "y" without',
-        ),
-        (["def f():", "    return x"], "line 10: .*LambdaLift"),
-        (["y: R.Tensor((4,), 'int8') = R.builtin.alloc_tensor()"], "line 10: must have a shape and a type"),
-    ],
-)
-def test_what_is_wrong_is_said_with_its_line(lines: list[str], sentence: str) -> None:
-    with pytest.raises(FormatError, match=sentence):
-        imported(function(*lines))
-
-
 def test_there_must_be_one_function_to_read() -> None:
     data = function("return x")
     twice = data + data.split(b"class Module:\n")[1].replace(b"def main", b"def other")
@@ -305,3 +235,8 @@ def test_loops_alone_are_refused_with_what_to_write() -> None:
     loops = b"from tvm.script import tir as T\n@T.prim_func\ndef f(a: T.handle):\n    T.evaluate(0)\n"
     with pytest.raises(FormatError, match=r"must have a function with @R.function.* write operations instead"):
         read_model(loops)
+
+
+def test_a_size_of_very_many_steps_is_refused() -> None:
+    with pytest.raises(FormatError, match="line 10: must be computed in at most 50 steps"):
+        imported(function("y: R.Tensor((" + "1 + " * 2000 + "1,), 'int8') = R.f(x)"))

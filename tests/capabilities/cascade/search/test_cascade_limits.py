@@ -260,23 +260,6 @@ def test_sweeps_are_read_from_texts_and_go_over_tiles_and_memories() -> None:
     assert rows[0].points[-1].peak <= 4096
 
 
-@pytest.mark.parametrize(
-    ("sweep", "rule"),
-    [
-        ({"point": (1,)}, "sweep: must name options of a cascade"),
-        ({"longest": range(1, 60), "brick": range(1, 20)}, "sweep: must have at most 100 combinations, got 1121"),
-        (("longest",), "sweep: must be NAME=VALUE,VALUE"),
-        ({"longest": (61,)}, "longest: must be at most 60, got 61"),
-        ({"stripe": (1, "6y6")}, "stripe: must be rows, or rows x columns"),
-    ],
-)
-def test_wrong_sweeps_are_refused(sweep: object, rule: str) -> None:
-    values = {name: tuple(each) for name, each in sweep.items()} if isinstance(sweep, dict) else sweep
-    with pytest.raises(OptionError) as refused:
-        CascadeOptions.model_validate({"sweep": values})
-    assert rule in str(refused.value)
-
-
 def test_no_order_is_searched_for_once_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, found, asked = heads_in_turns(), list[object](), list[bool]()
     options = CascadeOptions()
