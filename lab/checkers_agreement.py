@@ -33,9 +33,9 @@ from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
+from packages.checkers.tests.best_claims import best_goals, false_claims, with_right_capacities
+from packages.checkers.tests.certificate_mutants import mutant
 from tests.support import oracle
-from tests.support.best_claims import best_goals, false_claims, with_right_capacities
-from tests.support.certificate_mutants import mutant
 
 PIECES = [*'01-+_., :@$!"[]{}\n\t\x00\u0664', "  ", "e5", "\\u0061", "null", "true", "1e400", "time", "of", "\r\n"]
 PIECES += ["9223372036854775808", "18446744073709551616"]

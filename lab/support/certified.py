@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.certificates.certify import Certificate
+from packages.checkers.tests.best_claims import best_goals, is_claim_of
 from tests.support import oracle
-from tests.support.best_claims import best_goals, is_claim_of
 from tests.support.random_problems import random_problem
 from tests.support.reasons import grown
 from tests.support.tied_problems import tied_problem

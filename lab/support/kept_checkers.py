@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.support.checkers import CHECKER, CHECKERS
-from tests.support.proved_checker import VERIFIED
+from packages.checkers.tests.checkers import CHECKER, CHECKERS
+from packages.checkers.tests.proved_checker import VERIFIED
 
 _C = Path(__file__).parent / "batch.c"
 _LOOP = """

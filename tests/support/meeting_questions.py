@@ -18,10 +18,10 @@ from memplan.planner.errors import InputError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_fields
+from packages.checkers.tests.best_claims import false_claims
+from packages.checkers.tests.certificate_mutants import mutant
+from packages.checkers.tests.checkers import CHECKER
 from tests.support import equal_pools, header_calls, oracle
-from tests.support.best_claims import false_claims
-from tests.support.certificate_mutants import mutant
-from tests.support.checkers import CHECKER
 from tests.support.families import rigid_groups
 from tests.support.server import Running
 

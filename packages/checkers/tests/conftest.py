@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.checkers import compiled
+from packages.checkers.tests.checkers import compiled
 
 
 @pytest.fixture(scope="session")

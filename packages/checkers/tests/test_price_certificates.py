@@ -11,7 +11,7 @@ from memplan import solve
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.certificates.certify import certify
-from tests.support.checkers import both
+from packages.checkers.tests.checkers import both
 
 ROWS = [{"id": k, "size": 8 + 8 * (k % 2), "start": k, "end": k + 1} for k in range(6)]
 PROBLEM = Problem.model_validate(

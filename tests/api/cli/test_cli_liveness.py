@@ -1,4 +1,4 @@
-"""`memplan liveness`, and `memplan fits` of graphs."""
+"""`memplan liveness`."""
 
 from __future__ import annotations
 
@@ -87,42 +87,3 @@ def test_the_example_needs_what_its_document_says_and_a_tentative_order_is_told(
     path.write_text(json.dumps({"order": "tentative", "functions": {"main": function(op("-> a"), a=2048)}}))
     assert main(["liveness", str(path)]) == 0
     assert "the order is tentative; in any order, 2,048 bytes (2 KiB) are alive at once\n" in capfd.readouterr().err
-
-
-GRAPHS = Path(__file__).parents[2] / "models" / "ggml"
-WEIGHTS, PEAK = 33_984, 802_816
-
-
-@pytest.mark.parametrize(("capacity", "fits", "status"), [(WEIGHTS + PEAK, True, 0), (WEIGHTS + PEAK - 1, False, 1)])
-def test_weights_and_the_plan_decide_to_the_byte(
-    capacity: int, fits: bool, status: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["fits", str(GRAPHS / "lenet.json"), "--capacity", str(capacity), "--format", "json"]) == status
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["fits"], answer["weights"], answer["peak"], answer["own_peak"]) == (fits, WEIGHTS, PEAK, 1_078_784)
-
-
-def test_a_graph_at_several_sizes_is_asked_at_one(capsys: pytest.CaptureFixture[str]) -> None:
-    graph = str(GRAPHS / "llama_block.json")
-    assert main(["fits", graph, "--dim", "n_ctx=4096", "--format", "table"]) == 0
-    assert "open: no capacity is given" in capsys.readouterr().out
-    assert main(["fits", "step.py:step", "--dim", "n_ctx=8"]) == 2
-    assert "dim: must be given for graphs of ggml alone" in capsys.readouterr().err
-    assert main(["fits", graph]) == 2
-    assert "n_ctx: must be a size, is open; give it, for example: --dim n_ctx=32" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (("--allocator", "plan"), "allocator: must be given for steps of torch alone, not for a graph of ggml"),
-        (("--context", "1MiB"), "context: must be given for steps of torch alone, not for a graph of ggml"),
-        (("-o", "plan.svg"), "must be an answer, as JSON, for a graph; `memplan plan` draws its plan"),
-        (("--dim", "n=8"), "dim: must not be given, as graphs of ggml at one size name no dimensions"),
-    ],
-)
-def test_what_is_for_torch_alone_is_refused(
-    flags: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["fits", str(GRAPHS / "lenet.json"), *flags]) == 2
-    assert sentence in capsys.readouterr().err

@@ -37,7 +37,7 @@ from memplan.api.http.app import create_app
 from memplan.api.settings import Settings
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
-from tests.support.checkers import answers, compiled
+from packages.checkers.tests.checkers import answers, compiled
 from tests.support.depth import seeds
 
 ROWS: list[dict[str, Any]] = [

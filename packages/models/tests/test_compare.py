@@ -14,7 +14,7 @@ from memplan.planner.errors import TimeOverError
 from memplan.planner.model import rows
 from memplan.systems.reading import read_model
 
-MODEL = (Path(__file__).parents[2] / "models" / "choice.tflite").read_bytes()
+MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
 
 
 def test_no_other_order_is_looked_for_once_time_is_over_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,9 @@ from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Profile
 from memplan.solvers.certificates import least_cost
 from memplan.solvers.certificates.certify import certify
+from packages.checkers.tests.best_claims import best_goals, false_claims, is_claim_of, with_right_capacities
+from packages.checkers.tests.certificate_mutants import mutant
 from tests.support import public_problems
-from tests.support.best_claims import best_goals, false_claims, is_claim_of, with_right_capacities
-from tests.support.certificate_mutants import mutant
 from tests.support.depth import seeds
 from tests.support.oracle import best_score
 from tests.support.random_problems import random_problem

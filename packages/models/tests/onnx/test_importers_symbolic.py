@@ -19,7 +19,7 @@ from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import read_model
 from memplan.systems.symbolic import read_symbolic
 
-EXPORTED = (Path(__file__).parents[1] / "models" / "exported.pt2").read_bytes()
+EXPORTED = (Path(__file__).parents[4] / "tests" / "models" / "exported.pt2").read_bytes()
 RELAX = b"""# from tvm.script import ir as I
 # from tvm.script import relax as R
 @I.ir_module

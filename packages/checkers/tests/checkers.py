@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from memplan.checkers import check
-from tests.support import proved_checker
+from packages.checkers.tests import proved_checker
 
-CHECKERS = Path(__file__).parents[2] / "packages" / "checkers" / "memplan_checkers"
+CHECKERS = Path(__file__).parents[3] / "packages" / "checkers" / "memplan_checkers"
 SCRIPT = str(CHECKERS / "check.py")
 CHECKER: Any = check
 

@@ -1,0 +1,50 @@
+"""`memplan fits` of graphs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+
+GRAPHS = Path(__file__).parents[3] / "tests" / "models" / "ggml"
+
+
+WEIGHTS, PEAK = 33_984, 802_816
+
+
+@pytest.mark.parametrize(("capacity", "fits", "status"), [(WEIGHTS + PEAK, True, 0), (WEIGHTS + PEAK - 1, False, 1)])
+def test_weights_and_the_plan_decide_to_the_byte(
+    capacity: int, fits: bool, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fits", str(GRAPHS / "lenet.json"), "--capacity", str(capacity), "--format", "json"]) == status
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["fits"], answer["weights"], answer["peak"], answer["own_peak"]) == (fits, WEIGHTS, PEAK, 1_078_784)
+
+
+def test_a_graph_at_several_sizes_is_asked_at_one(capsys: pytest.CaptureFixture[str]) -> None:
+    graph = str(GRAPHS / "llama_block.json")
+    assert main(["fits", graph, "--dim", "n_ctx=4096", "--format", "table"]) == 0
+    assert "open: no capacity is given" in capsys.readouterr().out
+    assert main(["fits", "step.py:step", "--dim", "n_ctx=8"]) == 2
+    assert "dim: must be given for graphs of ggml alone" in capsys.readouterr().err
+    assert main(["fits", graph]) == 2
+    assert "n_ctx: must be a size, is open; give it, for example: --dim n_ctx=32" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--allocator", "plan"), "allocator: must be given for steps of torch alone, not for a graph of ggml"),
+        (("--context", "1MiB"), "context: must be given for steps of torch alone, not for a graph of ggml"),
+        (("-o", "plan.svg"), "must be an answer, as JSON, for a graph; `memplan plan` draws its plan"),
+        (("--dim", "n=8"), "dim: must not be given, as graphs of ggml at one size name no dimensions"),
+    ],
+)
+def test_what_is_for_torch_alone_is_refused(
+    flags: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fits", str(GRAPHS / "lenet.json"), *flags]) == 2
+    assert sentence in capsys.readouterr().err
