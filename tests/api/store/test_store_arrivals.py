@@ -41,13 +41,6 @@ def test_what_is_not_there_is_none(store: Store) -> None:
     assert store.events.after("nobody", 0) == []
 
 
-def test_the_same_request_is_one_job(store: Store) -> None:
-    first = add(store, idempotency_key="k", request_digest="same")
-    assert add(store, idempotency_key="k", request_digest="same") == first
-    assert add(store, idempotency_key="another k", request_digest="same") != first
-    assert len(listed(store)) == 2
-
-
 def test_another_request_with_the_same_key_is_refused(store: Store) -> None:
     first = add(store, idempotency_key="k", request_digest="one")
     with pytest.raises(RepeatedKeyError, match=f"must be new for a new request, this one made job {first}"):

@@ -15,21 +15,6 @@ from memplan.api.store.tables.leases import MOST_LAPSES
 from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
 
 
-def test_the_highest_priority_goes_first_and_then_the_oldest(store: Store) -> None:
-    names = [add(store, priority=priority, id=f"job{i}") for i, priority in enumerate((0, -5, 9, 0, 9))]
-    claimed = store.leases.claim("here", 10, 10, 60.0)
-    assert [one.id for one in claimed] == [names[i] for i in (2, 4, 0, 3, 1)]
-
-
-def test_of_one_key_a_holder_runs_so_many_and_leaves_the_others_to_other_keys(store: Store) -> None:
-    flood = [add(store, key_id="flood", priority=100) for _ in range(4)]
-    nobodys = [add(store) for _ in range(3)]
-    late = add(store, key_id="late", priority=-100)
-    claimed = [one.id for one in store.leases.claim("here", 9, 2, 60.0)]
-    assert claimed == [*flood[:2], *nobodys[:2], late]
-    assert [one.id for one in store.leases.claim("there", 2, 1, 60.0)] == [flood[2], nobodys[2]]
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_claimed_beside_full_keys_is_what_looking_through_all_finds(seed: int, store: Store) -> None:
     drawn, waiting = Random(seed), dict[str, tuple[str | None, int]]()
@@ -109,18 +94,6 @@ def test_a_job_ends_once(store: Store) -> None:
     assert told(store, job_id) == ["queued", "started", "finished"]
 
 
-def test_a_worker_that_lost_its_lease_changes_nothing(store: Store) -> None:
-    job_id = add(store)
-    old = claim(store, lease_s=-1.0)
-    assert store.leases.tend() == ([], [job_id])
-    new_one = claim(store)  # the same worker has it again, under another claimed
-    assert not store.leases.finish(old, "succeeded", PLAN)
-    assert not store.leases.report(old, [(FOUND, 0.1)], PLAN)
-    assert store.jobs.answer(job_id) is None
-    assert store.leases.finish(new_one, "succeeded", PLAN)
-    assert told(store, job_id) == ["queued", "started", "retried", "started", "finished"]
-
-
 def test_of_several_finishes_at_once_one_succeeds(store: Store) -> None:
     add(store)
     claimed = claim(store)
@@ -137,15 +110,6 @@ def test_a_job_that_is_released_goes_on_from_its_plan(store: Store) -> None:
     assert told(store, job_id) == ["queued", "started", "retried", "started"]
 
 
-def test_jobs_whose_lease_is_over_wait_again_and_others_go_on(store: Store) -> None:
-    lost, kept = add(store), add(store)
-    claim(store, "dead", lease_s=-1.0)
-    here = claim(store, "alive", lease_s=0.0)
-    assert store.leases.renew("alive", [here], 60.0) == {kept: 1}
-    assert store.leases.tend() == ([], [lost])
-    assert (state(store, lost), state(store, kept)) == ("queued", "running")
-
-
 def test_a_job_whose_worker_ends_again_and_again_fails(store: Store) -> None:
     job_id = add(store)
     for _ in range(MOST_LAPSES):
@@ -158,60 +122,6 @@ def test_a_job_whose_worker_ends_again_and_again_fails(store: Store) -> None:
     assert job is not None
     assert (job.state, job.error) == ("failed", f"its worker ended while it ran, {MOST_LAPSES + 1} times")
     assert store.events.after(job_id, 0)[-1].data["error"] == job.error
-
-
-def test_a_job_that_was_to_be_cancelled_is_when_its_worker_ends(store: Store) -> None:
-    job_id = add(store)
-    claim(store, lease_s=-1.0)
-    asked = store.jobs.ask_to_cancel(job_id)
-    assert asked is not None
-    assert (asked.state, asked.is_cancel_asked) == ("running", True)
-    store.leases.tend()
-    assert state(store, job_id) == "cancelled"
-
-
-def test_a_job_that_was_to_be_cancelled_is_when_its_worker_stops(store: Store) -> None:
-    job_id = add(store)
-    claimed = claim(store)
-    store.jobs.ask_to_cancel(job_id)
-    assert store.leases.release(claimed, REASON, PLAN)
-    assert state(store, job_id) == "cancelled"
-    assert told(store, job_id)[-1] == "finished"
-
-
-def test_a_worker_sees_what_is_asked_of_its_jobs(store: Store) -> None:
-    names = [add(store), add(store)]
-    jobs = [claim(store), claim(store)]
-    store.jobs.ask_to_cancel(names[1])
-    assert store.leases.renew("here", jobs, 60.0) == dict.fromkeys(names, 1)
-    assert (store.leases.cancelled("here"), store.leases.cancelled("elsewhere")) == ({names[1]}, set())
-    assert store.leases.renew("elsewhere", jobs, 60.0) == {}
-
-
-def test_a_claim_that_its_worker_did_not_hear_of_is_given_back_by_it(store: Store) -> None:
-    unheard, heard = add(store), add(store)
-    (_, second) = store.leases.claim("here", 2, 2, 60.0)
-    assert store.leases.renew("here", [second], 60.0) == {heard: 1}
-    assert (state(store, unheard), state(store, heard)) == ("queued", "running")
-    assert store.leases.tend() == ([], [])
-
-
-def test_a_job_that_waits_is_cancelled_at_once_and_stays_so(store: Store) -> None:
-    job_id = add(store)
-    for _ in range(2):
-        job = store.jobs.ask_to_cancel(job_id)
-        assert job is not None
-        assert job.state == "cancelled"
-    assert told(store, job_id) == ["queued", "finished"]
-    assert store.leases.claim("here", 1, 1, 60.0) == []
-
-
-def test_cancelling_does_nothing_to_what_has_ended(store: Store) -> None:
-    job_id = add(store)
-    store.leases.finish(claim(store), "succeeded", PLAN)
-    job = store.jobs.ask_to_cancel(job_id)
-    assert job is not None
-    assert (job.state, job.is_cancel_asked) == ("succeeded", False)
 
 
 def test_a_deadline_that_passes_in_the_line_ends_a_job(store: Store) -> None:
