@@ -12,13 +12,19 @@ import numpy as np
 from memplan_recompute.search import DropSearch
 from memplan_recompute.stays import Drops, Effort, Kept
 
-_HEATS = 0.5, 0.1, 0.5, 2.0
-"""The first temperatures of rounds, one after the other, as parts of what an operation costs on average."""
-_FIRST_STEPS, _DOUBLINGS, _SPLIT = 5_000, 3, 8
-"""The steps of the first round for each operation, how often they double, and the part of what is left that a round may
-take."""
+_HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
+"""The first temperatures of rounds, one after the other, as parts of what an operation costs on average; of a large
+graph there is no time to cool down from higher ones. The first of these rounds begins without drops, since those that
+were found greedily are mostly too many, the others with the cheapest that are known."""
+_LARGE = 200
+"""The operations of a graph from which on it is large."""
+_FIRST_STEPS, _SPLIT = 5_000, 8
+"""The steps of the first round for each operation, and the part of what is left that a round may take."""
+_DOUBLINGS, _DOUBLINGS_OF_LARGE = 3, 4
+"""So often the steps of a round double."""
 _IDLE = 6
-"""Rounds end after so many of the longest that find nothing cheaper."""
+"""Rounds end after so many, and as many as there were before, that find nothing cheaper, or nearer; of a large graph
+these are counted from the longest on."""
 _LOWER, _LEAST_LOWER = 0.04, 0.001
 """The part by which a peak is to fall within a cost, and the least such part that is tried."""
 _MOST_KEPT = 20_000_000
@@ -29,9 +35,12 @@ _NONE = 2**62
 
 
 class Annealing:
-    """A search by chance from drops that are known; of each peak among `marks`, the cheapest program is kept."""
+    """A search by chance from drops that are known; of each peak among `marks`, the cheapest program is kept.
 
-    def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops]) -> None:
+    Rounds have the seeds behind `seed`, which is then that of the last one.
+    """
+
+    def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
         # Of a large graph, what is within the highest marks alone.
@@ -52,8 +61,13 @@ class Annealing:
             drops=np.zeros(count * len(stays.tensor), dtype=np.int64),
         )
         self._first = _FIRST_STEPS * stays.n
-        self._seed = 0
-        self._nearest = min(known, key=lambda drops: drops.peak, default=search.nothing())
+        self.seed = seed
+        self._nothing = search.nothing()
+        self._nearest = min(known, key=lambda drops: drops.peak, default=self._nothing)
+        is_large = stays.n > _LARGE
+        self._heats = _HEATS_OF_LARGE if is_large else _HEATS
+        self._doublings = _DOUBLINGS_OF_LARGE if is_large else _DOUBLINGS
+        self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
     def found(self) -> list[Drops]:
         """Return the cheapest drops of each mark that were not known before."""
@@ -64,23 +78,23 @@ class Annealing:
         rows = [self._at(at) for at, mark in enumerate(self._marks) if mark <= budget]
         return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
 
-    def run(self, budget: int, steps: int, heat: float) -> bool:
-        """Search for so many steps; return whether something cheaper is within the budget than before."""
-        before = self._least(budget)
-        start = self.best(budget) or self._nearest
-        self._seed += 1
-        ended = self._search.stays.anneal(start, self._kept, budget, Effort(self._seed, steps, heat))
+    def run(self, budget: int, steps: int, number: int) -> bool:
+        """Search for so many steps in a round; return whether something cheaper is within the budget, or nearer."""
+        before, nearest = self._least(budget), self._nearest.peak
+        heat = self._heats[number % len(self._heats)]
+        start = (self.best(budget) or self._nearest) if number % len(self._heats) else self._nothing
+        self.seed += 1
+        ended = self._search.stays.anneal(start, self._kept, budget, Effort(self.seed, steps, heat))
         if ended.peak < self._nearest.peak:
             self._nearest = ended
-        return self._least(budget) < before
+        return self._least(budget) < before or (before == _NONE and self._nearest.peak < nearest)
 
     def rounds(self, budget: int) -> None:
         """Search for the cheapest within a budget, until nothing more is found or the time is over."""
         idle = number = 0
-        while idle < _IDLE and not self._is_over(budget):
-            steps = self._steps(number)
-            is_better = self.run(budget, steps, _HEATS[number % len(_HEATS)])
-            idle = 0 if is_better or number < _DOUBLINGS else idle + 1
+        while (idle < _IDLE or 2 * idle < number) and not self._is_over(budget):
+            is_better = self.run(budget, self._steps(number), number)
+            idle = 0 if is_better or number < self._before_idle else idle + 1
             number += 1
 
     def climb(self, budgets: Sequence[int], most: int) -> None:
@@ -91,10 +105,10 @@ class Annealing:
         left = self._search.work_left() // (_SPLIT // 2 * max(1, len(budgets)) * len(_HEATS))
         steps = max(1, min(left, self._first))
         for budget in budgets:
-            for heat in _HEATS:
+            for number in range(len(_HEATS)):
                 if self._is_over(budget):
                     break
-                self.run(budget, steps, heat)
+                self.run(budget, steps, number)
             if budget >= most:
                 break
 
@@ -108,8 +122,8 @@ class Annealing:
             lowest = self._at(affordable[0])
             assert lowest is not None
             budget = min(self._marks[affordable[0] - 1], int(lowest.peak * (1 - part)))
-            for heat in _HEATS:
-                self.run(budget, self._steps(number * len(_HEATS)), heat)
+            for k in range(len(_HEATS)):
+                self.run(budget, self._steps(number * len(_HEATS)), k)
             number += 1
             if self._kept.cost[: affordable[0]].min() <= most:
                 idle = 0
@@ -119,7 +133,7 @@ class Annealing:
 
     def _steps(self, number: int) -> int:
         left = self._search.work_left() // _SPLIT
-        return max(1, min(left, self._first << min(number // len(_HEATS), _DOUBLINGS)))
+        return max(1, min(left, self._first << min(number // len(_HEATS), self._doublings)))
 
     def _is_over(self, budget: int) -> bool:
         return self._search.is_over() or self._least(budget) <= self._search.stays.once

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memplan.capabilities.order.search.solve import WORK_PER_S
-from memplan.solvers.search.control import Control
 from memplan_recompute.annealing import Annealing
 from memplan_recompute.search import DropSearch, floor_of, peak_steps
 from memplan_recompute.stays import Drops
@@ -35,6 +33,7 @@ class Descent:
         self.search, self.start = search, search.nothing()
         self.found: list[Drops] = []
         self._is_large = search.stays.n > _LARGE
+        self._seed = 0
 
     def to_limit(self, limit: int) -> list[Drops]:
         """Return drops of falling peaks, the last one the cheapest within a limit of bytes, or else the lowest.
@@ -100,14 +99,15 @@ class Descent:
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
-    def lowered(self, limit: int, control: Control) -> Drops | None:
-        """Search anew within a limit below those before; return the cheapest that is known then, if any."""
-        with control.watched(WORK_PER_S) as watched:
-            self.search.use(watched)
-            annealing = Annealing(self.search, [limit], self.found)
-            annealing.rounds(limit)
+    def lower(self, limit: int) -> None:
+        """Search within a limit below those before, or anew within the same one, under the control of the search."""
+        if self.cheapest_within(limit) is None:
+            # By chance alone, a large graph's peak hardly falls.
+            self._try(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
+        annealing = Annealing(self.search, [limit], self.found, self._seed)
+        annealing.rounds(limit)
+        self._seed = annealing.seed
         self.found += annealing.found()
-        return self.cheapest_within(limit)
 
     def _sweep(self, budgets: Sequence[int], most: int | None = None) -> Drops:
         """Go down from budget to budget; end where one cannot be met, or costs too much, and return the last before."""

@@ -20,14 +20,11 @@ from memplan_recompute.least import LARGEST_BOUNDED, away_of, least_work
 from memplan_recompute.points import points_of
 from memplan_recompute.rewrite import rewritten
 from memplan_recompute.search import DropSearch
-from memplan_recompute.snapshots import LARGEST
 from memplan_recompute.states import can_search
-from memplan_recompute.stays import Stays
+from memplan_recompute.stays import Drops, Stays
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
-_LARGE_SHARE = 0.35
-"""The part for the search of drops where what comes of it is planned several times."""
 _REST_SHARE = 0.2
 """The part of the time that is kept for orders and plans of what was found."""
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
@@ -56,16 +53,11 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     ordered = base.ordered or graph
     if len(ordered.ops) > LARGE and control.is_over:
         return first_answer
-    # Of a graph that is too large for a bound, drops are looked for that much longer.
-    is_large = options.within is not None and len(ordered.ops) > LARGEST and not control.counts_work
-    share_s = control.left_s - _REST_SHARE * limit_s if is_large else _SEARCH_SHARE * limit_s
     # Of so many operations no engine finds programs: what is left when these are planned is for the bound.
     is_planned_first = options.within is not None and len(ordered.ops) > LARGEST_BOUNDED
-    if is_planned_first and not (is_large or control.counts_work):
-        share_s = _LARGE_SHARE * limit_s
-    with control.within(share_s).watched(WORK_PER_S) as watched:
+    with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as watched:
         descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
-        programs = _programs(descent, options, most)
+        programs = [] if is_planned_first else _programs(descent, options, most)
     share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
     away = away_of(ordered, costs)
     known = _Known({})
@@ -80,11 +72,11 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     every = [base.order, *reversed(programs)]
     if options.within is None:
         points = points_of(ordered, costs, every, rest)
+    elif is_planned_first:
+        points = _aimed(ordered, costs, base.order, share, options.within, descent)
+        known = _least(ordered, costs, options.within, [point.order for point in points], control, away)
     else:
-        points_of_limit = _aimed if is_planned_first else _points_within
-        points = points_of_limit(ordered, costs, every, rest, options.within, descent)
-    if is_planned_first:
-        known = _least(ordered, costs, options.within or 0, every, control, away)
+        points = _points_within(ordered, costs, every, rest, options.within, descent)
     if not points:
         return first_answer
     points = [_bounded(point, known.bounds, away) for point in _undominated(points, options, most)]
@@ -259,36 +251,43 @@ def _points_within(
 def _aimed(
     graph: OperationGraph,
     costs: Sequence[int],
-    programs: Sequence[Sequence[int]],
+    order: Sequence[int],
     control: Control,
     within: int,
     descent: Descent,
 ) -> list[RecomputedPoint]:
-    """Return points of a large graph: of ever lower programs until a plan is within, then of cheaper ones as low."""
-    points = points_of(graph, costs, programs[:2], control if control.counts_work else control.child(_AIM_SHARE))
-    for k in range(_AIMS):
+    """Return points of a large graph: of ever lower programs until a plan is within, then of cheaper ones as low.
+
+    The first is without clones: its plan says how far below the limit a program's bytes alive must be.
+    """
+    points = points_of(graph, costs, [order], control.child(_AIM_SHARE))
+    rows: list[Drops] | None = None
+    best: int | None = None
+    for _ in range(_AIMS):
         last = points[-1]
-        if last.extra_cost == 0 and last.peak <= within:
+        if control.is_over or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break
         # A plan of this one would be within if it needed as much more than what is alive.
-        aim = (
-            last.live_peak
-            if last.peak <= within
-            else int(within * min(1, last.live_peak / last.peak) * (1 - (k + 1) * _MARGIN))
-        )
-        drops = descent.lowered(aim, control.child(_AIM_SHARE))
+        aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
+        if last.peak <= within:
+            aim = max(aim, last.live_peak)
+        with control.child(_AIM_SHARE).watched(WORK_PER_S) as watched:
+            descent.search.use(watched)
+            if rows is None:
+                rows = descent.to_limit(aim)
+            else:
+                descent.lower(aim)
+        drops = descent.cheapest_within(aim)
         known = None if drops is None else _written(graph, descent.search.stays.run(drops))
-        best = min((point.extra_cost for point in points if point.peak <= within), default=None)
-        if known is None or known[0] > aim or control.is_over:
-            break
-        if best is not None and sum(costs[v] for v in known[1]) - sum(costs) >= best:
-            break
-        lower = points_of(graph, costs, [known[1]], control.child(_AIM_SHARE))
-        if not lower:
-            break
-        points += lower
-    is_answered = any(point.peak <= within for point in points)
-    return points + (points_of(graph, costs, programs[2:], control.child(_AIM_SHARE)) if is_answered else [])
+        if known is None or known[0] > aim:
+            continue
+        extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
+        if best is None or extra_cost < best:
+            points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE))
+            best = min((point.extra_cost for point in points if point.peak <= within), default=None)
+    higher = [descent.search.stays.run(drops) for drops in reversed((rows or [])[:-1])]
+    is_left = best is not None and not control.is_over
+    return points + (points_of(graph, costs, higher, control) if is_left else [])
 
 
 def _undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:

@@ -39,6 +39,9 @@ constexpr i64 kLooks = 24;             // stays that are looked at for one acros
 constexpr i64 kHighest = 4;            // places of which the one with most bytes is taken
 constexpr i64 kLooksBetweenFlags = 64;
 constexpr double kPlainly = 0.6, kAlways = 0.75;  // the parts of drops of which the next ones begin
+constexpr double kTogether = 0.5;      // the part of drops with which the last stay of an input is turned
+constexpr double kNear = 0.7;          // the part of these that are of an input, and not of what that is made of
+constexpr i64 kDeepest = 4;
 constexpr double kFarthest = 0.3;      // the part of moves that go anywhere, and not near
 
 class Annealer {
@@ -155,9 +158,10 @@ class Annealer {
   }
 
   void set(i64 stay, i64 drop) {
+    query_.drop[stay] = drop;
+    if (program_.end[stay] >= n_) return;
     if (position_[stay] < 0 && drop != kStays) list(stay);
     if (position_[stay] >= 0 && drop == kStays) unlist(stay);
-    query_.drop[stay] = drop;
   }
 
   void turn(i64 stay, i64 drop) {
@@ -181,15 +185,35 @@ class Annealer {
     kind_ = kDrops;
     if (which < 0.3 && dropped_.size > 0) {
       const i64 stay = dropped_[below(dropped_.size)], drop = some_drop();
-      if (drop != query_.drop[stay]) turn(stay, drop);
+      if (which < 0.25) turn_last(stay);
+      else if (drop != query_.drop[stay]) turn(stay, drop);
     } else {
       if (which < 0.55 || which > 0.85)
         if (dropped_.size > 0) turn(dropped_[below(dropped_.size)], kStays);
       if (which > 0.55)
-        if (const i64 stay = stay_to_drop(); stay >= 0) turn(stay, some_drop());
+        if (const i64 stay = stay_to_drop(); stay >= 0) {
+          turn(stay, some_drop());
+          if (chance() < kTogether) turn_last(stay);
+        }
     }
     player_.list_early(query_.drop, dropped_);
     return turned_count_ > 0;
+  }
+
+  // Let what a stay's tensor is made of again stay for that behind its last use, or no longer.
+  void turn_last(i64 stay) {
+    for (i64 depth = 0; depth < kDeepest; ++depth) {
+      const i64 maker = program_.maker[program_.tensor[stay]], first = program_.input_first[maker];
+      const i64 count = program_.input_first[maker + 1] - first;
+      if (count == 0) return;
+      const i64 tensor = program_.input[first + below(count)];
+      if (program_.maker[tensor] < 0) return;
+      stay = program_.stay_first[tensor + 1] - 1;
+      if (chance() < kNear) {
+        turn(stay, query_.drop[stay] == kStays ? kDropped : kStays);
+        return;
+      }
+    }
   }
 
   void undo() {
@@ -268,7 +292,7 @@ class Annealer {
   struct Turned {
     i64 stay, drop;
   };
-  Turned turned_[2] = {};
+  Turned turned_[3] = {};
   i64 turned_count_ = 0;
   i64 from_ = 0, to_ = 0, once_ = 0;
   Kind kind_ = kDrops;
