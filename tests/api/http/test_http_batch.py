@@ -122,24 +122,6 @@ def test_a_batch_may_be_one_object(server: Running) -> None:
     assert [(line["id"], line["plan"]["peak"]) for line in results] == [(None, 5), ("x", 602112)]
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ({}, "submissions: must be a list, got nothing"),
-        ({"submissions": 3}, "submissions: must be a list, got 3"),
-        ({"submissions": [one(1), 3]}, "submissions[1]: must be an object, got 3"),
-        (
-            {"submissions": [], "x": 1},
-            '"x": is not a known field: a batch is a problem a line, or a list of submissions;'
-            " /v1/plan takes one problem",
-        ),
-    ],
-)
-def test_a_wrong_batch_is_told_as_a_whole(server: Running, content: object, sentence: str) -> None:
-    answer = server.client.post("/v1/batch", json=content)
-    assert (answer.status_code, answer.json()["detail"]) == (422, sentence)
-
-
 def test_a_wrong_query_is_told_as_a_whole(server: Running) -> None:
     answer = server.client.post("/v1/batch", content=json.dumps(one(1)), headers=NDJSON, params={"seed": "x"})
     assert (answer.status_code, answer.json()["detail"]) == (

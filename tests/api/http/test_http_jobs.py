@@ -226,43 +226,6 @@ def test_jobs_are_found_by_their_problem(server: Running) -> None:
     assert {one["id"] for one in found} == {job["id"], same["id"]}
 
 
-@pytest.mark.parametrize(
-    ("asked", "sentence"),
-    [
-        (
-            {"state": "lost"},
-            "state: must be 'queued', 'running', 'succeeded', 'cancelled', 'failed' or 'expired', got \"lost\"",
-        ),
-        ({"limit": "1001"}, 'limit: must be at most 1000, got "1001" (the default is 100)'),
-        ({"after": "x"}, 'after: must be the id of a job, got "x"'),
-        (
-            {"colour": "x"},
-            "colour: is not a known field (the options are after, kind, limit, name, problem_hash, search, state)",
-        ),
-    ],
-)
-def test_a_wrong_question_is_told(server: Running, asked: dict[str, str], sentence: str) -> None:
-    answer = server.client.get("/v1/jobs", params=asked)
-    assert (answer.status_code, answer.json()["errors"]) == (422, [sentence])
-
-
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        ({"priority": 101}, "priority: must be at most 100, got 101"),
-        ({"deadline_s": 0}, "deadline_s: must be greater than 0.0, got 0"),
-        ({"options": {"profile": {"slow": 1}}}, "profile: must name pools of the problem ("),
-        ({"colour": 1}, "colour: is not a known field"),
-    ],
-)
-def test_what_is_wrong_with_a_submission_is_told_before_it_is_accepted(
-    server: Running, said: dict[str, Any], sentence: str
-) -> None:
-    answer = server.client.post("/v1/jobs", json={"problem": PROBLEM_EXAMPLE} | said)
-    assert answer.status_code == 422
-    assert answer.json()["detail"].startswith(sentence)
-
-
 def test_a_term_is_said_once(server: Running) -> None:
     body = {"problem": PROBLEM_EXAMPLE, "priority": 1}
     answer = server.client.post("/v1/jobs", json=body, params={"priority": 2})

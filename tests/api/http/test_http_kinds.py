@@ -15,7 +15,6 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.capabilities.wire import request_model
 from memplan.planner.operations.graph import graph_from
-from memplan.planner.operations.order_check import peak_of
 from tests.support.server import Running, running
 
 # Given, both inputs of each sum are alive at once; in pairs, one sum at a time.
@@ -30,7 +29,6 @@ GRAPH: dict[str, Any] = {
     ],
 }
 QUESTIONS = tuple(name for name in CAPABILITIES if name != "plan")
-BOTH = "time_limit_s: must be given once, got it in the body and in the query"
 
 
 @pytest.fixture(scope="module")
@@ -38,41 +36,6 @@ def server() -> Iterator[Running]:
     with running(Settings(max_jobs=20)) as found:
         found.client.post("/v1/order", json={"graph": GRAPH, "options": {"time_limit_s": 60}})  # compiles
         yield found
-
-
-def test_an_order_with_the_least_peak_is_the_answer(server: Running) -> None:
-    found = server.client.post("/v1/order", json=GRAPH).json()
-    assert (found["status"], found["given_peak"], found["peak"], found["name"]) == ("optimal", 33, 18, "sums")
-    assert peak_of(graph_from(GRAPH), found["order"]) == 18
-    again = server.client.post("/v1/order", json={"graph": GRAPH, "options": {"deterministic": True}}).json()
-    assert (again["peak"], again["wall_time_s"]) == (18, None)
-    assert server.client.post("/v1/order?deterministic=true", json=GRAPH).json() == again
-
-
-@pytest.mark.parametrize(
-    ("body", "query", "sentence"),
-    [
-        ({"options": {}}, "", "graph: is required"),
-        ({"graph": GRAPH, "priority": 1}, "", "priority: is not a known field"),
-        (
-            {"graph": GRAPH, "options": {"seed": 1}},
-            "",
-            "seed: is not a known field (the options are alignment, count_resident, deterministic, dims, extra_cost,"
-            " goal, in_place, points, recompute, scratch, time_limit_s, views, with_certificate, with_plan,"
-            " within)",
-        ),
-        ({"graph": GRAPH, "options": {"time_limit_s": 2}}, "?time_limit_s=1", BOTH),
-        (GRAPH, "?time_limit_s=1e9", 'time_limit_s: must be at most 604800.0, got "1e9" (the default is 60.0)'),
-        ({"size": [1], "ops": [{"in": [3]}]}, "", "ops[0].in[0]: must be the position of one of the 1 tensors, got 3"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_sentence(server: Running, body: object, query: str, sentence: str) -> None:
-    for path in ("/v1/order" + query, "/v1/jobs" + (f"{query}&kind=order" if query else "?kind=order")):
-        answer = server.client.post(path, json=body)
-        if path.startswith("/v1/jobs") and "priority" in sentence:
-            assert answer.status_code == 202
-        else:
-            assert (answer.status_code, answer.json()["detail"]) == (422, sentence)
 
 
 def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> None:
@@ -103,9 +66,6 @@ def test_the_points_of_a_cascade_come_as_they_are_planned(server: Running) -> No
     assert 4_667 in [json.loads(line)["peak"] for line in told]
     with Client(f"http://127.0.0.1:{server.port}") as client:
         assert client.cascade(graph_from(body["graph"]), input="streamed", macs=1.1).points[-1].peak == 4_667
-    for path in ("/v1/cascade?alignment=3", "/v1/jobs?kind=cascade&alignment=3"):
-        answer = server.client.post(path, json=body["graph"])
-        assert (answer.status_code, "alignment: must be a power of two" in answer.json()["detail"]) == (422, True)
 
 
 def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> None:
@@ -154,33 +114,6 @@ def test_sizes_of_pools_are_swept(server: Running) -> None:
     rows = server.client.post("/v1/sweep", json=asked | {"sizes": both}).json()["points"]
     sizes = [{"sram": a, "dram": b} for a in (64, 128) for b in (64, 112)]
     assert [row["sizes"] for row in rows] == sizes
-    wrongs: list[tuple[Any, str]] = [
-        (5, "sizes: must be an object, got 5"),
-        ({}, "sizes: "),
-        ({"sram": []}, "sizes.sram"),
-        ({"sram": [-1]}, "sizes.sram"),
-        ({"sram": {"first": 2, "last": 1, "step": 1}}, "sizes.sram: must not end below where it starts"),
-        ({"sram": {"first": 0, "last": 1, "step": 0}}, "sizes.sram"),
-        ({"sram": {"first": 0, "last": 2**61, "step": 1}}, "sizes: must have at most 1000 combinations"),
-        ({"rom": [1]}, 'sweep: must name a pool of the problem (sram, dram), got "rom"'),
-    ]
-    for wrong, sentence in wrongs:
-        refused = server.client.post("/v1/sweep", json=asked | {"sizes": wrong})
-        assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True), refused.json()["detail"]
-
-
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        ({"graph": GRAPH}, "capacity: must be the bytes that a graph may use, from 1 to"),
-        ({"graph": GRAPH, "capacity": True}, "got true"),
-        ({"options": {}}, "problem or graph: one of them is required, got neither"),
-        ({"problem": PROBLEM_EXAMPLE, "capacity": 8}, "capacity: must be given with a graph only"),
-    ],
-)
-def test_a_repair_is_asked_of_a_problem_or_of_operations(server: Running, body: dict[str, Any], sentence: str) -> None:
-    refused = server.client.post("/v1/explain", json=body)
-    assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True), refused.json()["detail"]
 
 
 PROGRAM: dict[str, Any] = {

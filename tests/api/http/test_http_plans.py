@@ -153,25 +153,6 @@ def test_a_plan_that_comes_along_is_kept(server: Running) -> None:
     assert (offsets(again)["c"], again["reproducible"]) == (8, True)
 
 
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        ({"keep": {"plan_hash": "x"}}, 'keep.plan_hash: must be sha256: and 64 hexadecimal digits, got "x"'),
-        ({"keep": {"placements": 1}}, "keep.placements"),
-    ],
-)
-def test_what_cannot_be_kept_is_said(server: Running, more: dict[str, Any], sentence: str) -> None:
-    answer = server.client.post("/v1/plan", json={"problem": NEW, **more})
-    assert answer.status_code == 422
-    assert answer.json()["detail"].startswith(sentence)
-
-
-def test_a_hash_of_nothing_that_is_kept_is_told(server: Running) -> None:
-    answer = server.client.post("/v1/plan", json={"problem": NEW, "keep": {"plan_hash": f"sha256:{64 * '0'}"}})
-    assert answer.status_code == 422
-    assert answer.json()["detail"].startswith("keep.plan_hash: must be that of a plan of a job that is kept, got")
-
-
 def test_a_buffer_may_be_called_keep(server: Running) -> None:
     problem = {"buffers": [{"id": "keep", "size": 4, "start": 0, "end": 1}]}
     assert server.client.post("/v1/plan", json=problem).json()["peak"] == 4
