@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from memplan_models.tflite.tflm_tail import arena_of
@@ -289,3 +290,83 @@ def test_no_saving_is_promised_where_kernels_of_the_device_ask_for_more(tmp_path
     saved, warning = capfd.readouterr().out.splitlines()[-2:]
     assert saved.split() == ["saved", "-"]
     assert "what the kernels of my_op ask for besides is not known: the arena may become larger" in warning
+
+
+def test_a_model_that_does_not_fit_is_told_the_cascade_that_does(capfd: Captured) -> None:
+    model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["cascade", model, "--alignment", "16", "--format", "json"]) == 0
+    peak = json.loads(capfd.readouterr().out)["points"][0]["peak"]
+    assert main(["plan", model, "--pool", "14000", "--format", "json"]) == 1
+    assert (
+        f"memplan: with cascades {peak:,} bytes at +0.0 % MACs: `memplan cascade {model} --fit 14000`"
+        in capfd.readouterr().err
+    )
+    assert main(["plan", model, "--pool", "100", "--format", "json"]) == 1
+    assert "cascades" not in capfd.readouterr().err
+
+
+def test_points_are_written_as_c_as_a_script_and_as_a_picture(tmp_path: Path, capfd: Captured) -> None:
+    small = str(ROOT / "examples" / "networks" / "two_convolutions.json")
+    assert main(["cascade", small, "--stripe", "1", "-o", f"{tmp_path}/net/"]) == 0
+    assert "#define NET_ARENA_SIZE 7404u" in (tmp_path / "net" / "net.h").read_text()
+    assert main(["cascade", small, "--stripe", "6x6", "-o", str(tmp_path / "loops.schedule")]) == 0
+    told = (tmp_path / "loops.schedule").read_text()
+    assert "op1.compute_root().tile(rows, columns, 6, 6, y, x)\nop0.compute_at(op1, x)\n" in told
+    assert main(["cascade", small, "-o", str(tmp_path / "front.svg")]) == 0
+    drawn = ElementTree.parse(tmp_path / "front.svg").getroot()
+    assert "6,668 bytes at +0.00 % MACs" in [node.text for node in drawn.iter() if node.tag.endswith("title")]
+
+
+def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
+    def checked(status: int, budget: str) -> Any:
+        assert main(["check", str(MODELS / "recorded" / "kws_dscnn_int8.tflite"), "--budget", budget]) == status
+        return json.loads(capfd.readouterr().out)["pools"][0]
+
+    used = checked(0, "1MiB")["used"]
+    assert checked(1, str(used - 16))["over_budget"] == 16
+
+
+def test_what_does_not_fit_says_how_many_bytes_are_missing(capfd: Captured) -> None:
+    model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["convert", model, "--to", "tflite", "--fit", "10KiB", "--format", "table"]) == 1
+    assert "no form that was found fits: 24,208 bytes are 13,968 too many" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_model_that_no_order_makes_fit_is_repaired_by_a_cascade(capfd: Captured) -> None:
+    model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    command = [
+        "explain",
+        model,
+        "--capacity",
+        "14KiB",
+        "--repairs",
+        "2",
+        "--study-limit",
+        "60",
+        "--time-limit",
+        "240",
+        "-q",
+    ]
+    assert main([*command, "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)["repairs"]["of_operations"]
+    assert (told["repairs"][-1]["kind"], told["proved"]) == ("cascade", True)
+    assert told["repairs"][-1]["peak_after"] <= 14 * 1024 < told["least_live_peak"]
+    assert told["repairs"][-1]["extra_traffic"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "peak", "best"), [("models/loop.pte", 416, 384), ("dumps/network_planned.relax", 46_528, 43_264)]
+)
+def test_models_and_dumps_have_their_plans_inside(name: str, peak: int, best: int, capfd: Captured) -> None:
+    assert main(["verify", str(MODELS.parent / name), "--better", "--format", "json", "-q"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["valid"], told["better"]["peak"], told["better"]["best"]) == (True, peak, best)
+
+
+def test_a_model_is_a_network(tmp_path: Path) -> None:
+    network = MODELS / "recorded" / "kws_dscnn_int8.tflite"
+    arguments = ["schedule", str(network), "--target", str(ROOT / "examples" / "schedules" / "gap8_like.json")]
+    assert main([*arguments, "--time-limit", "1", "-o", str(tmp_path / "answer.json"), "--quiet"]) == 0
+    from_file = json.loads((tmp_path / "answer.json").read_text())
+    assert from_file["regions"]

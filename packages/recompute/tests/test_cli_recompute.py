@@ -10,6 +10,7 @@ import pytest
 from memplan.api.cli.main import main
 
 Captured = pytest.CaptureFixture[str]
+RANDWIRE = str(Path(__file__).parents[3] / "examples" / "graphs" / "cells_randwire32x1_s1.json")
 
 
 def test_recompute_gives_points_with_falling_peaks_and_rising_costs(tmp_path: Path, capfd: Captured) -> None:
@@ -23,3 +24,15 @@ def test_recompute_gives_points_with_falling_peaks_and_rising_costs(tmp_path: Pa
     assert told["order"] == told["recomputed"]["points"][-1]["order"]
     assert main([*asked, "--within", "64", "--format", "table"]) == 1
     assert "no program is within the limit, which is proved" in capfd.readouterr().out
+
+
+def test_limits_of_recompute_are_refused_where_they_are_none(capfd: Captured) -> None:
+    asked = ["order", RANDWIRE, "--recompute"]
+    assert main(["order", RANDWIRE, "--within", "1"]) == 2
+    assert main([*asked, "--extra-cost", "ten"]) == 2
+    assert main([*asked, "--within", "-4"]) == 2
+    assert main([*asked, "--within", "1kB", "--extra-cost", "10%"]) == 2
+    err = capfd.readouterr().err
+    assert "within: must be given with recompute only" in err
+    assert 'extra-cost: must be a percentage such as 10%, got "ten"' in err
+    assert "within: must not be given together with extra" in err

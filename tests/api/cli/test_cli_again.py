@@ -44,32 +44,6 @@ def test_exit_statuses_tell_what_is_the_same(table: Path, capfd: Captured) -> No
     assert "save-plan: must be given with --better or --again" in capfd.readouterr().err
 
 
-def test_the_page_of_a_plan_is_written_and_opened(
-    table: Path, tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[str] = []
-
-    def browse(url: str) -> bool:
-        opened.append(url)
-        return True
-
-    monkeypatch.setattr("webbrowser.open", browse)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    page = tmp_path / "page.html"
-    assert main(["plan", str(table), "-o", str(tmp_path / "x.json"), "-o", str(page), "-q"]) == 0
-    assert ("<title>p.csv</title>" in page.read_text(), opened) == (True, [])
-    page.unlink()
-    wrong = json.dumps({"a": 0, "b": 0, "c": 0})
-    table.with_name("wrong.json").write_text(wrong)
-    assert main(["verify", str(table), str(table.with_name("wrong.json")), "-o", str(page), "-q"]) == 3
-    assert page.read_text().startswith("<!doctype html>")
-    capfd.readouterr()
-    assert main(["verify", str(table), str(table.with_name("p.json")), "--format", "page"]) == 0
-    (path,) = opened
-    assert Path(path.removeprefix("file://")).parent == tmp_path
-    assert capfd.readouterr().err.splitlines()[-1] == f"memplan: wrote {path.removeprefix('file://')}"
-
-
 TESTS = Path(__file__).parents[2]
 PROBLEM = "id,lower,upper,size\n1,0,4,8\n2,0,2,8\n3,2,4,4\n"
 BETTER = ["--better", "--format", "json"]
@@ -101,15 +75,6 @@ def test_plans_and_lists_of_offsets_are_audited_alike(problem: Path, plan: str, 
     assert (told["valid"], told["peak"], told["best"], told["too_much_bytes"]) == (True, 22, 16, 6)
     assert told["fewest_moves"] == {"count": 1, "moved": ["3"], "at_least": 1, "proved": True}
     assert json.loads(problem.with_name("o.json").read_text())["peak"] == 16
-
-
-@pytest.mark.parametrize(
-    ("name", "peak", "best"), [("models/loop.pte", 416, 384), ("dumps/network_planned.relax", 46_528, 43_264)]
-)
-def test_models_and_dumps_have_their_plans_inside(name: str, peak: int, best: int, capfd: Captured) -> None:
-    assert main(["verify", str(TESTS / name), *BETTER, "-q"]) == 0
-    told = json.loads(capfd.readouterr().out)
-    assert (told["valid"], told["better"]["peak"], told["better"]["best"]) == (True, peak, best)
 
 
 def test_what_is_not_valid_has_an_exit_status_of_its_own(problem: Path, capfd: Captured) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -72,30 +71,6 @@ def test_the_example_of_the_document(
     (region,) = point["regions"]
     assert (point["peak"], point["checked_by_value"], region["kind"], region["steps"]) == (peak, True, kind, steps)
     assert region["buffers"][0]["bytes"] == bytes_
-
-
-def test_points_are_written_as_c_as_a_script_and_as_a_picture(tmp_path: Path, capfd: Captured) -> None:
-    assert main(["cascade", SMALL, "--stripe", "1", "-o", f"{tmp_path}/net/"]) == 0
-    assert "#define NET_ARENA_SIZE 7404u" in (tmp_path / "net" / "net.h").read_text()
-    assert main(["cascade", SMALL, "--stripe", "6x6", "-o", str(tmp_path / "loops.schedule")]) == 0
-    told = (tmp_path / "loops.schedule").read_text()
-    assert "op1.compute_root().tile(rows, columns, 6, 6, y, x)\nop0.compute_at(op1, x)\n" in told
-    assert main(["cascade", SMALL, "-o", str(tmp_path / "front.svg")]) == 0
-    drawn = ElementTree.parse(tmp_path / "front.svg").getroot()
-    assert "6,668 bytes at +0.00 % MACs" in [node.text for node in drawn.iter() if node.tag.endswith("title")]
-
-
-def test_a_model_that_does_not_fit_is_told_the_cascade_that_does(capfd: Captured) -> None:
-    model = str(Path(__file__).parents[2] / "models" / "recorded" / "kws_dscnn_int8.tflite")
-    assert main(["cascade", model, "--alignment", "16", "--format", "json"]) == 0
-    peak = json.loads(capfd.readouterr().out)["points"][0]["peak"]
-    assert main(["plan", model, "--pool", "14000", "--format", "json"]) == 1
-    assert (
-        f"memplan: with cascades {peak:,} bytes at +0.0 % MACs: `memplan cascade {model} --fit 14000`"
-        in capfd.readouterr().err
-    )
-    assert main(["plan", model, "--pool", "100", "--format", "json"]) == 1
-    assert "cascades" not in capfd.readouterr().err
 
 
 def test_what_does_not_fit_is_status_1(capfd: Captured) -> None:

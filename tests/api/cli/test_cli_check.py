@@ -15,7 +15,6 @@ from tests.support.profiled import PROFILED
 
 Captured = pytest.CaptureFixture[str]
 ROWS = "id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,16\n"
-MODEL = str(Path(__file__).parents[2] / "models" / "recorded" / "kws_dscnn_int8.tflite")
 
 
 @pytest.fixture
@@ -143,11 +142,6 @@ def test_that_nothing_fits_is_status_1_with_a_report(file: str, tmp_path: Path, 
     assert not json.loads(Path(answer).read_text())["passed"]
     assert "not within limits" in Path(report).read_text()
     assert not Path(saved).exists()
-
-
-def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
-    used = checked(capfd, 0, MODEL, "--budget", "1MiB")["pools"][0]["used"]
-    assert checked(capfd, 1, MODEL, "--budget", str(used - 16))["pools"][0]["over_budget"] == 16
 
 
 def test_a_plan_that_is_not_valid_is_wrong_input(file: str, tmp_path: Path, capfd: Captured) -> None:

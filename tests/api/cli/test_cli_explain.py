@@ -12,7 +12,6 @@ from memplan.api.cli.main import main
 
 Captured = pytest.CaptureFixture[str]
 EXAMPLES = Path(__file__).parents[3] / "examples"
-MODELS = Path(__file__).parents[2] / "models" / "recorded"
 ROWS: list[dict[str, Any]] = [{"id": k, "size": size, "start": 0, "end": 3} for k, size in enumerate((9, 7, 2))]
 
 
@@ -82,29 +81,6 @@ def test_a_graph_is_repaired_by_another_order_of_its_operations(tmp_path: Path, 
     told = json.loads(capfd.readouterr().out)["repairs"]["of_operations"]
     assert [(each["kind"], each["operations"]) for each in told["repairs"]] == [("reorder", [1, 2])]
     assert told["repairs"][0]["peak_after"] <= 14
-
-
-@pytest.mark.slow
-def test_a_model_that_no_order_makes_fit_is_repaired_by_a_cascade(capfd: Captured) -> None:
-    model = str(MODELS / "kws_dscnn_int8.tflite")
-    command = [
-        "explain",
-        model,
-        "--capacity",
-        "14KiB",
-        "--repairs",
-        "2",
-        "--study-limit",
-        "60",
-        "--time-limit",
-        "240",
-        "-q",
-    ]
-    assert main([*command, "--format", "json"]) == 0
-    told = json.loads(capfd.readouterr().out)["repairs"]["of_operations"]
-    assert (told["repairs"][-1]["kind"], told["proved"]) == ("cascade", True)
-    assert told["repairs"][-1]["peak_after"] <= 14 * 1024 < told["least_live_peak"]
-    assert told["repairs"][-1]["extra_traffic"] > 0
 
 
 def test_a_table_of_worth_is_for_people(capfd: Captured) -> None:

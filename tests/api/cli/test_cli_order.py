@@ -78,18 +78,6 @@ def test_a_program_is_ordered_if_its_order_is_tentative(tmp_path: Path, capfd: C
     assert (told["given_peak"], told["peak"]) == (8, 5)
 
 
-def test_limits_of_recompute_are_refused_where_they_are_none(capfd: Captured) -> None:
-    asked = ["order", RANDWIRE, "--recompute"]
-    assert main(["order", RANDWIRE, "--within", "1"]) == 2
-    assert main([*asked, "--extra-cost", "ten"]) == 2
-    assert main([*asked, "--within", "-4"]) == 2
-    assert main([*asked, "--within", "1kB", "--extra-cost", "10%"]) == 2
-    err = capfd.readouterr().err
-    assert "within: must be given with recompute only" in err
-    assert 'extra-cost: must be a percentage such as 10%, got "ten"' in err
-    assert "within: must not be given together with extra" in err
-
-
 @pytest.mark.parametrize("file", ["order.html", "order.onnx"])
 def test_files_that_need_more_than_an_answer_are_not_written_of_a_services_one(file: str, capfd: Captured) -> None:
     assert main(["order", RANDWIRE, "-o", file, "--server", "http://127.0.0.1:1"]) == 2

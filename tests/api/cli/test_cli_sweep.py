@@ -74,11 +74,3 @@ def test_columns_that_say_nothing_are_left_out(one_pool: str, capfd: Captured) -
     assert main(["sweep", one_pool, "--size", "96:96:1", "--format", "table"]) == 0
     heading = capfd.readouterr().out.splitlines()[0].split()
     assert heading == ["size", "of", "default", "status", "default", "used"]
-
-
-def test_a_page_shows_each_size(one_pool: str, tmp_path: Path, capfd: Captured) -> None:
-    page = tmp_path / "sweep.html"
-    assert main(["sweep", one_pool, "--size", "64:96:32", "-o", str(page), "-o", str(page.with_suffix(".csv"))]) == 0
-    assert page.read_text().startswith("<!doctype html>")
-    assert page.with_suffix(".csv").read_text().startswith("size,status,cost,")
-    assert capfd.readouterr().out == ""

@@ -121,9 +121,3 @@ def test_a_folder_is_checked_into_a_file(folder: Path, capfd: pytest.CaptureFixt
     Path("budgets.toml").write_text('["models/m.json"]\nbudget = "1KiB"\n')
     assert main(["check", "models", "--budgets", "budgets.toml", "-o", "r.json"]) == 0
     assert capfd.readouterr().err.splitlines()[-1] == "memplan: wrote r.json"
-
-
-def test_what_does_not_fit_says_how_many_bytes_are_missing(capfd: pytest.CaptureFixture[str]) -> None:
-    model = str(Path(__file__).parents[2] / "models" / "recorded" / "kws_dscnn_int8.tflite")
-    assert main(["convert", model, "--to", "tflite", "--fit", "10KiB", "--format", "table"]) == 1
-    assert "no form that was found fits: 24,208 bytes are 13,968 too many" in capfd.readouterr().out
