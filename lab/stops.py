@@ -39,7 +39,7 @@ from memplan.capabilities.capability import Capability
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.capabilities.wire import read_body_options, read_question
 from memplan.planner.errors import InputError
-from tests.support.stopping import Asks, stopped
+from packages.systems.tests.stopping import Asks, stopped
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
 _MOMENTS = 20

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-AXE = Path(__file__).parents[3] / "tests" / "data" / "axe" / "axe.min.js"
+AXE = Path(__file__).parent / "data" / "axe" / "axe.min.js"
 DROP = """([name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name));

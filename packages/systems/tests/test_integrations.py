@@ -15,11 +15,11 @@ from integrations.tables import PAGE, page
 from memplan.api.cli.main import main
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import reference_planners
-from tests.support.planner_inputs import planner_input
+from packages.systems.tests.planner_inputs import planner_input
 
-CHECK = Path(__file__).parents[2] / "integrations" / "check"
+CHECK = Path(__file__).parents[3] / "integrations" / "check"
 WRONG = sorted((CHECK / "wrong").glob("*.csv"))
-PRINTS = Path(__file__).parents[1] / "dumps" / "wrong"
+PRINTS = Path(__file__).parents[3] / "tests" / "dumps" / "wrong"
 PLANNERS = ("ggml-allocator", "tflite-micro-greedy", "onnxruntime-memory-pattern", "xnnpack-memory-planner")
 
 

@@ -13,11 +13,11 @@ import pytest
 from lab import stops
 from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
 from memplan.capabilities.registry import CAPABILITIES
+from packages.systems.tests import stopping
+from packages.systems.tests.stopping import Asks, stopped
 from packages.tile.tests.small_schedules import drawn_schedule
-from tests.support import stopping
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
-from tests.support.stopping import Asks, stopped
 
 MOMENTS = 12
 WAYS: dict[str, list[dict[str, Any]]] = {
