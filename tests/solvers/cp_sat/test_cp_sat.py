@@ -20,9 +20,6 @@ from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 from tests.support import oracle, public_problems
-from tests.support.depth import seeds
-from tests.support.tied_problems import tied_problem
-from tests.support.tiny import CONSTRAINED
 
 
 @dataclass(frozen=True)
@@ -76,13 +73,6 @@ def assert_agrees(problem: Problem, outcome: Outcome) -> None:
             assert score_in_bytes(problem, outcome.best.score) == pytest.approx(least, rel=1e-12)
     if problem.objective != "fit":
         assert outcome.stop_reason == "proved"
-
-
-@pytest.mark.drawn
-def test_it_agrees_with_brute_force_on_constraints() -> None:
-    problems = [*CONSTRAINED.values(), *(tied_problem(seed) for seed in seeds(25, 900))]
-    for problem, outcome in zip(problems, outcomes(problems), strict=True):
-        assert_agrees(problem, outcome)
 
 
 def test_views_with_a_partner_keep_apart_from_all_others() -> None:

@@ -23,7 +23,6 @@ from tests.support import oracle
 from tests.support.depth import seeds
 from tests.support.oracle import best_score
 from tests.support.searches import exact_search
-from tests.support.several_pools import several_pools
 from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
@@ -124,7 +123,7 @@ CAN = registry.BY_NAME["few"].can
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("draw", [tied_problem, priced_tied_problem, several_pools])
+@pytest.mark.parametrize("draw", [tied_problem, priced_tied_problem])
 def test_all_that_it_suits_is_proved_as_brute_force_says(draw: object) -> None:
     proved = 0
     for seed in seeds(25):

@@ -10,7 +10,7 @@ from lab.agreement import faults
 from memplan.planner.model.problem import Problem, with_fields
 from tests.support import oracle, public_problems
 from tests.support.depth import DEPTH
-from tests.support.engine_batch import Job, ask, check_against_brute_force
+from tests.support.engine_batch import Job, ask
 from tests.support.tied_problems import priced_tied_problem, tied_problem
 
 TAKEN = {
@@ -29,13 +29,6 @@ def ring(*sizes: int) -> Problem:
 
 
 each_engine = pytest.mark.parametrize("engine", TAKEN)
-
-
-@pytest.mark.drawn
-@each_engine
-def test_it_keeps_every_constraint(engine: str) -> None:
-    count = (15 if engine == "cbc" else 20) * DEPTH
-    check_against_brute_force(engine, [tied_problem(seed, most=5) for seed in range(700, 700 + count)])
 
 
 @pytest.mark.drawn

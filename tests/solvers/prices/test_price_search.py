@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from memplan import read_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.prices import search as prices
 from memplan.solvers.prices.pieces import suits
 from memplan.solvers.search.incumbent import Search
-from tests.support import oracle, public_problems
-from tests.support.depth import seeds
-from tests.support.priced_problems import priced_problem
+from tests.support import public_problems
 
 
 def searched(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Search | None:
@@ -27,21 +23,6 @@ def searched(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Sea
     if not search.is_over:
         prices.solve(instance, search)
     return search
-
-
-@pytest.mark.drawn
-@pytest.mark.parametrize("seed", seeds(60))
-def test_small_problems_cost_what_brute_force_says(seed: int) -> None:
-    problem = priced_problem(seed, most=5)
-    search = searched(problem)
-    if search is None:
-        return
-    best = oracle.best_score(problem)
-    assert not (search.infeasible and best), "says that nothing fits"
-    if search.best is not None:
-        assert best is not None
-        assert search.bound[0] <= best[0] <= search.best.score[0]
-        assert search.best.score[0] == best[0]
 
 
 def test_a_search_that_counts_work_ends_where_what_is_left_pays_for_no_step() -> None:

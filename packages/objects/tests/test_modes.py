@@ -1,0 +1,83 @@
+"""Plans in all modes, of calls, of jobs and of the command: heaps, shared objects, plans that differ, an old plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.api.settings import Settings
+from tests.support.server import Running, running
+
+ROWS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
+PROBLEM: dict[str, Any] = {"buffers": ROWS}
+OLD = {"placements": [{"id": "a", "pool": "default", "offset": 48}, {"id": "b", "pool": "default", "offset": 0}]}
+OBJECTS = {"kind": "objects", "alignment": 32, "buffers": ROWS}
+PRICED = {
+    "buffers": [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(3)],
+    "reuse": [{"pairs": [[0, 1]], "cost": 1}, {"pairs": [[0, 2], [1, 2]], "cost": 2}],
+    "pools": [{"name": "ub", "size": 8}],
+    "objective": "cost",
+}
+MODES: list[tuple[str, dict[str, Any], Any]] = [
+    ("heaps", {"problem": PROBLEM, "options": {"heaps": "80B"}}, ["heap 1", "heap 2"]),
+    ("objects", {"problem": OBJECTS}, [["a"], ["b"]]),
+    ("a bare problem of objects", OBJECTS, [["a"], ["b"]]),
+    ("plans that differ", {"problem": PRICED, "options": {"plans": 9, "distance": 2}}, [2, 2, 5]),
+    ("an old plan", {"problem": PROBLEM, "keep": OLD}, [48, 0]),
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings()) as found:
+        yield found
+
+
+def told(answer: Any) -> Any:
+    """Return what of an answer shows its mode."""
+    if "objects" in answer:
+        return [each["buffers"] for each in answer["objects"]]
+    if answer.get("others"):
+        return [each["cost"] for each in answer["others"]["plans"]]
+    if answer.get("heaps"):
+        return [each["pool"] for each in answer["placements"]]
+    return [each["offset"] for each in answer["placements"]]
+
+
+@pytest.mark.parametrize(("body", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES])
+def test_calls_and_jobs_answer_in_each_mode(body: dict[str, Any], expected: Any, server: Running) -> None:
+    answer = server.client.post("/v1/plan", json=body)
+    assert (answer.status_code, told(answer.json())) == (200, expected), answer.text
+    submitted = server.client.post("/v1/jobs", json=body)
+    assert submitted.status_code == 202, submitted.text
+    links = server.ended(submitted.json())["links"]
+    for link in ("result", "plan"):
+        assert told(server.client.get(links[link]).json()) == expected
+    assert server.client.get(f"{links['self']}/request").json() == body
+    assert server.client.get(f"{links['self']}/problem").status_code == 404
+
+
+def test_the_command_draws_heaps_and_verifies_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    problem, plan, picture = (str(tmp_path / name) for name in ("problem.json", "plan.json", "plan.svg"))
+    Path(problem).write_text(json.dumps(PROBLEM))
+    assert main(["plan", problem, "--heaps", "80", "-o", plan, "-o", picture]) == 0
+    assert "2 heaps of at most 80 bytes, no fewer are enough" in capfd.readouterr().err
+    assert "heap 2: peak 48 bytes" in Path(picture).read_text()
+    assert main(["verify", problem, plan, "--quiet"]) == 0
+
+
+def test_the_command_shares_objects_and_makes_problems_of_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    problem, objects = str(tmp_path / "problem.json"), str(tmp_path / "objects.json")
+    Path(problem).write_text(json.dumps(PROBLEM))
+    assert main(["convert", problem, "--to", "objects", "-o", objects, "--quiet"]) == 0
+    assert main(["plan", objects, "--format", "table"]) == 0
+    assert capfd.readouterr().out.startswith("optimal: 112 in 2 objects")
+    assert main(["plan", objects, "-o", str(tmp_path / "plan.html")]) == 2
+    assert "output: must be JSON for shared objects" in capfd.readouterr().err
