@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
@@ -71,8 +71,15 @@ def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
     return {"A": line.slope, "B": line.offset, "top": line.top, "steps": len(ends)}
 
 
+_PAIR = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
+_OF_LINE = {name: {"type": "integer"} for name in ("A", "B", "top", "steps")}
+_FORMS: list[dict[str, Any]] = [{"table": {"type": "array", "items": _PAIR}}, _OF_LINE]
+_SCHEMA = {"anyOf": [{"type": "object", "properties": form, "required": [*form]} for form in _FORMS]}
 Spans = Annotated[
-    tuple[Span, ...], BeforeValidator(spans_of), PlainSerializer(_closed_form, return_type=dict[str, Any])
+    tuple[Span, ...],
+    BeforeValidator(spans_of),
+    PlainSerializer(_closed_form, return_type=dict[str, Any]),
+    WithJsonSchema(_SCHEMA),
 ]
 """The ranges of all steps, (0, 0) where nothing is made; in JSON a line of their ends, or a table."""
 

@@ -15,6 +15,7 @@ from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.wire import read_body_options, read_question
 from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.solvers.search.control import Deadline, silent
+from tests.support.answer_schemas import unlike_schema
 
 LATER = 1e6
 """The seconds that less are left where a clock ends a call."""
@@ -71,7 +72,8 @@ def stopped(
 ) -> str:
     """Ask what a body says, stop it behind the n-th ask, and return what came of it: an answer, a note or a refusal.
 
-    All that is answered or noted is verified; a fault of memplan is raised. `take` gets the answer.
+    All that is answered or noted is verified, and is what the schema says; a fault of memplan is raised. `take` gets
+    the answer.
     """
     notes = list[Any]()
     running = Control(cancelled=threading.Event() if by_clock else CancelledAt(asks), note=notes.append)
@@ -90,6 +92,7 @@ def stopped(
         if type(error).__name__ != "NotInTimeError":
             raise
         return "noted" if notes else "not in time"
-    capability.write(found)
+    for answer in (found, *notes):
+        assert (why := unlike_schema(capability.name, capability.write(answer))) is None, why
     take(found)
     return "answered"
