@@ -19,7 +19,6 @@ from memplan.planner.liveness.weights import Weight, weights_of
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import operations_from
 
-KWS = Path(__file__).parents[1] / "models" / "recorded" / "kws_dscnn_int8.tflite"
 CSV = b"id,lower,upper,size\na,0,3,100\nb,2,5,50\nc,4,9,100\n"
 Captured = pytest.CaptureFixture[str]
 
@@ -42,31 +41,6 @@ def table(tmp_path: Path) -> str:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_choice_of_weights_reads_the_fewest_bytes_of_all_choices(seed: int) -> None:
     assert [*faults(seed, Counter())] == []
-
-
-def test_weights_lie_in_flash_in_ram_or_where_there_is_room(capfd: Captured) -> None:
-    flash = planned(capfd, str(KWS), "--weights", "flash")
-    assert {row["name"]: row["used"] for row in flash["pools"]} == {"ram": 16_000, "flash": 24_320}
-    ram = planned(capfd, str(KWS), "--weights", "ram")
-    assert {row["name"]: row["used"] for row in ram["pools"]} == {"ram": 40_320}
-    some = planned(capfd, str(KWS), "--weights", "choose", "--pool", "ram=20000", "--pool", "flash=64KiB")
-    used = {row["name"]: row["used"] for row in some["pools"]}
-    assert some["status"] == "optimal"
-    assert used["ram"] <= 20_000
-    assert some["cost"] == some["cost_lower_bound"]
-    assert 24_320 - 4_000 <= some["cost"] < 24_320
-
-
-def test_what_is_written_never_lies_in_flash(capfd: Captured) -> None:
-    plan = planned(capfd, str(KWS), "--weights", "choose", "--pool", "ram=15000", "--pool", "flash=1MiB", status=1)
-    assert plan["status"] == "infeasible"
-
-
-def test_weights_count_in_budgets(capfd: Captured) -> None:
-    weights = ["--weights", "flash"]
-    assert main(["check", str(KWS), *weights, "--budget", "ram=16000", "--budget", "flash=24320"]) == 0
-    assert main(["check", str(KWS), *weights, "--budget", "flash=24000"]) == 1
-    capfd.readouterr()
 
 
 def test_reads_are_counted_through_calls_and_loops() -> None:
@@ -102,19 +76,10 @@ def test_pins_and_ranges_name_pools(table: str, capfd: Captured) -> None:
     assert all(100 <= offset <= 100 + 100 for pool, offset in found.values() if pool == "fast")
 
 
-def test_a_number_of_copies_is_for_inputs_and_outputs_of_a_model(capfd: Captured) -> None:
-    found = offsets(planned(capfd, str(KWS), "--copies", "2"))
-    assert {"main/x", "main/x#2", "main/Identity", "main/Identity#2"} <= set(found)
-
-
 def test_every_entrance_adapts_alike(table: str) -> None:
     options: dict[str, Any] = {"pin": ("b=128",), "reserve": ("16",), "copies": ("a=2",), "alignment": 32}
     expected = memplan.read_problem(table, **options)
     assert convert(CSV, None, ConvertOptions(name="table.csv", **options)).problem == expected
-    weights = memplan.read_problem(KWS, weights="flash", capacity={"ram": 32768, "flash": 65536})
-    found = convert(KWS.read_bytes(), None, ConvertOptions(weights="flash")).problem
-    assert found is not None
-    assert found.with_capacity({"ram": 32768, "flash": 65536}) == weights
 
 
 def test_a_plan_of_what_was_adapted_is_made_again(table: str, tmp_path: Path, capfd: Captured) -> None:

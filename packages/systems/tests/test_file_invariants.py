@@ -7,8 +7,11 @@ from itertools import chain
 
 import pytest
 
+from memplan.capabilities.explain.explain import explain
+from memplan.capabilities.explain.values import ExplainOptions
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
+from memplan.systems.model_graph import graph_of_imported
 from memplan.systems.reading import read_model
 from packages.systems.tests import foreign_files
 from packages.systems.tests.drawn_files import FORMATS, drawn_file
@@ -87,3 +90,14 @@ def test_operations_that_read_before_they_write_are_warned_of_by_every_question(
     reader = Reader()
     reader.problem(json.dumps({"functions": {"main": main}}).encode(), "operations.json")
     assert [(each.rule, each.buffers) for each in reader.warnings] == [("read-before-written", ("main/t",))]
+
+
+def test_what_operations_run_inside_is_counted_where_they_are_left_as_they_are() -> None:
+    data = FORMATS["stablehlo"].write(draw(122, FORMATS["stablehlo"]))
+    model = read_model(data, "m.mlir")
+    options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)
+    found = explain(model.problem.with_capacity(832), graph_of_imported(model).graph, options=options)
+    assert found.status == "infeasible"
+    assert found.repairs is not None
+    assert found.repairs.of_operations is not None
+    assert found.repairs.of_operations.repairs == ()

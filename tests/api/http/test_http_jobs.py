@@ -17,7 +17,6 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import HARD
-from tests.support.profiled import POOL_OF_Y, PROFILED
 from tests.support.server import Running, running
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
@@ -100,12 +99,6 @@ def test_its_plan_is_written_as_is_asked_for(server: Running) -> None:
     assert server.client.get(triples["links"]["plan"]).json()[0] == ["conv1", "default", 0]
 
 
-def test_a_job_keeps_to_its_profile(server: Running) -> None:
-    job = submit(server, {"problem": PROFILED, "options": {"profile": "size"}})
-    ended(server, job)
-    assert server.client.get(job["links"]["plan"]).json()["placements"][1]["pool"] == POOL_OF_Y["size"]
-
-
 def test_a_table_is_a_job_too_and_terms_may_come_in_the_query(server: Running) -> None:
     said = {"time_limit_s": 3, "priority": -7, "deadline_s": 1000}
     answer = server.client.post("/v1/jobs", content=CSV_EXAMPLE, params=said, headers={"content-type": "text/csv"})
@@ -177,16 +170,6 @@ def test_the_same_request_with_the_same_key_is_one_job(server: Running) -> None:
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE | {"name": "x"}, headers={"Idempotency-Key": "once"})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("Idempotency-Key: must be new for a new request")
-
-
-def test_jobs_are_listed_page_by_page(server: Running) -> None:
-    names = [submit(server, PROBLEM_EXAMPLE | {"name": "listed"})["id"] for _ in range(5)]
-    seen, at = [], "/v1/jobs?name=listed&limit=2"
-    while at:
-        page = server.client.get(at).json()
-        seen += [job["id"] for job in page["jobs"]]
-        at = page["next"]
-    assert seen == names[::-1]
 
 
 def test_a_job_is_named_found_by_a_part_of_its_name_and_forgotten(server: Running) -> None:

@@ -86,21 +86,6 @@ def test_sources_are_the_evaluator_and_refuse_what_is_out_of_range_or_does_not_f
     assert plan(ctypes.c_int64(2**40), ctypes.c_int64(2**20), offsets) == -1
 
 
-def test_the_command_plans_a_model_for_all_values_of_its_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
-    model = str(Path(__file__).parents[2] / "models" / "exported.pt2")
-    assert main(["shapes", model, "--symbol", "s77=4..64:4", "--format", "table"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("optimal for all values of s77 from 4 to 64 by 4: 7 buffers, one order")
-    assert main(["shapes", model, "--limits", "--within", "4KiB", "--symbol", "s77=2..", "--format", "table"]) == 0
-    assert "s77 up to 84, which no plan can pass" in capsys.readouterr().out
-    for wrong, sentence in (
-        (["--symbol", "s77=4"], "symbol: must be a symbol and its values, n=2..2048, got"),
-        (["--symbol", "b=2..9"], 'symbol: must be a dimension that the model names (s77), got "b"'),
-    ):
-        assert main(["shapes", model, *wrong]) == 2
-        assert sentence in capsys.readouterr().err
-
-
 def test_ranges_may_be_given_beside_a_problem() -> None:
     found = shapes(problem_of(), options=ShapesOptions(symbol={"n": SymbolRange(min=5, max=6)}, alignment=16))
     assert (found.symbols["n"].max, found.symbols["b"].max, found.alignment) == (6, 64, 16)

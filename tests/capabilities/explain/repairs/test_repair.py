@@ -21,10 +21,6 @@ from memplan.planner.operations.graph import OperationGraph, graph_from, read_gr
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
-from memplan.systems.model_graph import graph_of_imported
-from memplan.systems.reading import read_model
-from packages.systems.tests.drawn_files import FORMATS
-from packages.systems.tests.drawn_models import draw
 from tests.support import public_problems
 from tests.support.oracle import best_score
 
@@ -293,17 +289,6 @@ def test_a_cell_is_repaired_by_another_order() -> None:
     assert problem is not None
     assert plan is not None
     assert verify(problem, plan) == ()
-
-
-def test_what_operations_run_inside_is_counted_where_they_are_left_as_they_are() -> None:
-    data = FORMATS["stablehlo"].write(draw(122, FORMATS["stablehlo"]))
-    model = read_model(data, "m.mlir")
-    options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)
-    found = explain(model.problem.with_capacity(832), graph_of_imported(model).graph, options=options)
-    assert found.status == "infeasible"
-    assert found.repairs is not None
-    assert found.repairs.of_operations is not None
-    assert found.repairs.of_operations.repairs == ()
 
 
 def test_a_graph_that_fits_repairs_no_problem_that_is_proved_not_to() -> None:

@@ -1,4 +1,4 @@
-"""`memplan fits` of graphs."""
+"""`memplan fits` of graphs, and `memplan shapes` of programs of torch."""
 
 from __future__ import annotations
 
@@ -48,3 +48,18 @@ def test_what_is_for_torch_alone_is_refused(
 ) -> None:
     assert main(["fits", str(GRAPHS / "lenet.json"), *flags]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_the_command_plans_a_model_for_all_values_of_its_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(Path(__file__).parents[3] / "tests" / "models" / "exported.pt2")
+    assert main(["shapes", model, "--symbol", "s77=4..64:4", "--format", "table"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("optimal for all values of s77 from 4 to 64 by 4: 7 buffers, one order")
+    assert main(["shapes", model, "--limits", "--within", "4KiB", "--symbol", "s77=2..", "--format", "table"]) == 0
+    assert "s77 up to 84, which no plan can pass" in capsys.readouterr().out
+    for wrong, sentence in (
+        (["--symbol", "s77=4"], "symbol: must be a symbol and its values, n=2..2048, got"),
+        (["--symbol", "b=2..9"], 'symbol: must be a dimension that the model names (s77), got "b"'),
+    ):
+        assert main(["shapes", model, *wrong]) == 2
+        assert sentence in capsys.readouterr().err
