@@ -76,21 +76,3 @@ def test_the_example_of_the_document(
 def test_what_does_not_fit_is_status_1(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--fit", "6 kB", "--format", "table"]) == 1
     assert "no cascade is within the bounds" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--macs", "much"], 'macs: must be a share such as +10%, or a multiple such as 1.1, got "much"'),
-        (["--macs", "10"], 'such as 1.1, got "10" (did you mean +10%?)'),
-        (["--stripe", "0"], "stripe: must be at least 1 row"),
-        (["--stripe", "6*6"], 'stripe: must be rows, or rows x columns, such as 4 or 6x6, got "6*6"'),
-        (["--pool", "4KiB"], 'must be NAME=SIZE, a fast memory and then a slow one, got "4KiB"'),
-        (["--pool", "fast=4KiB"], "pool: must be two with different names, fast and slow, got 1"),
-        (["--objectives", "macs"], "objectives: must be peak,macs or peak,macs,traffic, got 'macs'"),
-        (["-o", "a.svg", "--server", "http://127.0.0.1:1"], "output: a.svg must not be asked for with --server"),
-    ],
-)
-def test_wrong_options_are_status_2(arguments: list[str], told: str, capfd: Captured) -> None:
-    assert main(["cascade", SMALL, *arguments]) == 2
-    assert told in capfd.readouterr().err

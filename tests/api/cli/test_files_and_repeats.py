@@ -54,36 +54,6 @@ def test_no_command_writes_over_a_file_that_it_reads(
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "plan p.json --pin a=0 --pin a=1024",
-        "plan p.json --copies a=2 --copies a=3",
-        "plan p.json --reserve 4KiB --reserve 4KiB",
-        "plan p.json --capacity 1KiB --capacity 2KiB",
-        "plan p.json --capacity p=1KiB --capacity p=2KiB",
-        "plan p.json --profile default=2,default=3",
-        "plan p.json --time-limit 1 --time-limit 2",
-        "plan p.json --alignment 4 --alignment=8",
-        "plan p.json --inclusive --half-open",
-        "plan p.json --deterministic --no-deterministic",
-        "plan p.json -o a.json -o a.json",
-        "plan p.json q.json --together p,p",
-        "check p.json --budget default=5 --budget default=6",
-        "sweep p.json --size default=1:3:1 --size default=5:7:1",
-        "shapes p.json --symbol n=1..2 --symbol n=1..4",
-        "shapes p.json --limits --within 9 --at n=1 --at n=2",
-        "plan p.json --scratch ADD=1 --scratch ADD=2",
-        "plan p.json --dim n=1 --dim n=2",
-        "plan p.json --dim x=1,2 --dim x=2",
-    ],
-)
-def test_what_is_given_twice_is_refused(folder: Path, line: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(line.split()) == 2
-    out, err = capfd.readouterr()
-    assert (out, "once" in err or "where there are several" in err) == ("", True), err
-
-
 @pytest.mark.usefixtures("folder")
 def test_sizes_of_two_names_are_not_one_given_twice(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "p.json", "--dim", "n=1", "--dim", "m=2"]) == 2

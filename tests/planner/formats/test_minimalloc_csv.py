@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, PlanError, ProblemError
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, ProblemError
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.model.problem import Problem
 
 PLAIN = b"id,lower,upper,size\na,0,3,2\nb,2,5,4\n"
-TWO_POOLS = Problem.model_validate(
-    {"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}], "pools": [{"name": "fast"}, {"name": "slow"}]}
-)
 
 
 @pytest.mark.parametrize(
@@ -150,22 +147,6 @@ def test_a_table_cannot_tell_a_number_from_its_text() -> None:
     rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in (1, "1")]
     with pytest.raises(FormatError, match="a table cannot tell the ids 1 and '1' apart"):
         minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("id,offset\na,0\n", "first line: must name the columns id, offset, pool, got no 'pool'"),
-        ("id,offset,pool\na,-1,fast\n", "line 2, column 'offset': must be at least 0, got -1"),
-        ("id,offset,pool\na,,fast\n", "line 2, column 'offset': must be an integer, got ''"),
-        ("id,offset,pool\na,0,\n", "line 2, column 'pool': must not be empty"),
-        ("id,offset,pool\n,0,fast\n", "line 2, column 'id': must not be empty"),
-    ],
-)
-def test_what_is_wrong_in_a_plan_is_named_by_line_and_column(text: str, sentence: str) -> None:
-    with pytest.raises((PlanError, FormatError)) as error:
-        minimalloc_csv.read_plan(text.encode(), TWO_POOLS)
-    assert error.value.sentences == (sentence,)
 
 
 def test_a_plan_has_the_rows_of_its_problem() -> None:

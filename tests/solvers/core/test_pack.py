@@ -110,11 +110,6 @@ def test_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
             assert PackerOfBlocks(instance, 1, False).pack(0, order, best_fit).tolist() == expected
 
 
-def test_a_raised_flag_stops_the_kernel() -> None:
-    instance = compile_problem(random_problem(1, 5))
-    assert Packer(instance, column([1])).pack(0, column(range(5))).tolist() == [ABSENT] * 5
-
-
 @pytest.mark.parametrize("is_flat", [True, False])
 def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
     rng = np.random.default_rng(0)
