@@ -39,7 +39,7 @@ class NoKeyError(RefusalError):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Say how to show a key."""
+        """Return the header that names the way in which a caller sends a key."""
         return {"WWW-Authenticate": 'Bearer realm="memplan"'}
 
 

@@ -12,6 +12,7 @@ from warnings import warn
 from pydantic import Field, ValidationError
 
 from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
+from memplan.capabilities.sizes import UNITS
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences_of_options
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
@@ -53,6 +54,8 @@ def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
     """Raise OptionError where it is not said how several files run, or is for one."""
     if len(files) == 1 and together:
         raise OptionError(f"together: must be given for several files only, got {files[0]}")
+    if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
+        raise OptionError(f"{unit}: must follow its number without a space, as 64{unit}")
     if len(files) > 1 and not together:
         line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
         raise OptionError(
@@ -238,8 +241,8 @@ class Reader:
             return plan
         peak = None if imported is None else imported.own_peak
         note = "" if peak is None else f", only that its own plan takes {peak} bytes (see compare)"
-        rule = "must have a plan inside, or come with one: this file tells of no offsets"
-        raise FormatError(f"{rule}{note}; `memplan plan` makes one")
+        rule = "plan: must be a file of its own, or be inside the file of the problem, which has no offsets"
+        raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
 
     def settled(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the inputs of a question with the problem that its plan is of, where that says it."""

@@ -19,7 +19,7 @@ from memplan.planner.model.rows import Bytes
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50, "EiB": 2**60}
 _OF_LINKERS = {"K": 2**10, "M": 2**20, "G": 2**30}
-_UNITS = {"": 1, **_DECIMAL, **_BINARY, **_OF_LINKERS}
+UNITS = {"": 1, **_DECIMAL, **_BINARY, **_OF_LINKERS}
 _HEXADECIMAL = r"(?a)0[xX][0-9a-fA-F]{1,30}"
 _SIZE = r"(?a)([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]*)"
 UNLIMITED = "unlimited"
@@ -34,9 +34,9 @@ def parse_size(text: str) -> int:
         size = Fraction(int(text.strip(), 16))
     else:
         match = re.fullmatch(_SIZE, text.strip())
-        if match is None or match[2] not in _UNITS:
+        if match is None or match[2] not in UNITS:
             raise ValueError(f"must be a size such as 4096, 64kB or 1MiB, got {shown(text)}{_meant(match, text)}")
-        size = Fraction(match[1]) * _UNITS[match[2]]
+        size = Fraction(match[1]) * UNITS[match[2]]
     if size.denominator != 1:
         raise ValueError(f"must be a whole number of bytes, got {shown(text)}")
     if size >= ADDRESS_SPACE:
@@ -65,7 +65,7 @@ def _meant(match: re.Match[str] | None, text: str) -> str:
         is_meant = re.fullmatch(_SIZE, other.rpartition("=")[2]) is not None and other != text
         return f" (did you mean {other}?)" if is_meant else ""
     unit = match[2].lower().removesuffix("bytes").removesuffix("byte")
-    names = [name for name in _UNITS if name.lower() == unit]
+    names = [name for name in UNITS if name.lower() == unit]
     if match[2] == "KB":
         names = ["kB", "KiB"]
     return f" (did you mean {' or '.join(match[1] + name for name in names)}?)" if names else ""

@@ -134,7 +134,7 @@ def _of_problem(name: str, signature: inspect.Signature) -> str:
     if "problem" not in signature.parameters or name not in (*KNOWN_FIELDS[""], "capacity"):
         return ""
     way = "problem.with_capacity(...)" if name == "capacity" else f"Problem(..., {name}=...)"
-    return f", which the problem says: {way}"
+    return f", which belongs to the problem: {way}"
 
 
 def _of_this_process(control: Any) -> Any:

@@ -108,7 +108,7 @@ def reader_fault(error: Exception) -> ReaderFaultError:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and the line of memplan's own where an error was raised, or what that called was."""
+    """Return the file and the line of memplan's own code that raised an error, or whose call raised it."""
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if not lines:
         return "unknown"

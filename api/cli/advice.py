@@ -63,6 +63,8 @@ class CommandLine:
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:
             return found[0]
+        if "--output" in more:  # a plan made anew, to which no old one is given
+            arguments.pop("keep", None)
         parameters = self.parameters
         if target is not self.capability:
             files = [each for each in target.inputs if each.from_file is not None and not each.named_by_flag]

@@ -31,8 +31,9 @@ def ask(
     server: str, capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control
 ) -> Any:
     """Return a service's answer, verified here. The key is that of the environment. Raises ServerError."""
-    if "://" not in server:
-        raise ServerError(f"server: must be a URL, got {shown(server)} (did you mean http://{server}?)")
+    if not server.startswith(("http://", "https://")):
+        meant = f"http://{server.rpartition('://')[2]}"
+        raise ServerError(f"server: must begin with http:// or https://, got {shown(server)} (did you mean {meant}?)")
     try:
         return asyncio.run(_asked(server, capability, question, options, control))
     except httpx.InvalidURL as error:

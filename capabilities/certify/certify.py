@@ -1,4 +1,4 @@
-"""The capability `certify`: what proves a plan, to be checked without memplan."""
+"""The capability `certify`, which writes a proof of a plan that can be checked without memplan."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def explain(
 
 
 def _answer(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
-    """Return the answer of a plan, or of none and why."""
+    """Return the answer about a plan, or about why there is none."""
     is_placed = plan.status in ("optimal", "feasible")
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",

@@ -136,7 +136,7 @@ class _PlannedOrders:
             if not (self.least <= self.peak or self._is_over):
                 self._improve(planned)
         near = min((row.plan.peak or 0 for row in self.planned if row.order in preferred), default=inf)
-        # The order of the search has a perfect plan, but its nearest equal had none within the quick look: look at the
+        # The order of the search has a perfect plan, but the quick look found none for the nearest equal: look at the
         # next.
         for order in preferred[1:] if self.least <= self.peak < near else ():
             if self._is_over or ((peak := self._take(order)) is not None and peak <= self.peak):

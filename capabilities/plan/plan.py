@@ -123,7 +123,7 @@ def plan(
 
 
 def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
-    """Plan again with few moves; of an old plan without placements, hints count as places."""
+    """Plan again with few moves. If the old plan has no placements, hints serve as the old places."""
     # Imported here: most problems are new.
     from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
     from memplan.planner.audit import refuse_other_plan

@@ -177,7 +177,7 @@ def _named(sized: Sized) -> Iterator[tuple[str, int, TensorRole]]:
 
 
 def _tensors_in_c(sized: Sized) -> Iterator[str]:
-    """Yield the lines of the tables of tensors: by name, and what can be a name in C as a constant, `PLAN_AT_x`."""
+    """Yield the lines of the table of tensors by name, and of a constant `PLAN_AT_x` for each name that C allows."""
     rows = list(_named(sized))
     words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name, _, _ in rows]
     counts = Counter(words)

@@ -61,7 +61,7 @@ def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> Symb
         return read_symbolic(given, options.name, options.symbol, options)
     options.refuse_for_models()
     if unknown := [name for name in options.symbol if name not in given.symbols]:
-        names = ", ".join(given.symbols) or "none"
+        names = ", ".join(given.symbols) or "it has none"
         raise OptionError(f"symbol: must be a symbol of the problem ({names}), got {shown(unknown[0])}")
     changed = {"symbols": given.symbols | options.symbol, "alignment": options.alignment or given.alignment}
     return given.model_copy(update=changed)

@@ -41,5 +41,5 @@ def symbolic_model(name: str) -> SymbolicProblem:
 
 
 def _fixed(given: Any) -> tuple[int, ...]:
-    """Return the dimension of channels: the second of images, the last of rows of numbers."""
+    """Return the dimension that has the channels: the second one of images, and the last one of other tensors."""
     return () if not given.is_floating_point() else (1,) if given.dim() == 4 else (given.dim() - 1,)

@@ -212,7 +212,7 @@ def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _meant_list(error: Mapping[str, Any]) -> str:
-    """Say how a value is written as a list, where it is not one of several."""
+    """Say how a value is written as a list, unless it is itself an entry of one."""
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else meant_list(error["input"])
 
 
@@ -277,7 +277,11 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
             rule = unknown_option(name, options) if text.startswith("is not a known field") else text
             said.append(f"{path}: {rule}" if (path := path_of(location)) else rule)
         else:
-            way = "" if any(words in text for words in ("did you mean", "such as", "as in")) else _left_out(about)
+            way = (
+                ""
+                if any(words in text for words in ("did you mean", "such as", "as in", "the default"))
+                else _left_out(about)
+            )
             said.append((Option(name), f"{path_of(location).removeprefix(name)}: {text}{way}"))
     return tuple(said)
 

@@ -183,7 +183,7 @@ def unknown_option(word: str, options: Collection[str]) -> str:
 
 
 def meant_value(location: Sequence[str | int], said: str) -> str:
-    """Say what the field of a row is to be given, where nothing that is said of its value shows that."""
+    """Say what kind of value a field of a row takes, unless the rule about its value already says so."""
     *of, field = ["", *(step for step in location if isinstance(step, str))]
     field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in _EXAMPLES else field
     if field not in _EXAMPLES or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:

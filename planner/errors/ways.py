@@ -46,6 +46,7 @@ _WAYS = [
     ),
     (r"must not be empty", "name one, or leave it out"),
     (r"is a directory$", "name a file in it"),
+    (r": file exists$", "it is a file, and a folder is written: name another"),
     (r"no such directory", "make it first, or write elsewhere"),
     (r"permission denied", "may this user read and write it? Or write elsewhere"),
     (r"must be text in UTF-8|JSON in UTF-8", "save it as UTF-8"),

@@ -62,7 +62,7 @@ _PLACED = replace(
 
 
 def is_own(data: bytes) -> bool:
-    """Say whether the first line names columns of these tables alone, an id among them: no other system has such."""
+    """Say whether the first line names an id and columns of these tables only, which no other system writes."""
     names = set(first_line(data))
     return "id" in names and names <= _PLACED.fields.keys() | _PLAN.fields.keys()
 

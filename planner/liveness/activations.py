@@ -14,7 +14,7 @@ from memplan.planner.operations.operations import DeclaredBuffer, Function, Oper
 
 @dataclass(frozen=True)
 class CallWorkspace:
-    """The bytes of a pool that a call needs beside its arguments, if it is planned apart."""
+    """The bytes that a call needs in a pool beside its arguments, if its function is planned by itself."""
 
     pool: str
     size: int

@@ -83,7 +83,7 @@ def narrowed(value: Any, known: Mapping[str, FieldInfo]) -> Any:
 
 
 def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
-    """Yield the errors of the rows from `low` on, at their own places."""
+    """Yield the errors of the rows from `low` on, with their positions in the whole list."""
     for entry in error.errors(include_url=False):
         index, *rest = entry["loc"]
         kind: Any = entry["type"]

@@ -93,7 +93,7 @@ class GraphOperation(Value):
 
     @property
     def most_work(self) -> int:
-        """The bytes of work in the way that needs most."""
+        """The bytes of work in the alternative that needs the most."""
         return max((self.work, *(other.work for other in self.alternatives)))
 
 

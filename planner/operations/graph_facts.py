@@ -97,7 +97,7 @@ class TensorFacts(Value):
 
 @dataclass(frozen=True)
 class OperationFacts:
-    """The facts about an operation of a file, which may be several statements of a program.
+    """The facts about an operation of a file, which may become several statements of a program.
 
     `source` is where the file has it, as positions in lists inside each other.
     """

@@ -137,7 +137,7 @@ class Comparer:
         return mixed[:_MOST_MIXED]
 
     def _at(self, polynomial: Exact, rest: str, end: int) -> Exact:
-        """Return a polynomial that is linear in a rest where that is 0 (end 0), or at its largest (end 1)."""
+        """Return a polynomial that is linear in a remainder, with that at 0 (end 0) or at its largest (end 1)."""
         most = self._most_rest(rest)
         assert most is not None
         total: Exact = {}

@@ -69,7 +69,7 @@ def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
 
 
 def priced(problem: Problem, kind: str) -> Problem:
-    """Return the problem with the costs by which a kind of claim counts."""
+    """Return the problem with the costs that a kind of claim counts by."""
     return with_profile(problem, "speed") if kind in ("speed", "balanced") else problem
 
 

@@ -80,7 +80,7 @@ class AddressIntervals:
         return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
 
     def keep_apart(self, i: int, j: int) -> None:
-        """Let two buffers not overlap, unless they share an offset or are views of each other."""
+        """Require that two buffers do not overlap, unless they share an offset or are views of each other."""
         if self.sharing.are_views(i, j) or frozenset((i, j)) in self._apart:
             return
         self._apart.add(frozenset((i, j)))

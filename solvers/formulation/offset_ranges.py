@@ -24,7 +24,7 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
     for q, end in enumerate(ends):
         lowest, highest, step = (row[q].tolist() for row in (instance.lowest, instance.highest, instance.alignment))
         for i in np.flatnonzero(instance.allowed[q]).tolist():
-            # What lies above it in its rigid group must fit, too.
+            # The buffers above it in its rigid group must fit, too.
             slack = end - reach[anchor[i]] + distance[i] - lowest[i]
             if slack >= 0:
                 ranges[i][q] = (lowest[i], min(lowest[i] + slack // step[i] * step[i], highest[i]))

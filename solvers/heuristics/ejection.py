@@ -117,7 +117,7 @@ class Ejector:
         return places if self._run(places, np.flatnonzero(places.offset < 0), rounds) else None
 
     def better(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
-        """Yield placements that weigh less and less: in each turn some go home, and what they push out moves.
+        """Yield placements of falling weight: in each turn some buffers return to old places, and others make way.
 
         Ends where one weighs `enough` or less.
         """

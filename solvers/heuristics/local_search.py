@@ -40,7 +40,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def _improve(instance: Instance, search: Search, thread: int) -> None:
-    """Do the work of one thread."""
+    """Improve packings in one thread until the search ends."""
     rng = np.random.default_rng([search.seed, thread] if thread else search.seed)
     n = len(instance)
     most = n * search.work_limit // work(instance) if search.deterministic else 2**62

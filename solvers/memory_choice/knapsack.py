@@ -69,7 +69,7 @@ class RowCapacity:
 
 
 def _widened(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges, to the ends of their granules: whatever begins in one of these begins after it."""
+    """Return the reserved ranges with both ends rounded up to granules, at whose starts all buffers begin."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 

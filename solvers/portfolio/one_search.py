@@ -71,7 +71,7 @@ class OneSearch:
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         ends = self._deadline.earlier(answer_s).at
-        # Work that is counted is for the stages.
+        # If work is counted, all of it is left to the stages.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
         begun, instance = (instance, instance.instance) if isinstance(instance, greedy.PlainStart) else (None, instance)

@@ -161,7 +161,7 @@ class SolveOptions(WireValue):
 
     @property
     def is_planner(self) -> bool:
-        """True for a planner of others, by `reference:NAME` or `module:function`, and none of the table of solvers."""
+        """True if the solver is another system's planner (`reference:NAME`) or a caller's own (`module:function`)."""
         return ":" in self.solver
 
     @property

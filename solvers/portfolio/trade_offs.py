@@ -80,7 +80,7 @@ class WeightedEnds:
                 yield self._capped(high), low, high
 
     def take(self, plan: Plan, low: Ends, high: Ends) -> None:
-        """Take the answer of a region's search."""
+        """Note the answer of the search in a region."""
         if plan.status == "infeasible":
             return
         self.n_open += plan.status != "optimal"

@@ -139,7 +139,7 @@ class Piece:
         return start if start <= self.highest[i] else None
 
     def first_fit(self, is_hard_alone: bool = False) -> Offsets | None:
-        """Return a plan in which no two meet, or none that must not, by first fit in a few orders; None if none is."""
+        """Return a plan without pairs that pay, or without conflicts, by first fit in a few orders, or None."""
         degree = (self.price != 0).sum(axis=1)
         pull = np.where(self.price == NEVER, 3, self.price).sum(axis=1)
         for order in (np.lexsort((-degree, -self.size)), np.lexsort((-self.size, -degree)), np.argsort(-pull)):

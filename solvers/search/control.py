@@ -132,7 +132,7 @@ class Control:
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left, never below what a small problem takes; all of them where work is counted."""
+        """The seconds that are left, but at least those of a small problem; the whole limit if work is counted."""
         return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.left_s)
 
     @property

@@ -82,7 +82,7 @@ class _Storage:
 
 
 class _Allocator:
-    """Both passes: `_count_uses`, and `_run` for one operation after the other."""
+    """Relay's two passes: `_count_uses` counts uses, and `_run` allocates for one operation after the other."""
 
     def __init__(self, function: Function, ops: list[Operation], match_range: int) -> None:
         self.function = function

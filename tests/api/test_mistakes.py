@@ -181,7 +181,7 @@ def test_a_time_limit_may_have_a_unit(text: str | float, found: float) -> None:
     [
         ({"pools": ["sram"], "buffers": []}, "plan FILE", '(write {"name": "sram", "size": 131072})'),
         ({"buffers": []}, "plan FILE --order best", "got a file that has no operations"),
-        ({"buffers": []}, "convert FILE --to tflite", "got JSON; --to c writes its plan"),
+        ({"buffers": []}, "convert FILE --to tflite", "got JSON; --to c writes a plan of it"),
         ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE", "examples/schedules has some"),
         ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE --target FILE", "target: must be a machine"),
     ],

@@ -73,7 +73,7 @@ class Connection(HttpToolsProtocol):
         self.loop.call_later(timeout_s, self._look, timeout_s, before)
 
     def _look(self, timeout_s: float, before: int | None) -> None:
-        """Close a connection that waited for the same head at the last look; `before` is the request before it."""
+        """Close a connection that waits for the same head as at the last check; `before` is the request before that."""
         if self not in self.connections:
             return
         is_answered = self.cycle is None or self.cycle.response_complete

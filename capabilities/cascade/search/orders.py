@@ -107,7 +107,7 @@ _ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-ea
 
 
 def _single(graph: AccessGraph, after: After) -> OperationGraph:
-    """Return the graph of operations, each of which is one."""
+    """Return the graph as one that can be ordered, in which each operation stays a single one."""
     ops: list[dict[str, Any]] = [
         {"in": [read.tensor for read in row.reads], "out": list(row.outputs), "work": row.work}
         for row in graph.operations

@@ -97,7 +97,7 @@ class SeveralPasses(Variant):
 
     @property
     def lengths(self) -> I64:
-        """The operations of each region, in its own graph."""
+        """The number of operations of each region, counted in the graph of the region."""
         return self.sources[:, 2] - self.sources[:, 1]
 
     def _only(self, is_kept: NDArray[np.bool_]) -> Self:
@@ -199,7 +199,7 @@ def _sets_of(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of second passes that do not overlap; each that there is belongs to one."""
+    """Yield sets of second passes that do not overlap, so that every second pass is in one of them."""
     kinds: dict[tuple[int, int], dict[Pass, None]] = {}
     for position, row in enumerate(graph.operations):
         if row.role == "sum":

@@ -49,7 +49,7 @@ class _CoverSearch:
         self.most = np.concatenate((np.zeros((len(best), 1)), np.cumsum(best, axis=1)), axis=1)
 
     def extended(self, chosen: Cover, used: Touched, lacks: I64, left: int) -> Iterator[Cover]:
-        """Yield the covers with `left` candidates more than the chosen ones, which leave the rows `lacks`."""
+        """Yield the covers that add `left` candidates to the chosen ones and so cover the rows `lacks`."""
         if left == 0:
             if not (lacks > 0).any():
                 yield chosen

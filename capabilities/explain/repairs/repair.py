@@ -99,7 +99,7 @@ class _Search:
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
     def _level(self, count: int) -> None:
-        """Try all sets of so many changes that may suffice until enough repairs are found, first quickly.
+        """Try all promising sets of one number of changes until enough repairs are found, with quick searches first.
 
         Cheap ones, and ones that leave much room, take turns.
         """

@@ -31,7 +31,7 @@ def read_eps(value: str | float) -> Fraction:
 
 
 def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = False) -> tuple[int, ...]:
-    """Return the end that each pool may be filled to: its part of the best plan's peak and eps more, in bytes.
+    """Return, in bytes, how far each pool may be filled: as far as in the best plan, and the part `eps` more.
 
     Where any plan that fits is good, by the objective or as `any_end` says, that is the end of the pool, if it has one.
     """

@@ -1,4 +1,4 @@
-"""Proofs for all values: is the least peak of some programs within a ratio of the bound, everywhere?
+"""Proofs that, for all values, the least peak of some programs is within a ratio of the bound.
 
 What no comparison of forms proves is proved by boxes: halves of the ranges, in each of which one program is proved, or
 looked at.

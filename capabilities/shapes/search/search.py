@@ -161,7 +161,7 @@ class _Search:
         return False
 
     def _anneal(self) -> bool:
-        """Improve one order where the others of the best ones are worst, or one for all; False at no gain."""
+        """Improve one order where all other best orders are worst, or for all values; False if nothing is won."""
         draw = np.random.default_rng(self.rounds)
         chosen = self._covering(self.orders)
         left_out = self.rounds // 2 % (len(chosen) + 1)

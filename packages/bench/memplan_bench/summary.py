@@ -133,7 +133,7 @@ class Summary:
         self.cells = {key: Cell(*key, self.bound(key[0]), tuple(runs)) for key, runs in grouped.items()}
 
     def bound(self, instance: str) -> float | None:
-        """Return the best bound that a run proved, those left out which a valid plan contradicts."""
+        """Return the best bound that a run proved, without the bounds that a valid plan contradicts."""
         peaks = [row.peak for row in self.of_instance[instance] if row.outcome == "plan" and row.peak is not None]
         bounds = [row.lower_bound for row in self.of_instance[instance] if row.lower_bound is not None]
         return max((bound for bound in bounds if bound <= min(peaks, default=bound)), default=None)

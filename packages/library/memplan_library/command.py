@@ -194,7 +194,9 @@ def _opened(folder: Path) -> Any:
 
     library = ProblemLibrary(folder)
     if not library.kinds():
-        raise OptionError(f"library: must be a folder with the library of a checkout, got {folder}")
+        raise OptionError(
+            f"library: must be the folder of that name in a checkout, got {folder}: --library FOLDER names it"
+        )
     return library
 
 

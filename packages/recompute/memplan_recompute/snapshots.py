@@ -83,7 +83,7 @@ class _Writer:
             self._behind(k)
 
     def _is_known(self, t: int, k: int) -> bool:
-        """A tensor was given, or made by the time of a snapshot."""
+        """Say whether a tensor was given, or was made before a snapshot."""
         maker = self.stages.graph.maker[t]
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 

@@ -25,7 +25,7 @@ _WORK_PER_NODE = 200
 
 @dataclass(frozen=True)
 class Searched:
-    """The result of a search of states: runs of the least cost, or None, and what no runs cost less than.
+    """The result of a search of states: the runs of least cost, or None, and a lower bound on the cost of all runs.
 
     The bound is None where there are no runs at any cost.
     """

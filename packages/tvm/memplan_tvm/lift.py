@@ -60,7 +60,7 @@ def _lifted(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.Pri
 
 @mutator
 class _Lifter(PyExprMutator):  # type: ignore[misc]
-    """Gives calls of kernels with temporaries these as outputs, behind their own."""
+    """Rewrites calls of kernels that have temporaries, so that these become further outputs of the calls."""
 
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)

@@ -42,5 +42,5 @@ def colocation_groups(problem: ProblemFields) -> I64:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return `colocation`: the first kept buffer of each group."""
+    """Return `colocation`, which has for each buffer the first one of its group."""
     return {"colocation": first_of_equals(kept.colocation)}

@@ -86,7 +86,7 @@ def test_what_is_not_valid_has_an_exit_status_of_its_own(problem: Path, capfd: C
 
 def test_files_without_offsets_say_what_they_do_tell(problem: Path, capfd: Captured) -> None:
     assert main(["verify", str(problem)]) == 2
-    assert "this file tells of no offsets" in capfd.readouterr().err
+    assert "which has no offsets" in capfd.readouterr().err
     assert main(["verify", str(TESTS / "dumps" / "resnet50.iree.txt")]) == 2
     assert "only that its own plan takes" in capfd.readouterr().err
 

@@ -78,7 +78,7 @@ class Method:
 def read_methods(data: bytes) -> tuple[Method, ...]:
     """Read a program; raises FormatError that names the place and the rule."""
     if not is_executorch(data):
-        raise FormatError(f"program: must have an identifier such as ET12 at byte 4, got {shown(data[4:8])}")
+        raise FormatError(f"program: must have an identifier at byte 4, ET12 or another ET, got {shown(data[4:8])}")
     plans = list(Table.root(data, "program").tables(1, "execution_plan"))
     if not plans:
         raise FormatError("program.execution_plan: must not be empty")

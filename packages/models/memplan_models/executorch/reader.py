@@ -74,7 +74,7 @@ class _Program:
         self.depth = self.k = 0
 
     def run(self) -> None:
-        """Draw all instructions."""
+        """Turn all instructions into operations of the draft."""
         for value in self.method.tensors_of(self.method.inputs):
             if self._is_planned(value):
                 self._declare(value, "param")

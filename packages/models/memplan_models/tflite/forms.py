@@ -137,7 +137,7 @@ def _unrolled(cascade: Cascade) -> Unrolled:
 
 
 def coarser(cascade: Cascade) -> Iterator[Cascade]:
-    """Yield forms of a cascade in which several steps along the rows are one, and all along the columns; itself last.
+    """Yield coarser forms of a cascade, which join steps along rows and all along columns, and at last itself.
 
     Those with the fewest runs come first, so that finer ones whose runs alone cost more need not be looked at.
     """

@@ -170,7 +170,7 @@ export class Panel {
       const field = /** @type {HTMLInputElement} */ (h("input",
         { type: "text", size: "9", placeholder: "256 KiB", "aria-label": `size to ask of pool ${nameText(pool.name, 60)}` }));
       const form = h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.answer(q, field.value, answer); } },
-        h("span", {}, "Would it fit in "), field, " ", h("button", { type: "submit" }, "ask"));
+        h("span", {}, "Would it fit in "), field, " ", h("button", { type: "submit" }, "check"));
       return h("div", { class: "pool" }, h("h2", {}, `Pool ${nameText(pool.name, 60)}`), h("dl", {}, ...this.levels(q)),
         this.lowering(q), form, answer);
     });

@@ -71,9 +71,9 @@ export class PlanView {
 
   bar() {
     const option = (/** @type {string} */ by) => h("option", { value: by, disabled: !this.knows(by) }, by === "group" ? "layer" : by);
-    this.menu = /** @type {HTMLSelectElement} */ (h("select", { onchange: () => this.colourBy(this.menu?.value ?? "buffer") }, ...COLOUR_BY.map(option)));
+    this.menu = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "colour", onchange: () => this.colourBy(this.menu?.value ?? "buffer") }, ...COLOUR_BY.map(option)));
     this.field = /** @type {HTMLInputElement} */ (h("input",
-      { type: "search", placeholder: "name or /pattern/", "aria-label": "search buffers by name or pattern",
+      { type: "search", placeholder: "name, /pattern/", "aria-label": "search buffers by name or pattern",
       oninput: () => this.find(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event) }));
     this.told = h("span", { class: "quiet", role: "status" });
     const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ run) =>
@@ -82,14 +82,15 @@ export class PlanView {
       onclick: () => this.showAreas(Boolean(this.areas.element.hidden)) }, "areas");
     return h("div", { class: "bar", role: "toolbar", "aria-label": "plan" },
       this.head,
-      h("label", {}, "colour", this.menu), this.field, this.told, this.tab,
+      h("div", { class: "controls" },
+      h("label", {}, h("span", { class: "wide" }, "colour"), this.menu), this.field, this.told, this.tab,
       button("whole", "show all (0)", () => this.picture.camera.all()),
       button("peak", "show the peak, or that of the next pool (P)", () => this.toPeak()),
       button("PNG", "save the picture as PNG", () => this.save("png")),
       button("SVG", "save the picture as SVG", () => this.save("svg")),
       button("CSV", "save the buffers in sight as CSV", () => this.save("csv")),
       button("theme", "light or dark", switchTheme),
-      button("?", "keys", () => showHelp(this.bindings)));
+      button("?", "keys", () => showHelp(this.bindings))));
   }
 
   /** Save what is shown as a file. @param {"png" | "svg" | "csv"} kind */

@@ -109,8 +109,11 @@ def _plain(data: bytes) -> Mapping[str, Any]:
         value = json.loads(data) if data.lstrip()[:1] == b"{" else _PlainUnpickler(io.BytesIO(data)).load()
     except FormatError:
         raise
-    except Exception as error:  # noqa: BLE001  bytes that are no pickle can raise anything
-        raise FormatError(f"must be a snapshot, JSON or pickle: {error}") from None
+    except Exception:  # noqa: BLE001  bytes that are no pickle can raise anything
+        way = "a script is named with its function, SCRIPT.py:FUNCTION"
+        raise FormatError(
+            f"must be a snapshot as torch.cuda.memory writes it, JSON or pickle, and is neither: {way}"
+        ) from None
     if not isinstance(value, dict) or "device_traces" not in value:
         raise FormatError("must be a snapshot: an object with segments and device_traces")
     return value
