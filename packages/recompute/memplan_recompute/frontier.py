@@ -283,11 +283,12 @@ def _aimed(
             continue
         extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
         if best is None or extra_cost < best:
-            points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE))
+            # The search has changed the order, too.
+            points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
             best = min((point.extra_cost for point in points if point.peak <= within), default=None)
     higher = [descent.search.stays.run(drops) for drops in reversed((rows or [])[:-1])]
     is_left = best is not None and not control.is_over
-    return points + (points_of(graph, costs, higher, control) if is_left else [])
+    return points + (points_of(graph, costs, higher, control, is_ordered=True) if is_left else [])
 
 
 def _undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:

@@ -27,9 +27,17 @@ _PREPARED_S = 1e-6
 
 
 def points_of(
-    graph: OperationGraph, costs: Sequence[int], programs: Sequence[Sequence[int]], control: Control
+    graph: OperationGraph,
+    costs: Sequence[int],
+    programs: Sequence[Sequence[int]],
+    control: Control,
+    *,
+    is_ordered: bool = False,
 ) -> list[RecomputedPoint]:
-    """Order, plan and check each program, the first in any case; what cannot be written as a graph is left out."""
+    """Order, plan and check each program, the first in any case; what cannot be written as a graph is left out.
+
+    Where programs are as good as ordered, all of the time is for their plans.
+    """
     points: list[RecomputedPoint] = []
     for k, runs in enumerate(programs):
         if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
@@ -37,16 +45,18 @@ def points_of(
         # Counted work has no clock to share, so every point gets the same.
         share = control.child(1 / (len(programs) if control.counts_work else len(programs) - k))
         with suppress(InputError):
-            points.append(_point(graph, costs, runs, share))
+            points.append(_point(graph, costs, runs, share, is_ordered))
     return points
 
 
-def _point(graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control) -> RecomputedPoint:
+def _point(
+    graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control, is_ordered: bool
+) -> RecomputedPoint:
     """Order the operations and their clones until no reader would rather take what another clone has made."""
     program = rewritten(graph, runs)
     # A fifth for each of three orders at most, one for the plan, and one for the bound.
     share_s = control.left_s / 5
-    is_late = not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2
+    is_late = is_ordered or (not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2)
     for _ in range(0 if is_late else _SETTLED_AFTER):
         result = order_unplanned(program.graph, control.within(share_s))
         again = rewritten(graph, [program.runs[k] for k in result.order])
