@@ -228,6 +228,8 @@ def _points_within(
     The first two are planned in half of the time, so that there is time for these.
     """
     points = points_of(graph, costs, programs[:2], control if control.counts_work else control.child(0.5))
+    if not points:
+        return points
     last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         target = last.live_peak - 1
@@ -263,7 +265,7 @@ def _aimed(
     points = points_of(graph, costs, [order], control.child(_AIM_SHARE))
     rows: list[Drops] | None = None
     best: int | None = None
-    for _ in range(_AIMS):
+    for _ in range(_AIMS if points else 0):
         last = points[-1]
         if control.is_over or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break

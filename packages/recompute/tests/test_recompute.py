@@ -159,6 +159,18 @@ def test_a_budget_is_met_at_a_low_cost_and_a_cost_is_not_exceeded() -> None:
     assert not recomputed(_spans(4), within=10).is_within
 
 
+def test_an_input_stays_behind_its_last_use_for_what_runs_again() -> None:
+    # Without it, whatever runs again in a grid needs all that is before it again.
+    draw, width = random.Random(4), 6
+    size, cost = ([draw.randint(1, 99) for _ in range(width * width)] for _ in range(2))
+    inputs = [[k - 1] * (k % width > 0) + [k - width] * (k >= width) for k in range(width * width)]
+    ops = [{"in": row, "out": [k], "cost": cost[k]} for k, row in enumerate(inputs)]
+    graph = OperationGraph.model_validate({"size": size, "ops": ops})
+    frontier = recomputed(graph, extra_cost=0.15, time_limit_s=0.5)
+    _assert_sound(graph, frontier)
+    assert frontier.points[-1].live_peak < frontier.points[0].live_peak
+
+
 def test_what_may_run_only_once_does() -> None:
     graph = _spans(4)
     once = (graph.ops[0].model_copy(update={"once": True}), *graph.ops[1:])
@@ -227,12 +239,15 @@ def test_programs_that_repair_a_graph_are_no_answers_to_why_it_does_not_fit() ->
     assert {type(each) for each in noted} == {ExplainAnswer}
 
 
-def test_an_order_is_the_answer_where_no_program_could_be_planned_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("count", "within"), [(4, None), (4, 170), (401, 170)])
+def test_an_order_is_the_answer_where_no_program_could_be_planned_in_time(
+    monkeypatch: pytest.MonkeyPatch, count: int, within: int | None
+) -> None:
     def no_time(*_: object, **__: object) -> None:
         raise TimeOverError("time_limit_s: must be enough")
 
     monkeypatch.setattr(points, "_placed", no_time)
-    found = order(_spans(4), OrderOptions(recompute=True, time_limit_s=1))
+    found = order(_spans(count), OrderOptions(recompute=True, within=within, time_limit_s=1))
     assert found.recomputed is not None
     assert found.recomputed.points == ()
     assert found.peak == found.given_peak
