@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
-from typing import Annotated, Any, Generic, Self, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
@@ -57,8 +57,7 @@ class SearchOptions(CapabilityOptions):
     )
 
 
-@dataclass(frozen=True)
-class ChartView:
+class ChartView(NamedTuple):
     """The chart of an answer that has `points`: the fields of a point on each axis, and what the axes are called.
 
     A unit is `bytes` or `number`. `drawn` are the fields of the answer that the tables leave out for it.
@@ -73,8 +72,7 @@ class ChartView:
     is_planned: bool = False
 
 
-@dataclass(frozen=True)
-class PlanLink:
+class PlanLink(NamedTuple):
     """The way from a plan to a question about it, where its status is one of `statuses`.
 
     `rel` is what the answer is to the plan, in the Link header of HTTP; `button` are the words on the page, which opens
@@ -84,7 +82,7 @@ class PlanLink:
     rel: str
     statuses: tuple[str, ...]
     button: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

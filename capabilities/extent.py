@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
 from graphlib import CycleError, TopologicalSorter
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 from memplan.planner.errors import OperationsError, shown
 
@@ -16,8 +15,7 @@ _DEEPEST = 3
 """The objects in which a problem, a graph or a program lies at most: a bundle has its file in two."""
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(NamedTuple):
     """The counts that a server limits, and `n_rows`, all that is to be read.
 
     `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
@@ -31,7 +29,7 @@ class Extent:
 
     def with_other(self, other: Extent) -> Extent:
         """Return the extent of a request about both: its rows are those of both, else the larger counts."""
-        _, *most = map(max, astuple(self), astuple(other))
+        _, *most = map(max, self, other)
         return Extent(self.n_rows + other.n_rows, *most)
 
 

@@ -6,9 +6,8 @@ import inspect
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from memplan.api.cli.flag_names import as_flag, dashed
 from memplan.api.cli.flags import flag_of
@@ -20,8 +19,7 @@ _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
 """A command without files: which these are, only the command line knows."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CommandLine:
+class CommandLine(NamedTuple):
     """A command line that was given: the capability, the parameters of its command, and their values by name.
 
     Where some of these are what a plan with the hash `plan_hash` remembers, `plain` are those that were given.

@@ -6,7 +6,6 @@ import contextlib
 import inspect
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +123,7 @@ def as_for_the_plan(line: CommandLine) -> CommandLine:
     }
     if not unsaid:
         return line
-    call = replace(line, given={**arguments, **unsaid}, plain=arguments, plan_hash=fields["problem_hash"])
+    call = line._replace(given={**arguments, **unsaid}, plain=arguments, plan_hash=fields["problem_hash"])
     if not arguments["quiet"]:
         say(f"memplan: the problem is read with {' '.join(call.words_of(unsaid))}, as it was for the plan")
     return call

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any, Literal
 
 from fastapi import FastAPI
@@ -91,7 +90,7 @@ def question_request(capability: Capability[Any]) -> dict[str, Any]:
         content |= {media: {"schema": {"type": "string"}} for media in TABLES}
         content[CSV]["example"] = _CSV_EXAMPLE
     page = {"x-view": capability.view, "x-link": capability.link}
-    offered = {name: asdict(row) for name, row in page.items() if row is not None}
+    offered = {name: row._asdict() for name, row in page.items() if row is not None}
     return selectable({"parameters": parameters, **_body(content), **offered})
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,7 @@ Spans = list[tuple[int, int]]
 """Runs of live sets, half-open, ascending and disjoint."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Demand:
+class Demand(NamedTuple):
     """Terms of the demand, (r,) each: `size` units of a buffer count in the live sets `start` to `end`, half-open."""
 
     lifetime_buffer: I64

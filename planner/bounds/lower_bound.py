@@ -7,7 +7,8 @@ the bound; reserved ranges and pins push ends up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import ProofKind
 
 
-@dataclass(frozen=True)
-class Witness:
+class Witness(NamedTuple):
     """The reason of a bound, or of infeasibility: buffers (positions in the instance) alive together at a time.
 
     Where `kind` is "clique" they conflict pairwise, but for various reasons, and there is no one time.
@@ -35,8 +35,7 @@ class Witness:
     by: str | None = None
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """No assignment has a smaller `score`, nor a smaller sum of what is used over the pools than `total` (units)."""
 
     score: Score
@@ -88,7 +87,7 @@ def lower_bound(instance: Instance) -> Bound:
     missing = ends[0] - instance.pools[-1].capacity
     if missing > 0 and not instance.unplaceable:
         kind: ProofKind = "clique" if witnesses[0].kind == "clique" else "capacity"
-        nothing_fits = replace(witnesses[0], kind=kind, pool=len(instance.pools) - 1, missing=missing)
+        nothing_fits = witnesses[0]._replace(kind=kind, pool=len(instance.pools) - 1, missing=missing)
     score: Score = tuple(ends)
     if instance.objective == "cost":
         score = (_least_cost(instance), *score)
@@ -102,8 +101,7 @@ def _least_cost(instance: Instance) -> float:
     return cost_of((sum(instance.traffic[cheapest == price].tolist()), price) for price in sorted({*prices.tolist()}))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _OffsetGrid:
+class _OffsetGrid(NamedTuple):
     """Offsets of the `kept` buffers in pool `q` are shift[q] + k * granule, whatever the plan."""
 
     granule: int

@@ -52,9 +52,8 @@ _PROBLEM = Layout(
     numbers={"start": None, "end": None, "size": None, "alignment": 1, "offset": ABSENT},
 )
 _PLAN = Layout(_FIELDS | {"pool": "pool"}, required=("id", "offset"), texts=("id", "pool"), numbers={"offset": None})
-_PLAN_OF_SEVERAL_POOLS = replace(_PLAN, required=("id", "offset", "pool"))
-_PLACED = replace(
-    _PLAN,
+_PLAN_OF_SEVERAL_POOLS = _PLAN._replace(required=("id", "offset", "pool"))
+_PLACED = _PLAN._replace(
     fields={**page_table.LAYOUT.fields, "placed": "offset"},
     required=("id", "placed", "pool"),
     numbers={"offset": ABSENT},

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,7 @@ Break = tuple[int, str, str]
 """Row, field, and the sentence that says what is wrong there."""
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The columns that a table may have: the field that each name stands for, and what is read of them.
 
     `texts` are fields read as they are; `numbers` are read as integers, each with what an empty cell means, or None

@@ -6,9 +6,9 @@ They are the declared columns that count with the instance's features, in the or
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +55,7 @@ def numbers(instance: Instance) -> Iterator[I64]:
             yield from (values[q] for q in range(len(instance.pools)) for values in masked)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Neighbours:
+class Neighbours(NamedTuple):
     """Symmetric lists of buffers, list i at neighbour[first[i]:first[i + 1]]; each entry with a weight, if any."""
 
     first: I64
@@ -69,8 +68,7 @@ class Neighbours:
         return np.diff(self.first) > 0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Groups:
+class Groups(NamedTuple):
     """Groups of buffers: the position of one buffer names the group of each."""
 
     name: I64

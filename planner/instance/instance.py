@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, get_type_hints
+from typing import Annotated, NamedTuple, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,7 @@ FEW = 7
 """So many buffers can be enumerated: of plans of one cost the one that ends lowest is found, too."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CompiledPool:
+class CompiledPool(NamedTuple):
     """A pool in units: no end offset may pass `capacity`; `reserved` holds disjoint ascending (start, end) rows.
 
     The byte at offset o is in bank (o + bank_shift) // bank, where `bank` is not 0. `cost` is that of moving one byte.

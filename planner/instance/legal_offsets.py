@@ -8,9 +8,9 @@ columns, and no field of a problem.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import gcd, lcm
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,7 @@ Ranges = tuple[tuple[int, int], ...]
 EVERYWHERE: Ranges = OffsetRule().intervals
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LegalPlaces:
+class LegalPlaces(NamedTuple):
     """The pools and offsets that each buffer of a problem, other than aliases, may have; in bytes.
 
     `allowed`, `alignment`, `lowest`, `highest` and `pin` mean what they do in an instance, all but `pin` as (pools,
@@ -59,8 +58,8 @@ class LegalPlaces:
     def among(self, kept: I64) -> LegalPlaces:
         """Return the places of the `kept` buffers, positions that ascend; groups keep the positions that name them."""
         # An index would leave gaps in the rows of (pools, buffers); `take` makes them anew, as kernels need them.
-        columns = [name for field in fields(self) if (name := field.name) in COLUMNS and name != "barred_ranges"]
-        return replace(self, **{name: getattr(self, name).take(kept, axis=-1) for name in columns})
+        columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]
+        return self._replace(**{name: getattr(self, name).take(kept, axis=-1) for name in columns})
 
 
 def legal_places(problem: Problem) -> LegalPlaces:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect, bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +38,7 @@ def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Viol
             yield _sharing(problem, placed, i, j, None)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Lives:
+class _Lives(NamedTuple):
     """The lifetimes of all that takes bytes of one pool: the buffer that is alive, the times, and the offsets."""
 
     lifetime_buffer: I64

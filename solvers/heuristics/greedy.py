@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -123,10 +122,10 @@ def rules(instance: Instance) -> Iterator[Rule]:
     some_are_confined = len(set(instance.allowed.sum(axis=0).tolist())) > 1
     for rule in RULES:
         if "relative" in instance.features:
-            yield replace(rule, groups_first=True)
+            yield rule._replace(groups_first=True)
         yield rule
         if some_are_confined:
-            yield replace(rule, confined_first=True)
+            yield rule._replace(confined_first=True)
 
 
 def preference(instance: Instance) -> tuple[int, ...]:

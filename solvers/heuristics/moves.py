@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ LARGE = 10_000
 """Problems of more buffers are left to this search alone, and a packing of one takes long."""
 _CENTRE, _NEAR = Rule(("pressure^28", "size"), "start", 4), 0.7
 """So many restarts of a large problem take a rule near the best of such rules so far, the first ones near this one."""
-_URGENT = replace(_CENTRE, by=("urgency", *_CENTRE.by))
+_URGENT = _CENTRE._replace(by=("urgency", *_CENTRE.by))
 _RAISE, _STALLED, _MOST_URGENT = 16.0, 6, 1e60
 """A buffer that passed the bound counts as so many times larger in the next order (decision 134), up to a limit. After
 so many orders without a gain another rule is drawn."""

@@ -106,7 +106,7 @@ class SubsetPackings:
 def _cut(pool: CompiledPool, end: int) -> CompiledPool:
     """Return a pool that ends there; what is reserved never lies beyond the end of a pool."""
     reserved = pool.reserved[pool.reserved[:, 0] < end]
-    return replace(pool, capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
+    return pool._replace(capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
 
 
 NAME = "memory-choice"

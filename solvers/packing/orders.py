@@ -6,8 +6,8 @@ sorted stably, so that ties go by position, and computed the same on every machi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -149,8 +149,7 @@ class Traits:
         return total[self.instance.first[1:]] - total[self.instance.first[:-1]]
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """An order: largest product of the traits `by` first, in bands of `base` where there is one; then by `within`.
 
     `shift`, from 1 up to the base, moves the borders of the bands. With `peak_first`, what is alive in the largest live
@@ -281,7 +280,7 @@ def rule_near(rng: np.random.Generator, rule: Rule) -> Rule:
         trait, _, power = name.partition("^")
         by.append(f"{trait}^{max(1, round(int(power) * rng.lognormal(0, _VARIATION)))}" if power else name)
     base = 1.2 + ((rule.base or 2.0) - 1.2) * rng.lognormal(0, _VARIATION)
-    return replace(rule, by=tuple(by), base=base, shift=1 + (base - 1) * rng.random())
+    return rule._replace(by=tuple(by), base=base, shift=1 + (base - 1) * rng.random())
 
 
 def random_order(
@@ -296,5 +295,5 @@ def random_order(
         return column(rng.permutation(n)), bool(rng.random() < 0.15)
     rule = random_rule(rng, mixes, some_are_confined)
     if traits.is_joined.any():
-        rule = replace(rule, groups_first=bool(rng.random() < 0.5))
+        rule = rule._replace(groups_first=bool(rng.random() < 0.5))
     return rule.order(traits), rule.best_fit

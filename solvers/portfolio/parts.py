@@ -102,7 +102,7 @@ def _alone(instance: Instance, members: list[int]) -> Instance:
     chosen = np.zeros(len(instance), dtype=np.bool_)
     chosen[members] = True
     own = part_of(instance, chosen)
-    pool = replace(own.pools[0], capacity=(ADDRESS_SPACE - 1) // own.unit, is_limited=False)
+    pool = own.pools[0]._replace(capacity=(ADDRESS_SPACE - 1) // own.unit, is_limited=False)
     return replace(own, pools=(pool,), objective="peak")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -137,7 +137,7 @@ def main() -> None:
         best=task.best,
         parent=parent,
     )
-    search.proof = replace(search.proof, score=task.bound)
+    search.proof = search.proof._replace(score=task.bound)
     try:
         task.row.function(task.instance, search)
     except Exception:  # noqa: BLE001 - the parent raises it again

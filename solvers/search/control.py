@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -21,8 +21,7 @@ _LEAST_S = 0.02
 """The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
 
 
-@dataclass(frozen=True)
-class Deadline:
+class Deadline(NamedTuple):
     """The time of one request: when it began and when it ends, both time.monotonic(); `at` may be infinite.
 
     It is pickled as what has passed and what is left, since the clock of another machine has another zero.

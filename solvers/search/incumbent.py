@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -152,7 +152,7 @@ class Search:
             says_so = sorted(name for name, claim in self.claims.items() if claim is None)
             if self.best is None and (by in self.trusted or len(says_so) > 1):
                 kind: ProofKind = "search" if by in self.trusted else "engines"
-                self.proof = replace(self.proof, nothing_fits=Witness(kind, by=" and ".join(says_so)))
+                self.proof = self.proof._replace(nothing_fits=Witness(kind, by=" and ".join(says_so)))
                 self.stop("proved")
 
     @property
@@ -182,7 +182,7 @@ class Search:
             kind: ProofKind = "search" if by in self.trusted else "engines"
             # A solver that is believed may only have confirmed what an engine claimed.
             provers = {name for name, claim in self.claims.items() if claim is not None and claim >= bound} | {by}
-            self.proof = replace(self.proof, score=bound, witness=Witness(kind, by=" and ".join(sorted(provers))))
+            self.proof = self.proof._replace(score=bound, witness=Witness(kind, by=" and ".join(sorted(provers))))
             self._review(by)
 
     def _review(self, by: str) -> None:

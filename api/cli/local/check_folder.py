@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -120,7 +119,7 @@ def _texts(value: Any) -> list[str]:
 
 def _line_of(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
-    return replace(line, given={**line.given, **own, "problem": model, "budgets_file": None})
+    return line._replace(given={**line.given, **own, "problem": model, "budgets_file": None})
 
 
 def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> int:
@@ -138,7 +137,7 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
             say(f"memplan: {one.completed(text)}")
 
     models = (_line_of(line, model, tables).given for model in _models(arguments["problem"], tables))
-    each = [replace(line, given={**one, "outputs": None, "budgets": _budgets(line, one)}) for one in models]
+    each = [line._replace(given={**one, "outputs": None, "budgets": _budgets(line, one)}) for one in models]
     for one in run_apart(each, extras, keep):
         checks += [unread(one.line.file, one.wrong)] if one.wrong else []
         status = max(status, one.status)

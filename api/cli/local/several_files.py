@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +58,6 @@ def run_each(line: CommandLine, extras: CommandExtras) -> int | None:
     files = [str(Path(folder, f"{name}.{line.capability.name}.json")) for name in names_of(paths)]
     alone = {**arguments, "more": None}
     lines = [
-        replace(line, given={**alone, first: path, "outputs": [file]}) for path, file in zip(paths, files, strict=True)
+        line._replace(given={**alone, first: path, "outputs": [file]}) for path, file in zip(paths, files, strict=True)
     ]
     return max(one.status for one in run_apart(lines, extras))

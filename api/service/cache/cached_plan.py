@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from pydantic_core import to_json
@@ -182,9 +182,9 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         # The witness of a bound that is better for another order of buffers is in the words of that problem.
         kind: ProofKind = "engines" if known.kind == "engines" else "search"
         witness = Witness(kind, by=known.by or "an earlier search")
-        bound = replace(bound, score=least, witness=witness, total=known.total)
+        bound = bound._replace(score=least, witness=witness, total=known.total)
     elif known.total > bound.total:
-        bound = replace(bound, total=known.total)
+        bound = bound._replace(total=known.total)
     plan = of_assignment(compiled.problem, compiled.instance, assignment, bound)
     if violations := violations_of(compiled.problem, plan):
         _LOG.error("a cached plan did not pass the verifier: %s", violations[0].rule)

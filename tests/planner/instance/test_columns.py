@@ -113,7 +113,7 @@ def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
     if column.axis is Axis.WHOLE:
         return {name: (*values, 0)}
     if column.axis is Axis.POOL:
-        return {name: (replace(values[0], capacity=values[0].capacity + 1), *values[1:])}
+        return {name: (values[0]._replace(capacity=values[0].capacity + 1), *values[1:])}
     if column.axis is Axis.LIST:
         starts = getattr(instance, column.along)
         i = int(np.flatnonzero(np.diff(starts))[0])
@@ -147,10 +147,10 @@ def test_a_column_makes_a_difference_to_the_hash_where_it_counts(name: str) -> N
 
 @pytest.mark.parametrize("field", ["capacity", "reserved", "cost", "bank", "bank_shift"])
 def test_whatever_is_said_of_a_pool_makes_a_difference_to_the_hash(field: str) -> None:
-    pool = replace(MIXED.pools[1], capacity=60, is_limited=True)
+    pool = MIXED.pools[1]._replace(capacity=60, is_limited=True)
     first, other = (
         replace(MIXED, pools=(MIXED.pools[0], each))
-        for each in (pool, replace(pool, **{field: getattr(pool, field) + 1}))
+        for each in (pool, pool._replace(**{field: getattr(pool, field) + 1}))
     )
     assert problem_hash(PROBLEMS[0], first) != problem_hash(PROBLEMS[0], other)
 

@@ -70,7 +70,7 @@ def test_a_plain_problem_is_compiled_bounded_and_packed_as_any(seed: int) -> Non
             assert (one.dtype, one.shape, one.tolist()) == (other.dtype, other.shape, other.tolist()), name
             assert not one.flags.writeable
         elif name == "pools":
-            pools = [[{**vars(pool), "reserved": pool.reserved.shape} for pool in each] for each in (one, other)]
+            pools = [[{**pool._asdict(), "reserved": pool.reserved.shape} for pool in each] for each in (one, other)]
             assert pools[0] == pools[1]
         else:
             assert one == other, name
