@@ -1,7 +1,5 @@
 """Capabilities: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType

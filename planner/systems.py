@@ -4,8 +4,6 @@ A system registers itself by one row: a module with `SYSTEM`, whose rows name fu
 that are imported when they are used. `python -m lab.manual` makes the table of docs/reference.md from these rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache

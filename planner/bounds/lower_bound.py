@@ -5,8 +5,6 @@ lie on the bytes of others (`demand`); so does what conflicts pairwise. Aligned 
 the bound; reserved ranges and pins push ends up.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

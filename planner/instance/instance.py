@@ -4,8 +4,6 @@ Aliases are folded into the buffers they live in, buffers of no bytes are left o
 of the largest number of bytes that divides all that matters, so that searches work with small numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

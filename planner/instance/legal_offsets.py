@@ -5,12 +5,10 @@ barred to it, where no page border and no reserved range is in its way. All that
 columns, and no field of a problem.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import gcd, lcm
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -55,7 +53,7 @@ class LegalPlaces(NamedTuple):
     reserved: list[I64]
     colocation: I64
 
-    def among(self, kept: I64) -> LegalPlaces:
+    def among(self, kept: I64) -> Self:
         """Return the places of the `kept` buffers, positions that ascend; groups keep the positions that name them."""
         # An index would leave gaps in the rows of (pools, buffers); `take` makes them anew, as kernels need them.
         columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]

@@ -3,8 +3,6 @@
 See instance.hpp, search.hpp and exact.cpp.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 
