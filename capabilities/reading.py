@@ -109,7 +109,7 @@ def _as_it_is() -> ReadOptions:
     return ReadOptions.model_construct()
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Reader:
     """Reads the files of one question, and keeps what they say beside it.
 

@@ -86,7 +86,7 @@ REMEDY = "python -m memplan.solvers.core.build"
 _NO_MEMORY = -(2**63)  # kNoMemory of stack.hpp
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Handle:
     """The address of something that the core has opened, which kernels take in the place of a table."""
 
