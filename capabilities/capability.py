@@ -44,7 +44,7 @@ class CapabilityOptions(Value):
         return Deadline.after(inf if self.counts_work else self.time_limit_s, started)
 
     def fields(self, *names: str) -> dict[str, Any]:
-        """Return some of the options by their names, as a study takes them."""
+        """Return the values of the named options, by their names."""
         return {name: getattr(self, name) for name in names}
 
 

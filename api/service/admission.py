@@ -260,7 +260,7 @@ class AdmissionQueue(Admission):
         wish.changed()
 
     def _weigh(self, place: Seat) -> None:
-        """Count a light request that is still there as any other."""
+        """Count a light request that still runs as an ordinary one."""
         if place in self._held:
             place.is_light = False
             self._fill()

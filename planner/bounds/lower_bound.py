@@ -233,7 +233,7 @@ class _LiveSetPacking:
         return None
 
     def limit(self, q: int, end: int) -> None:
-        """Let pool `q` end there instead of at its capacity."""
+        """Let pool `q` end at `end` instead of at its capacity."""
         less = self.free[q] - self._free(q, end)
         self.free[q] -= less
         for group in self.groups_of[q]:

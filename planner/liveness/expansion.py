@@ -71,7 +71,7 @@ def expanded_count(operations: Operations, function: str | None = None) -> int:
 
 
 class _Place(NamedTuple):
-    """Where statements are laid out: in a list of statements, of a call, in a run that has the `parts` so far.
+    """The position at which statements are laid out: in a list, in its call, and in the run with its `parts` so far.
 
     `scope` are the variables whose scope ends with the whole function.
     """

@@ -20,10 +20,10 @@ class Violation:
 
 
 def about(name: int | str, rule: str, sentence: str) -> Violation:
-    """Say that a buffer breaks a rule."""
+    """Return the violation of a rule by one buffer."""
     return Violation(rule, f"buffer {shown(name)}: {sentence}", first=name)
 
 
 def false_claim(name: str, truth: str, claim: object) -> Violation:
-    """Say that a plan claims what its placements contradict."""
+    """Return the violation of a claim that the placements of the plan contradict."""
     return Violation("false-claim", f"{name}: must be {truth}, got {shown(claim)}")

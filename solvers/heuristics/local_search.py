@@ -61,7 +61,7 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
 def _one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
-    # In large problems orders that learn, and others, gain more than a flip.
+    # In large problems, raised and restarted orders gain more than a flip.
     turns: tuple[Iterator[int], ...] = (moves.flips(), moves.restarts())
     if len(instance) > LARGE:
         turns = (moves.raises(is_first=is_first), moves.restarts(), moves.flips())

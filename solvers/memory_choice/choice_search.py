@@ -109,7 +109,7 @@ class ChoiceSearch:
             waiting = (offsets == ABSENT) & instance.allowed[q]
             chosen = order[waiting[order] & (pool[order] == q)]
             by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
-            # Groups of several buffers go nowhere but to their own pool, or half of one might fit.
+            # A group of several buffers is only tried in its own pool, as elsewhere a part of it might fit alone.
             others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
             mine = np.concatenate((chosen, others))
             mine = bounded_first(instance, mine)

@@ -53,7 +53,7 @@ class ImpliedRows:
 
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int) -> None:
         self.n, keyed = boxes.n, list(enumerate(program.row_keys))
-        # Two that keep bytes free between them may need more than what lies between them takes.
+        # Two buffers that keep bytes free between them may need more room than the buffers between them take.
         clear = {pair for a, b in boxes.kept_clear for pair in ((a, b), (b, a))}
         self.pairs = _by_column(3, [(k, *key[1:]) for k, key in keyed if key[0] == "below" and key[1:] not in clear])
         self.heights = _by_column(3, [(k, *key[2:]) for k, key in keyed if key[:2] == ("height", q)])

@@ -47,7 +47,7 @@ def is_needed(instance: Instance) -> bool:
 
 
 def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> SharingDecisions:
-    """Draw a choice: that of a known plan (pool, offset), but for a few pairs, or one that owes nothing to it."""
+    """Draw a choice: that of a known plan (pool, offset) with a few pairs changed, or one that is independent of it."""
     pairs = np.array(share_pairs(instance), dtype=np.int64).reshape(-1, 2)
     if known is None or rng.random() < _FRESH:
         glued = rng.random(len(pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]

@@ -40,7 +40,7 @@ else:
 
 
 def matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
-    """Return the validator of a text, where there is one, that must be all of a pattern."""
+    """Return the validator of an optional text that must match a pattern as a whole."""
 
     def check(text: str | None) -> str | None:
         if text is not None and not pattern.fullmatch(text):

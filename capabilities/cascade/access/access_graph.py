@@ -290,7 +290,7 @@ class AccessGraph:
         return replace(self, operations=tuple(rows))
 
     def macs_of_pixel(self, position: int, macs: int) -> int:
-        """Return multiplications of all of an operation as its `macs` are said: for a pixel where it is striped."""
+        """Return the multiplications of a whole operation as `macs` counts them: per pixel if it is striped."""
         if self.operations[position].role != "striped":
             return macs
         made = self.tensors[self.operations[position].outputs[0]]

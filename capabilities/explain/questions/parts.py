@@ -185,7 +185,7 @@ def _without(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> Buff
 
 
 def _pools(pools: tuple[Pool, ...], rules: Mapping[str, list[ProblemRule]]) -> tuple[Pool, ...]:
-    """Return the pools without some of their rules."""
+    """Return the pools without the given rules."""
     gone = {(rule.pool, rule.entry) for rule in rules.get("reserved", ())}
     loose = {rule.pool for rule in rules.get("pool_alignment", ())}
     if not gone and not loose:

@@ -98,7 +98,7 @@ class _Looks:
         self._steps: list[list[tuple[int, int, list[int]]]] = []
         self._readers: dict[int, list[tuple[int, int]]] = {}
         self._size = moves.size.tolist()
-        # Who may write over what has no twin: what it needs depends on who reads last.
+        # A macro that may write over an input has no twin, as the bytes that it needs depend on the last reader.
         self._is_single = {v for v in range(len(part.members)) if _chooses(part, v)}
         for v in range(len(part.members)):
             rows = []

@@ -93,7 +93,7 @@ class Runs:
         return wanted
 
     def given_up(self, tensors, over):
-        """Yield the sets of tensors that have so many bytes, none of which could be left out."""
+        """Yield the sets of tensors of at least `over` bytes from which no tensor could be left out."""
         rows = sorted(members(tensors), key=lambda t: -self.size[t])
 
         def chosen(k, over, least):

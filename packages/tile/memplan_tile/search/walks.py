@@ -109,7 +109,7 @@ class TiledStep:
         return float((self.traffic if self.is_traffic else self.latency).min())
 
     def falling(self) -> tuple[StepCost, ...]:
-        """Return the costs of which none with a lower peak has as little value, by falling peaks."""
+        """Return the costs that no other one beats in both its value and its peak, by falling peaks."""
         while True:
             order = self._order()
             peak = self.peak[order]

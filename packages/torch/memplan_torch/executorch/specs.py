@@ -172,7 +172,7 @@ def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[in
 
 
 def _bufsizes(request: SpecsRequest, places: Mapping[Spec, Place]) -> tuple[int, ...]:
-    """Return the bytes of each memory; padding is for those that have tensors."""
+    """Return the bytes of each memory; only memories that have tensors are padded."""
     ends: dict[int, int] = {}
     for spec, place in places.items():
         ends[place.mem_id] = max(ends.get(place.mem_id, 0), place.mem_offset + spec.allocated_memory)
