@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic_core import to_json
@@ -45,8 +46,10 @@ def report() -> Iterator[str]:
     machine = f"{sys.platform}-{platform.machine()}"
     yield f"Python {platform.python_version()}, {machine}, {os.cpu_count()} cores, {sys.executable}"
     yield "compiled:"
-    for folder in folders(HERE.parents[1]):
-        yield f"  {library_of(folder).stem}: {_code(folder)}"
+    own = [package for packages in PACKAGES.values() for package in packages if package.startswith("memplan_")]
+    places = (Path(spec.origin).parent for spec in map(find_spec, own) if spec and spec.origin)
+    for place in (HERE.parents[1], *places):
+        yield from (f"  {library_of(folder).stem}: {_code(folder)}" for folder in folders(place))
     yield "installed:"
     for extra, packages in PACKAGES.items():
         yield f"  {extra}: {', '.join(map(_version, packages))}"

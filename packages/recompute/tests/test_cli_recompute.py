@@ -36,3 +36,8 @@ def test_limits_of_recompute_are_refused_where_they_are_none(capfd: Captured) ->
     assert "within: must be given with recompute only" in err
     assert 'extra-cost: must be a percentage such as 10%, got "ten"' in err
     assert "within: must not be given together with extra" in err
+
+
+def test_the_doctor_says_where_its_kernels_are(capfd: Captured) -> None:
+    assert main(["doctor"]) == 0
+    assert "  memplan_recompute: " in capfd.readouterr().out
