@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from memplan.api.options import Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
@@ -237,7 +237,7 @@ def _read_options(
 
 def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
     """Return the options of a model that a body and a query say; raises OptionError."""
-    lists = {name: values for name, values in asked.items() if _takes_list(model, name)}
+    lists = {name: values for name, values in asked.items() if takes_list(model, name)}
     texts = {name: values for name, values in asked.items() if name in model.model_fields and name not in lists}
     if repeated := [name for name, values in texts.items() if len(values) > 1]:
         raise OptionError(
@@ -254,7 +254,7 @@ def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Seque
     return options if not fields else merged.model_copy(update={name: getattr(options, name) for name in texts})
 
 
-def _takes_list(model: type[WireValue], name: str) -> bool:
+def takes_list(model: type[BaseModel], name: str) -> bool:
     """Return True for a list of texts, which a query may have several of."""
     field = model.model_fields.get(name)
     return field is not None and any(getattr(each, "func", None) is as_tuple for each in field.metadata)

@@ -167,6 +167,14 @@ class Capability(Generic[A]):
         return answer
 
 
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+LEFT_OUT: Any = _without_default
+"""For the schema of a field that is left out where it is its default, which its schema would not allow."""
+
+
 class Answer(BaseModel):
     """The base of answers that are models of their own."""
 

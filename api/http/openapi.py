@@ -16,6 +16,7 @@ from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, body_shape
+from memplan.api.requests import takes_list
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.capabilities.selection import FIELDS, HELP
@@ -56,7 +57,21 @@ def _parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str,
 def _parameters(model: type[BaseModel], description: str = "") -> list[dict[str, Any]]:
     """Describe the fields of a model as what may come in the query."""
     fields = model.model_json_schema()["properties"]
-    return [_parameter(name, schema.pop("description", "") or description, schema) for name, schema in fields.items()]
+    return [
+        _parameter(
+            name,
+            schema.pop("description", "") or description,
+            schema if takes_list(model, name) else _as_text(schema),
+        )
+        for name, schema in fields.items()
+    ]
+
+
+def _as_text(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a field in a query, where objects and arrays are one text, such as batch=1,length=128."""
+    forms = schema.get("anyOf", [schema])
+    scalars = [form for form in forms if form.get("type") not in ("array", "object")]
+    return schema if len(scalars) == len(forms) else {"anyOf": [*scalars, {"type": "string"}], "title": schema["title"]}
 
 
 def selectable(extra: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +142,10 @@ PLAN_ANSWER: dict[str, Any] = {
     "description": "The plan; as CSV or as tables of memories where the caller's Accept prefers it and there is one.",
     "content": {
         **{row.media_type: {"schema": {"type": "string"}} for row in PLAN_FORMATS.values()},
-        JSON: {"schema": {"anyOf": [_ref(Plan), {"type": "array"}, {"type": "object"}]}, "example": _PLAN_EXAMPLE},
+        JSON: {
+            "schema": {"anyOf": [_ref(Plan), {"type": "array", "items": {}}, {"type": "object"}]},
+            "example": _PLAN_EXAMPLE,
+        },
     },
 }
 RESULT_ANSWER: dict[str, Any] = {

@@ -65,7 +65,7 @@ class OffsetPrograms(Value):
     programs: Annotated[tuple[OffsetProgram, ...], Field(min_length=1)]
 
 
-class Proof(Answer):
+class ProgramsProof(Answer):
     """The proof for all values: the peak is at most `1 + ratio` times the bound; none where `ratio` is null.
 
     `by` says how. `for_any_sizes` is true where the order is optimal whatever the sizes of the buffers are. `worst` is
@@ -79,7 +79,7 @@ class Proof(Answer):
     worst_ratio: float
 
 
-UNPROVED = Proof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)
+UNPROVED = ProgramsProof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)
 """The proof of an answer without programs."""
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.question import Question
 from memplan.capabilities.shapes.limits import ShapesLimits, bound_at, check_limits, limits_of
-from memplan.capabilities.shapes.offset_programs import UNPROVED, Evaluator, Index, OffsetProgram, Proof
+from memplan.capabilities.shapes.offset_programs import UNPROVED, Evaluator, Index, OffsetProgram, ProgramsProof
 from memplan.capabilities.shapes.program_source import SOURCES
 from memplan.capabilities.shapes.search.search import Planned, planned
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
@@ -125,7 +125,7 @@ class ShapesAnswer(Answer):
     pins: tuple[tuple[Index, Index], ...] = Field((), exclude_if=lambda pins: not pins)
     views: tuple[tuple[Index, Index, Index], ...] = Field((), exclude_if=lambda views: not views)
     bound: tuple[str, ...] = ()
-    proof: Proof = UNPROVED
+    proof: ProgramsProof = UNPROVED
     verified_at: int = 0
     unchecked: str | None = None
     curves: tuple[Curve, ...] = ()

@@ -28,10 +28,10 @@ _RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,
 
 def _ranges(given: object) -> object:
     """Return ranges that were given as texts, `n=2..2048:8`, as a mapping."""
-    if not isinstance(given, tuple | list):
+    if not isinstance(given, str | tuple | list):
         return given
     ranges: dict[str, SymbolRange] = {}
-    for text in given:
+    for text in given.split(",") if isinstance(given, str) else given:
         parts = _RANGE.fullmatch(str(text))
         if parts is None:
             raise OptionError(f"symbol: must be a symbol and its values, n=2..2048, got {shown(text)}")
@@ -136,10 +136,10 @@ EXAMPLE: dict[str, Any] = {
 
 def _values(given: object) -> object:
     """Return values that were given as texts, `n=128`, as a mapping."""
-    if not isinstance(given, tuple | list):
+    if not isinstance(given, str | tuple | list):
         return given
     values: dict[str, int] = {}
-    for text in given:
+    for text in given.split(",") if isinstance(given, str) else given:
         name, sign, value = str(text).partition("=")
         if not sign or not value.strip().isascii() or not value.strip().isdigit():
             raise OptionError(f"at: must be a symbol and its value, n=128, got {shown(text)}")

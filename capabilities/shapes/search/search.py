@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.capabilities.shapes.offset_programs import OffsetProgram, OffsetPrograms, Proof
+from memplan.capabilities.shapes.offset_programs import OffsetProgram, OffsetPrograms, ProgramsProof
 from memplan.capabilities.shapes.search.certificate import Verdict, load_forms, within
 from memplan.capabilities.shapes.search.programs import program_of
 from memplan.capabilities.shapes.search.stacking import (
@@ -61,7 +61,7 @@ class Planned:
     sized: Sized
     programs: OffsetPrograms
     loads: tuple[Polynomial, ...]
-    proof: Proof
+    proof: ProgramsProof
 
 
 def planned(
@@ -319,7 +319,7 @@ class _Search:
             program.model_copy(update={"peak": None if program.forms is None else tuple(map(text, program.forms))})
             for program in map(self._program, orders)
         ]
-        proof = Proof(
+        proof = ProgramsProof(
             ratio=None if over is None else float(over),
             by=verdict.by,
             for_any_sizes=for_any_sizes,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import jsonschema_rs
 import pytest
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.options import Options
 from memplan.api.service.cache.written_plans import WrittenPlans
 from memplan.capabilities.reading import ReadOptions
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner import __version__
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -143,6 +146,34 @@ def test_options_in_the_schema_are_those_of_the_query(server: Running) -> None:
     schema = server.client.get("/openapi.json").json()
     asked = [one["name"] for one in schema["paths"]["/v1/plan"]["post"]["parameters"]]
     assert asked == list(dict.fromkeys((*Options.model_fields, *ReadOptions.model_fields, "fields", "fail")))
+
+
+def _parts(value: object) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _parts(each)
+
+
+def test_clients_can_be_made_from_the_schema(server: Running) -> None:
+    schema = server.client.get("/openapi.json").json()
+    components, parts = schema["components"], [*_parts(schema)]
+    references = {part["$ref"] for part in parts if isinstance(part.get("$ref"), str)}
+    assert references <= {f"#/components/schemas/{name}" for name in components["schemas"]}
+    titles = [model.get("title", name) for name, model in components["schemas"].items()]
+    assert len(titles) == len(set(titles))
+    fields = [part for part in parts if "default" in part and ("anyOf" in part or isinstance(part.get("type"), str))]
+    for field in fields:
+        assert jsonschema_rs.is_valid({**field, "components": components}, field["default"]), field
+    assert len(fields) > 100
+
+
+def test_ranges_and_values_of_symbols_may_come_in_the_query(server: Running) -> None:
+    example = CAPABILITIES["shapes"].example
+    query = {"symbol": "n=2..16,b=1..4", "limits": "true", "within": "1048576", "at": "b=2"}
+    answer = server.client.post("/v1/shapes", json={"problem": example["problem"]}, params=query)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["symbols"]["n"] == {"min": 2, "max": 16, "multiple_of": 1}
 
 
 _ROWS = [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": ',"wall_time_s":1', "size": 4, "start": 1, "end": 3}]
