@@ -17,7 +17,6 @@ from memplan.planner.errors import FormatError, InputError, OptionError, sentenc
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.systems import reading as importers
@@ -25,6 +24,7 @@ from memplan.systems.imported import Imported
 from memplan.systems.model_options import ModelOptions
 
 if TYPE_CHECKING:
+    from memplan.planner.model.intervals import Interval
     from memplan.planner.operations.graph import OperationGraph
     from memplan.planner.together import Application
 
@@ -45,7 +45,7 @@ class ReadOptions(ProblemOptions, ModelOptions):
     )
 
     @property
-    def interval(self) -> Interval | None:
+    def interval(self) -> "Interval | None":
         """The meaning of the ends of lifetimes, None where only the file says it."""
         return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
 
