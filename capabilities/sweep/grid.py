@@ -31,7 +31,7 @@ class SweepPoint:
     plan: Plan
 
 
-def sweep(
+def plans_by_size(
     problem: Problem, sizes: Mapping[str, Iterable[int]], plan_one: Callable[[Problem, Plan | None], Plan]
 ) -> Iterator[SweepPoint]:
     """Yield a plan for each combination of the pools' sizes, the last pool's going fastest, from the smallest up.

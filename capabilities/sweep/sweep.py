@@ -28,7 +28,6 @@ from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.sizes import parse_size, refuse, size_text
-from memplan.capabilities.sweep import grid as study
 from memplan.capabilities.sweep.grid import (
     CHANGES,
     MOST_COMBINATIONS,
@@ -36,6 +35,7 @@ from memplan.capabilities.sweep.grid import (
     Change,
     SweepPoint,
     informed,
+    plans_by_size,
     refuse_unknown,
     with_changes,
 )
@@ -182,7 +182,7 @@ def sweep(
 
     for alignment, chosen in product(options.alignments or (None,), product(*changes)):
         changed, points = _changed(problem, alignment, chosen), list[SweepPoint]()
-        for point in study.sweep(changed, sizes, plan_one) if sizes else [SweepPoint((), plan_one(changed, None))]:
+        for point in plans_by_size(changed, sizes, plan_one) if sizes else [SweepPoint((), plan_one(changed, None))]:
             points.append(point)
             if (done := len(rows) + len(points)) % report_after == 0:
                 running.report({"done": done, "combinations": combinations})

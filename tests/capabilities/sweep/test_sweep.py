@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.capabilities.sweep.grid import Change, SweepPoint, informed, sweep, with_sizes
+from memplan.capabilities.sweep.grid import Change, SweepPoint, informed, plans_by_size, with_sizes
 from memplan.capabilities.sweep.sweep import SweepOptions
 from memplan.capabilities.sweep.sweep import sweep as run_sweep
 from memplan.planner.errors import OptionError
@@ -37,7 +37,7 @@ def score(plan: Plan) -> tuple[float | None, ...]:
 
 
 def test_each_size_has_the_best_plan_for_it_in_order_of_size() -> None:
-    points = informed(list(sweep(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]}, planned)))
+    points = informed(list(plans_by_size(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]}, planned)))
     assert [point.sizes[0] for point in points] == [0, 2, 4, 6, 9]
     for point in points:
         sized = with_sizes(PROBLEM, {"fast": point.sizes[0]})
@@ -49,13 +49,15 @@ def test_each_size_has_the_best_plan_for_it_in_order_of_size() -> None:
 
 def test_no_size_is_worse_than_a_smaller_one_even_where_there_is_no_time_to_search() -> None:
     good = solve(with_sizes(PROBLEM, {"fast": 5}), time_limit_s=20)
-    points = list(sweep(PROBLEM, {"fast": range(5, 9)}, lambda problem, _: planned(problem, good, time_limit_s=1e-9)))
+    points = list(
+        plans_by_size(PROBLEM, {"fast": range(5, 9)}, lambda problem, _: planned(problem, good, time_limit_s=1e-9))
+    )
     assert [score(point.plan) for point in points] == [score(good)] * 4
     assert all(verify(with_sizes(PROBLEM, {"fast": point.sizes[0]}), point.plan) == () for point in points)
 
 
 def test_a_larger_size_lends_its_bound_and_its_proof_to_smaller_ones() -> None:
-    points = list(sweep(PROBLEM, {"fast": (4, 5)}, planned))
+    points = list(plans_by_size(PROBLEM, {"fast": (4, 5)}, planned))
     best = points[0].plan.model_copy(update={"cost": points[0].plan.cost})
     unproved = best.model_copy(update={"status": "feasible", "cost_lower_bound": 1.0, "proof": None, "gap": 0.5})
     told = informed([SweepPoint((3,), unproved), SweepPoint((4,), best)])
@@ -76,14 +78,14 @@ def test_a_plan_that_is_none_of_this_problem_is_no_start() -> None:
 
 def test_a_pool_that_is_not_there_is_refused() -> None:
     with pytest.raises(OptionError) as caught:
-        list(sweep(PROBLEM, {"sram": [1]}, planned))
+        list(plans_by_size(PROBLEM, {"sram": [1]}, planned))
     assert str(caught.value) == 'sweep: must name a pool of the problem (fast, slow), got "sram"'
 
 
 def test_sizes_of_several_pools_are_combined() -> None:
     pools = [{"name": "fast", "size": 4}, {"name": "middle", "size": 4, "cost": 1}, {"name": "slow", "cost": 2}]
     problem = Problem.model_validate({"buffers": PROBLEM.buffers, "pools": pools, "objective": "cost"})
-    points = informed(list(sweep(problem, {"fast": (4, 0), "middle": (0, 3, 6)}, planned)))
+    points = informed(list(plans_by_size(problem, {"fast": (4, 0), "middle": (0, 3, 6)}, planned)))
     assert [point.sizes for point in points] == [(0, 0), (0, 3), (0, 6), (4, 0), (4, 3), (4, 6)]
     for point in points:
         sized = with_sizes(problem, dict(zip(("fast", "middle"), point.sizes, strict=True)))
@@ -95,7 +97,7 @@ def test_sizes_of_several_pools_are_combined() -> None:
 @pytest.mark.parametrize("sizes", [{}, {"fast": range(40), "slow": range(40)}])
 def test_too_many_combinations_are_refused_before_any_is_planned(sizes: dict[str, range]) -> None:
     with pytest.raises(OptionError, match="sweep: must have 1 to 1000 combinations of sizes"):
-        next(sweep(PROBLEM, sizes, planned))
+        next(plans_by_size(PROBLEM, sizes, planned))
 
 
 def test_a_grid_of_changes_has_a_plan_for_each_combination() -> None:
