@@ -7,25 +7,30 @@ import warnings
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from memplan import solve
-from memplan.planner.model.buffer_table import column
-from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Others, Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify import placed, tie_rules, verifier
+from memplan.planner.verify import claims, overlaps, placed, tie_rules, verifier
 from memplan.planner.verify.verifier import MAX_LISTED, verify
 from tests.support.code_mutants import mutants
 from tests.support.meeting_kinds import problems
 from tests.support.oracle import check
+from tests.support.wrong_claims import A, B, Case, many_lifetimes, table, wrong_claims
 
-Case = tuple[Problem, Plan]
-PROBLEMS = 90
+PROBLEMS, FEW_PROBLEMS = 90, 30
+FEW = 8
+"""The lifetimes up to which all that meet in time are compared, in the mutants of overlaps."""
 WITHOUT = {"pairs_kept_clear", "clearances_are_kept"}
 """What only the field of a kind from elsewhere comes to."""
+_CROWD = "overlaps: return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))"
+_MEET = "overlaps: return not ((low[i] < high[j]) & (low[j] < high[i])).any()"
+_NEAR = "overlaps: if (k > 0 and highs[k - 1] > bottom) or (k < len(lows) and lows[k] < top):"
+_BELOW = "overlaps: if (self.low > self.high).any():  # an offset below 0, which is a violation of its own"
 EQUIVALENT = {
     "verifier: problem = with_profile(problem, plan.profile) if len(problem.pools) > 1 else problem"
     " -> len(problem.pools) >= 1": "a profile says something of several pools",
@@ -36,6 +41,46 @@ EQUIVALENT = {
     " -> distance - int(above[j])": "what is proved of groups reads it, no rule of places",
     "placed: return top[root], distance[root] + above"
     " -> distance[root] - above": "what is proved of groups reads it, no rule of places",
+    **dict.fromkeys(
+        (
+            "overlaps: if len(start) == 0: -> len(start) != 0",
+            f"{_CROWD} -> int(end.max()) + int(start.min())",
+            f"{_CROWD} -> end.astype(np.float64) + start",
+            "overlaps: if len(self.start) <= _FEW: -> len(self.start) > _FEW",
+            "overlaps: if len(self.start) <= _FEW: -> len(self.start) < _FEW",
+            *(
+                "overlaps: if _crowd(self.start, self.end) <= _crowd(self.low, self.high):"
+                f" -> _crowd(self.start, self.end) {sign} _crowd(self.low, self.high)"
+                for sign in "><"
+            ),
+        ),
+        "each of the ways to compare is right, and one is quicker",
+    ),
+    **dict.fromkeys(
+        (
+            f"{_MEET} -> low[i] <= high[j]",
+            f"{_MEET} -> low[j] <= high[i]",
+            f"{_NEAR} -> highs[k - 1] >= bottom",
+            f"{_NEAR} -> lows[k] <= top",
+            f"{_BELOW} -> self.low <= self.high",
+            f"{_BELOW} -> self.low >= self.high",
+        ),
+        "where it does not see that all lie apart, pairs are looked for, and there is none",
+    ),
+    **dict.fromkeys(
+        (
+            "overlaps: count[i] += 1 if event < m else -1 -> count[i] -= 1 if event < m else -1",
+            "overlaps: count[i] += 1 if event < m else -1 -> event >= m",
+        ),
+        "what is counted down comes to 0 as soon as what is counted up",
+    ),
+    "overlaps: if event < m and count[i] == 0: -> event <= m": "what is born has died, from the end of time",
+    "claims: if least > cost: -> least >= cost": "equal ones went before",
+    "claims: if most is not None and most < cost and not isclose(most, cost, rel_tol=1e-9):"
+    " -> most <= cost": "as above",
+    'claims: if least is not None and not is_equal and (least > truth or plan.status == "optimal"):'
+    " -> least >= truth": "as above",
+    "claims: if pool.lower_bound > mine: -> pool.lower_bound >= mine": "as above",
 }
 """The mutants that give no plan another verdict, and why."""
 
@@ -65,16 +110,9 @@ def moved(problem: Problem, plan: Plan, draw: random.Random) -> Iterator[Plan]:
         yield plan.model_copy(update={"placements": places})
 
 
-def table(*places: tuple[int | str, str, int]) -> PlacementTable:
-    names = list(dict.fromkeys(pool for _, pool, _ in places))
-    pools, offsets = [names.index(pool) for _, pool, _ in places], [offset for _, _, offset in places]
-    return PlacementTable(tuple(name for name, _, _ in places), tuple(names), column(pools), column(offsets))
-
-
 def by_hand() -> Iterator[Case]:
     """Yield what no drawn problem has: ends of the address space, many violations, what is above views, other plans."""
-    a: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 2}
-    b: dict[str, Any] = {"id": "b", "size": 3, "start": 1, "end": 3}
+    a, b = A, B
     alone = Problem(buffers=[a])
     for offset in (-1, 0, 2**63 - 5, 2**63 - 4, 2**63 - 3):
         yield alone, Plan(placements=table(("a", "default", offset)))
@@ -114,15 +152,23 @@ def by_hand() -> Iterator[Case]:
 
 
 @cache
-def cases() -> list[tuple[Problem, Plan, object]]:
-    """Return problems and plans, with their verdicts."""
+def cases(count: int = PROBLEMS) -> list[tuple[Problem, Plan, object]]:
+    """Return plans of so many problems, and of some by hand, with their verdicts."""
     draw = random.Random(5)
     found = list(by_hand())
     with warnings.catch_warnings(action="ignore"):
-        for _, problem, _ in problems(3, PROBLEMS):
+        for _, problem, _ in problems(3, count):
             plan = solve(problem, solver="greedy", time_limit_s=0.1, deterministic=True)
             found += [(problem, each) for each in moved(problem, plan, draw)]
     return [(problem, plan, verdict(problem, plan)) for problem, plan in found]
+
+
+def cases_of(module: ModuleType) -> list[tuple[Problem, Plan, object]]:
+    """Return the cases that the mutants of a module are tried on."""
+    own = {overlaps: many_lifetimes(FEW + 2), claims: wrong_claims()}.get(module)
+    if own is None:
+        return cases()
+    return [*((problem, plan, verdict(problem, plan)) for problem, plan in own), *cases(FEW_PROBLEMS)]
 
 
 def verdict(problem: Problem, plan: Plan) -> object:
@@ -142,13 +188,21 @@ def test_places_are_judged_as_a_naive_check_of_all_pairs_does() -> None:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("module", [verifier, placed, tie_rules], ids=["verifier", "placed", "tie_rules"])
-def test_each_mutant_of_the_verifier_gives_some_plan_another_verdict(module: Any) -> None:
-    tried, alive, count = cases(), set(), 0  # with their verdicts of before
+@pytest.mark.parametrize(
+    "module", [verifier, placed, tie_rules, overlaps, claims], ids=lambda module: module.__name__.rpartition(".")[2]
+)
+def test_each_mutant_of_the_verifier_gives_some_plan_another_verdict(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overlaps, "_FEW", FEW)
+    tried, alive, count = [*cases_of(module)], set(), 0  # with their verdicts of before
     for mutant in mutants(module, WITHOUT):
         count += 1
         with mutant.in_place():
-            if all(verdict(problem, plan) == said for problem, plan, said in tried):
-                alive.add(mutant.name)
+            killer = next((k for k, (problem, plan, said) in enumerate(tried) if verdict(problem, plan) != said), None)
+        if killer is None:
+            alive.add(mutant.name)
+        else:  # what finds one mutant finds most of those beside it, too
+            tried.insert(0, tried.pop(killer))
     assert count >= 10
     assert alive == {name for name in EQUIVALENT if name.startswith(module.__name__.rpartition(".")[2])}
