@@ -25,6 +25,10 @@ def table(*places: tuple[int | str, str, int]) -> PlacementTable:
     return PlacementTable(tuple(name for name, _, _ in places), tuple(names), column(pools), column(offsets))
 
 
+def _plan(**fields: Any) -> Plan:
+    return Plan(**fields)
+
+
 def wrong_claims() -> Iterator[Case]:
     """Yield plans with claims of each kind."""
     yield from _of_nothing()
@@ -68,7 +72,7 @@ def _of_pools() -> Iterator[Case]:
         *((x, PoolUse(name="y", used=3, lower_bound=bound)) for bound in (2, 3, 4)),
     ):
         for status in ("feasible", "optimal"):
-            yield problem, Plan(status=status, placements=places, pools=pools)
+            yield problem, _plan(status=status, placements=places, pools=pools)
 
 
 def _of_goals() -> Iterator[Case]:
@@ -83,7 +87,7 @@ def _of_goals() -> Iterator[Case]:
                 PoolUse(name=name, used=used, lower_bound=low)
                 for name, used, low in zip("xy", uses, bounds, strict=True)
             )
-            plan = Plan(
+            plan = _plan(
                 status=status, placements=places, pools=pools, profile=profile, cost=cost, cost_lower_bound=least
             )
             for gap in (None, 0.0, 0.5, 2.0):
@@ -92,7 +96,7 @@ def _of_goals() -> Iterator[Case]:
             yield problem, Plan(placements=places, cost_limit=limit)
     for size, bound, status, gap in product((0, 4), (None, 0, 2, 4, 5), ("feasible", "optimal"), (None, 0.0, 1.0)):
         problem = Problem(buffers=[A | {"size": size}])
-        yield problem, Plan(status=status, placements=table(("a", "default", 0)), lower_bound=bound, gap=gap)
+        yield problem, _plan(status=status, placements=table(("a", "default", 0)), lower_bound=bound, gap=gap)
 
 
 def _of_weights() -> Iterator[Case]:
@@ -103,7 +107,7 @@ def _of_weights() -> Iterator[Case]:
     ):
         weighted = WeightedUse(weights=weights, sum=total, lower_bound=least)
         for gap in (None, 1 / 9):
-            yield problem, Plan(status=status, placements=places, weighted=weighted, gap=gap)
+            yield problem, _plan(status=status, placements=places, weighted=weighted, gap=gap)
 
 
 def _of_pairs() -> Iterator[Case]:
