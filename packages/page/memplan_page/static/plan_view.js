@@ -81,8 +81,7 @@ export class PlanView {
     this.tab = h("button", { type: "button", title: "areas: the bytes of this time by layer (T)", "aria-pressed": "false",
       onclick: () => this.showAreas(Boolean(this.areas.element.hidden)) }, "areas");
     return h("div", { class: "bar", role: "toolbar", "aria-label": "plan" },
-      this.head,
-      h("div", { class: "controls" },
+      this.head, h("div", { class: "controls" },
       h("label", {}, h("span", { class: "wide" }, "colour"), this.menu), this.field, this.told, this.tab,
       button("whole", "show all (0)", () => this.picture.camera.all()),
       button("peak", "show the peak, or that of the next pool (P)", () => this.toPeak()),
