@@ -71,7 +71,8 @@ export class PlanView {
 
   bar() {
     const option = (/** @type {string} */ by) => h("option", { value: by, disabled: !this.knows(by) }, by === "group" ? "layer" : by);
-    this.menu = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "colour", onchange: () => this.colourBy(this.menu?.value ?? "buffer") }, ...COLOUR_BY.map(option)));
+    this.menu = /** @type {HTMLSelectElement} */ (h("select",
+      { "aria-label": "colour", onchange: () => this.colourBy(this.menu?.value ?? "buffer") }, ...COLOUR_BY.map(option)));
     this.field = /** @type {HTMLInputElement} */ (h("input",
       { type: "search", placeholder: "name, /pattern/", "aria-label": "search buffers by name or pattern",
       oninput: () => this.find(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event) }));
@@ -88,8 +89,7 @@ export class PlanView {
       button("PNG", "save the picture as PNG", () => this.save("png")),
       button("SVG", "save the picture as SVG", () => this.save("svg")),
       button("CSV", "save the buffers in sight as CSV", () => this.save("csv")),
-      button("theme", "light or dark", switchTheme),
-      button("?", "keys", () => showHelp(this.bindings))));
+      button("theme", "light or dark", switchTheme), button("?", "keys", () => showHelp(this.bindings))));
   }
 
   /** Save what is shown as a file. @param {"png" | "svg" | "csv"} kind */
