@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import getsource
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
+Case = TypeVar("Case")
 _TURNED: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Lt: (ast.GtE, ast.LtE),
     ast.LtE: (ast.Gt, ast.Lt),
@@ -51,6 +52,30 @@ class Mutant:
         finally:
             for name, function in functions.items():
                 function.__code__ = before[name]
+
+
+def survivors(
+    module: ModuleType, tried: list[tuple[Case, object]], said: Callable[[Case], object], without: Collection[str] = ()
+) -> tuple[int, set[str]]:
+    """Return how many mutants a module has, and the names of those with which all cases give what was said before.
+
+    `tried` are the cases and what was `said` of each; its order changes.
+    """
+    count, alive = 0, set[str]()
+    for mutant in mutants(module, without):
+        count += 1
+        with mutant.in_place():
+            killer = next((k for k, (case, before) in enumerate(tried) if said(case) != before), None)
+        if killer is None:
+            alive.add(mutant.name)
+        else:  # what finds one mutant finds most of those beside it, too
+            tried.insert(0, tried.pop(killer))
+    return count, alive
+
+
+def equivalent(module: ModuleType, names: Collection[str]) -> set[str]:
+    """Return those of the names of mutants that are of a module."""
+    return {name for name in names if name.startswith(f"{module.__name__.rpartition('.')[2]}: ")}
 
 
 def mutants(module: ModuleType, without: Collection[str] = ()) -> Iterator[Mutant]:

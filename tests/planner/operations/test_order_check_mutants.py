@@ -10,7 +10,7 @@ import pytest
 
 from memplan.planner.operations import in_place, order_check
 from memplan.planner.operations.graph import OperationGraph
-from tests.support.code_mutants import mutants
+from tests.support.code_mutants import equivalent, survivors
 from tests.support.operation_graphs import random_graph, with_pairs
 
 GRAPHS = 40
@@ -60,14 +60,6 @@ def said(case: Case) -> object:
 
 @pytest.mark.parametrize(("module", "least"), [(order_check, 40), (in_place, 15)])
 def test_each_mutant_of_the_check_gives_some_order_another_count(module: ModuleType, least: int) -> None:
-    tried, alive, count = [(case, said(case)) for case in cases()], set(), 0
-    for mutant in mutants(module):
-        count += 1
-        with mutant.in_place():
-            killer = next((k for k, (case, before) in enumerate(tried) if said(case) != before), None)
-        if killer is None:
-            alive.add(mutant.name)
-        else:
-            tried.insert(0, tried.pop(killer))
+    count, alive = survivors(module, [(case, said(case)) for case in cases()], said)
     assert count >= least
-    assert alive == {name for name in EQUIVALENT if name.startswith(module.__name__.rpartition(".")[2])}
+    assert alive == equivalent(module, EQUIVALENT)

@@ -17,7 +17,7 @@ from memplan.planner.model.plan import Others, Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify import claims, overlaps, placed, tie_rules, verifier
 from memplan.planner.verify.verifier import MAX_LISTED, verify
-from tests.support.code_mutants import mutants
+from tests.support.code_mutants import equivalent, survivors
 from tests.support.meeting_kinds import problems
 from tests.support.oracle import check
 from tests.support.wrong_claims import A, B, Case, many_lifetimes, table, wrong_claims
@@ -195,14 +195,7 @@ def test_each_mutant_of_the_verifier_gives_some_plan_another_verdict(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overlaps, "_FEW", FEW)
-    tried, alive, count = [*cases_of(module)], set(), 0  # with their verdicts of before
-    for mutant in mutants(module, WITHOUT):
-        count += 1
-        with mutant.in_place():
-            killer = next((k for k, (problem, plan, said) in enumerate(tried) if verdict(problem, plan) != said), None)
-        if killer is None:
-            alive.add(mutant.name)
-        else:  # what finds one mutant finds most of those beside it, too
-            tried.insert(0, tried.pop(killer))
+    tried = [((problem, plan), said) for problem, plan, said in cases_of(module)]  # with their verdicts of before
+    count, alive = survivors(module, tried, lambda case: verdict(*case), WITHOUT)
     assert count >= 10
-    assert alive == {name for name in EQUIVALENT if name.startswith(module.__name__.rpartition(".")[2])}
+    assert alive == equivalent(module, EQUIVALENT)
