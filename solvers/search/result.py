@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.instance.objective import Score
@@ -13,7 +13,8 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Disturbance, Plan, StopReason
 
 
-class Assignment(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Assignment:
     """A pool and an offset (in units) for every buffer of an instance, and the solver that found it."""
 
     pool: I64
