@@ -20,11 +20,15 @@ from memplan_recompute.least import LARGEST_BOUNDED, away_of, least_work
 from memplan_recompute.points import points_of
 from memplan_recompute.rewrite import rewritten
 from memplan_recompute.search import DropSearch
+from memplan_recompute.snapshots import LARGEST
 from memplan_recompute.states import can_search
 from memplan_recompute.stays import Drops, Stays
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
+_LARGE_ORDER_SHARE, _LARGE_PLAN_SHARE = 0.6, 0.8
+"""The part for the order of a graph of so many operations that it gains more than what runs again, and the part of the
+rest for its plan."""
 _REST_SHARE = 0.2
 """The part of the time that is kept for orders and plans of what was found."""
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
@@ -47,7 +51,8 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     limit_s = control.left_s
     costs = costs_of(graph)
     most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
-    base = order_unplanned(graph, control.within(_ORDER_SHARE * limit_s))
+    order_share = _ORDER_SHARE if len(graph.ops) <= LARGEST else _LARGE_ORDER_SHARE
+    base = order_unplanned(graph, control.within(order_share * limit_s))
     first_answer = unplanned(base, options)
     (control.note or silent)(first_answer)
     ordered = base.ordered or graph
@@ -55,9 +60,11 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         return first_answer
     # Of so many operations no engine finds programs: what is left when these are planned is for the bound.
     is_planned_first = options.within is not None and len(ordered.ops) > LARGEST_BOUNDED
-    with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as watched:
-        descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
-        programs = [] if is_planned_first else _programs(descent, options, most)
+    descent, programs = None, list[list[int]]()
+    if not is_planned_first:
+        with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as watched:
+            descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
+            programs = _programs(descent, options, most)
     share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
     away = away_of(ordered, costs)
     known = _Known({})
@@ -72,8 +79,8 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     every = [base.order, *reversed(programs)]
     if options.within is None:
         points = points_of(ordered, costs, every, rest)
-    elif is_planned_first:
-        points = _aimed(ordered, costs, base.order, share, options.within, descent)
+    elif descent is None:
+        points = _aimed(ordered, costs, base.order, share, options.within)
         known = _least(ordered, costs, options.within, [point.order for point in points], control, away)
     else:
         points = _points_within(ordered, costs, every, rest, options.within, descent)
@@ -256,14 +263,14 @@ def _aimed(
     order: Sequence[int],
     control: Control,
     within: int,
-    descent: Descent,
 ) -> list[RecomputedPoint]:
     """Return points of a large graph: of ever lower programs until a plan is within, then of cheaper ones as low.
 
     The first is without clones: its plan says how far below the limit a program's bytes alive must be.
     """
-    points = points_of(graph, costs, [order], control.child(_AIM_SHARE))
-    rows: list[Drops] | None = None
+    share = _AIM_SHARE if len(graph.ops) <= LARGEST else _LARGE_PLAN_SHARE
+    points = points_of(graph, costs, [order], control.child(share))
+    rows, descent = list[Drops](), None
     best: int | None = None
     for _ in range(_AIMS if points else 0):
         last = points[-1]
@@ -274,10 +281,11 @@ def _aimed(
         if last.peak <= within:
             aim = max(aim, last.live_peak)
         with control.child(_AIM_SHARE).watched(WORK_PER_S) as watched:
-            descent.search.use(watched)
-            if rows is None:
+            if descent is None:
+                descent = Descent(DropSearch(Stays(graph, order, costs, watched.raised), watched))
                 rows = descent.to_limit(aim)
             else:
+                descent.search.use(watched)
                 descent.lower(aim)
         drops = descent.cheapest_within(aim)
         known = None if drops is None else _written(graph, descent.search.stays.run(drops))
@@ -288,9 +296,10 @@ def _aimed(
             # The search has changed the order, too.
             points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
             best = min((point.extra_cost for point in points if point.peak <= within), default=None)
-    higher = [descent.search.stays.run(drops) for drops in reversed((rows or [])[:-1])]
-    is_left = best is not None and not control.is_over
-    return points + (points_of(graph, costs, higher, control, is_ordered=True) if is_left else [])
+    if descent is None or best is None or control.is_over:
+        return points
+    higher = [descent.search.stays.run(drops) for drops in reversed(rows[:-1])]
+    return points + points_of(graph, costs, higher, control, is_ordered=True)
 
 
 def _undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:

@@ -18,6 +18,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from memplan_recompute.clone_check import check_rewriting
 from memplan_recompute.rewrite import Rewritten, relaxed, rewritten
+from memplan_recompute.snapshots import LARGEST
 
 _SETTLED_AFTER = 3
 _LEAST_S = 0.25
@@ -65,8 +66,9 @@ def _point(
             break
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
-    # All of a short time is for the plan, where something runs again.
-    placed = _placed(graph, program, control.left_s if is_late and clones else share_s, control)
+    # All of a short time is for the plan, where something runs again, or nothing else can be done.
+    is_all = is_late and (bool(clones) or len(graph.ops) > LARGEST)
+    placed = _placed(graph, program, control.left_s if is_all else share_s, control)
     peak = placed.plan.peak or 0
     if is_late:
         bound = bound_unsearched(relaxed(graph, clones))[0]
