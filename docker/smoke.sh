@@ -10,7 +10,7 @@ url=${1:-}
 if [ -z "$url" ]; then
     test "$(id -u)" -ne 0 || { echo "smoke: the image must not run as root" >&2; exit 1; }
     url=http://127.0.0.1:8765
-    test "$(memplan doctor | grep -c '/core/built/memplan.*[.]so$')" -eq 5 || { memplan doctor >&2; exit 1; }
+    test "$(memplan doctor | grep -c '/core/built/memplan.*[.]so$')" -eq 6 || { memplan doctor >&2; exit 1; }
     python3 - <<'PYTHON'
 from memplan import solve
 from memplan.api.reports.picture import draw
