@@ -139,6 +139,10 @@ class Instance:
         """The number of maximal live sets."""
         return len(self.live_set_time)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return what is pickled: a copy, as another thread may complete a property meanwhile."""
+        return dict(vars(self))
+
     @cached_property
     def lifetime_buffer(self) -> I64:
         """The buffer of each lifetime, (m,)."""

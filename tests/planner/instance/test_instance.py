@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -262,3 +263,19 @@ def test_the_verifier_finds_the_same(data: st.DataObject) -> None:
     pairs = shared_pairs(problem, compile_problem(problem), table), bank_clashes(problem, table)
     plan = Plan(placements=table, shared=pairs[0], bank_clashes=pairs[1])
     assert [violation.message for violation in verify(problem, plan) if violation.rule == "false-claim"] == []
+
+
+def test_an_instance_is_pickled_while_another_thread_completes_it() -> None:
+    instance = compile_problem(Problem(buffers=[A]))
+    completed = []
+
+    class Slow:
+        """Stands for an array that takes long enough for another thread to look at the instance."""
+
+        def __reduce__(self) -> tuple[type[int], tuple[()]]:
+            completed.append(instance.fixed_end)
+            return int, ()
+
+    vars(instance)["slow"] = Slow()
+    assert len(pickle.loads(pickle.dumps(instance))) == 1
+    assert len(completed) == 1
