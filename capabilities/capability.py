@@ -167,12 +167,9 @@ class Capability(Generic[A]):
         return answer
 
 
-def _without_default(schema: dict[str, Any]) -> None:
+def without_default(schema: dict[str, Any]) -> None:
+    """Take the default out of the schema of a field that is left out of answers where it is its default."""
     schema.pop("default", None)
-
-
-LEFT_OUT: Any = _without_default
-"""For the schema of a field that is left out where it is its default, which its schema would not allow."""
 
 
 class Answer(BaseModel):

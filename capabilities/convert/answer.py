@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 from pydantic_core import to_json
 
-from memplan.capabilities.capability import LEFT_OUT, Answer
+from memplan.capabilities.capability import Answer, without_default
 from memplan.capabilities.plan.answers import headline
 from memplan.planner.errors import counted, shown
 from memplan.planner.formats import memplan_json
@@ -121,7 +121,9 @@ class Converted(Answer):
     problem: Problem | None = Field(None, exclude_if=lambda problem: problem is None)
     graph: OperationGraph | None = Field(None, exclude_if=lambda graph: graph is None)
     operations: Operations | None = Field(None, exclude_if=lambda program: program is None)
-    names: ProgramNames | None = Field(NO_NAMES, exclude_if=lambda names: names == NO_NAMES, json_schema_extra=LEFT_OUT)
+    names: ProgramNames | None = Field(
+        NO_NAMES, exclude_if=lambda names: names == NO_NAMES, json_schema_extra=without_default
+    )
     files: tuple[WrittenFile, ...] = ()
     deployment: Deployment | None = Field(None, exclude_if=lambda form: form is None)
     arena: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)

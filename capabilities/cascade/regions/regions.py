@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from memplan.capabilities.capability import LEFT_OUT, Answer
+from memplan.capabilities.capability import Answer, without_default
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 
 RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
@@ -89,7 +89,7 @@ class Stripes(Answer):
 
     rows: Spans
     columns: Spans
-    channels: Spans = Field((), exclude_if=lambda spans: not spans, json_schema_extra=LEFT_OUT)
+    channels: Spans = Field((), exclude_if=lambda spans: not spans, json_schema_extra=without_default)
 
 
 class Slide(Answer):
