@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -26,18 +27,21 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 router = APIRouter()
-_ERRORS = error_answers(401, 403, 404, 429, 503)
-_READ = [may("read")]
 
 
-@router.get(
-    f"{PATH}/{{job_id}}/plan",
-    summary="Fetch a job's plan",
-    response_class=Response,
-    responses={200: PLAN_ANSWER, **_ERRORS},
-    openapi_extra=selectable({}),
-    dependencies=_READ,
-)
+def _route(part: str, answer: dict[str, Any], **more: Any) -> Callable[..., Any]:
+    """Return the decorator of the route that answers with a part of a job."""
+    return router.get(
+        f"{PATH}/{{job_id}}/{part}",
+        summary=f"Fetch a job's {'answer' if part == 'result' else part}",
+        response_class=Response,
+        responses={200: answer, **error_answers(401, 403, 404, 429, 503)},
+        dependencies=[may("read")],
+        **more,
+    )
+
+
+@_route("plan", PLAN_ANSWER, openapi_extra=selectable({}))
 async def plan(request: Request, job_id: str) -> Response:
     """Answer with the best plan so far, verified; it is the final one once the job has ended.
 
@@ -50,14 +54,7 @@ async def plan(request: Request, job_id: str) -> Response:
     return await _shaped(request, job)
 
 
-@router.get(
-    f"{PATH}/{{job_id}}/result",
-    summary="Fetch a job's answer",
-    response_class=Response,
-    responses={200: RESULT_ANSWER, **_ERRORS},
-    openapi_extra=selectable({}),
-    dependencies=_READ,
-)
+@_route("result", RESULT_ANSWER, openapi_extra=selectable({}))
 async def result(request: Request, job_id: str) -> Response:
     """Answer as the call of the job's kind does, with the best so far; it is the final one once the job has ended.
 
@@ -66,13 +63,7 @@ async def result(request: Request, job_id: str) -> Response:
     return await _shaped(request, await job_of_caller(request, job_id))
 
 
-@router.get(
-    f"{PATH}/{{job_id}}/problem",
-    summary="Fetch a job's problem",
-    response_class=Response,
-    responses={200: PROBLEM_ANSWER, **_ERRORS},
-    dependencies=_READ,
-)
+@_route("problem", PROBLEM_ANSWER)
 async def problem(request: Request, job_id: str) -> Response:
     """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
@@ -83,13 +74,7 @@ async def problem(request: Request, job_id: str) -> Response:
     return Response(memplan_json.write_problem(problem), media_type=JSON)
 
 
-@router.get(
-    f"{PATH}/{{job_id}}/request",
-    summary="Fetch a job's request",
-    response_class=Response,
-    responses={200: REQUEST_ANSWER, **_ERRORS},
-    dependencies=_READ,
-)
+@_route("request", REQUEST_ANSWER)
 async def sent(request: Request, job_id: str) -> Response:
     """Answer with the body that was submitted, which the call of the job's kind takes."""
     head, body = await _request_of(request, await job_of_caller(request, job_id))

@@ -17,7 +17,7 @@ from memplan.capabilities.cascade.timing.network_run import run_step
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.schedule.answer import ScheduleAnswer
 from memplan.capabilities.schedule.dory import graph_of, nodes_of
-from memplan.capabilities.schedule.refuted import schedule_refuted
+from memplan.capabilities.schedule.schedule import schedule_refuted
 from memplan.capabilities.schedule.search.layers import LayerTilings, layer_step, whole_front
 from memplan.capabilities.schedule.search.network_search import MOST_RANGES, PASSES, NetworkSearch
 from memplan.capabilities.schedule.search.networks import bound_of, network_answer, network_of, schedule_network
