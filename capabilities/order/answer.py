@@ -86,8 +86,9 @@ class RecomputedPoint(Answer):
     """A program in which the operations in `clones` run more than once; `order` are operations as they run.
 
     `peak` is that of the plan, `live_peak` the bytes alive at once; `lower_bound` holds for these clones in any order.
-    No program with a peak as low costs less than `extra_cost_lower_bound` more than each operation once. A reader takes
-    what was made last. `placed` has the plan, `planned` where that was asked for.
+    No program with a peak as low costs less than `extra_cost_lower_bound` more than each operation once, and what must
+    be away while `bound_operation` runs proves it, where one does. A reader takes what was made last. `placed` has the
+    plan, `planned` where that was asked for.
     """
 
     peak: int
@@ -96,6 +97,7 @@ class RecomputedPoint(Answer):
     status: Status
     extra_cost: int
     extra_cost_lower_bound: int = 0
+    bound_operation: int | None = None
     clones: tuple[int, ...]
     order: tuple[int, ...]
     planned: PlanAndProblem | None = Field(None, exclude_if=lambda planned: planned is None)
@@ -108,11 +110,13 @@ class Recomputed(Answer):
     The first point has no clones, and none is worse than another in both. Where the time was too short for any plan,
     there are no points: the order of the answer is all there is. `cost` is that of running every operation once,
     `is_within` says if the last point is within the limit. No program within the limit costs less than
-    `extra_cost_lower_bound` more; `has_none` says that there is none, which is proved.
+    `extra_cost_lower_bound` more; `has_none` says that there is none, which is proved. Where one operation proves
+    either, by what must be away while it runs, it is `bound_operation`.
     """
 
     extra_cost: int
     extra_cost_lower_bound: int = 0
+    bound_operation: int | None = None
     cost: int
     is_within: bool
     has_none: bool = False

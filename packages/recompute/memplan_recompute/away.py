@@ -112,17 +112,24 @@ class Away:
 
     def least(self, limit: int) -> int | None:
         """Return what no program within so many bytes costs less than for what runs again; None where there is none."""
-        rows = [(row, row.needed - limit) for row in self._beside if row.needed > limit]
-        if any(above > row.freed[-1] for row, above in rows):
-            return None
-        parts = sorted(((_in_parts(row, 0, above), k) for k, (row, above) in enumerate(rows)), reverse=True)
-        most, left = 0, _NODES
+        return self.dearest(limit)[0]
+
+    def dearest(self, limit: int) -> tuple[int | None, int | None]:
+        """Return what `least` does, and the operation that proves it; no operation where that is 0."""
+        rows = [(v, row, row.needed - limit) for v, row in enumerate(self._beside) if row.needed > limit]
+        for v, row, above in rows:
+            if above > row.freed[-1]:
+                return None, v
+        parts = sorted(((_in_parts(row, 0, above), k) for k, (_, row, above) in enumerate(rows)), reverse=True)
+        most, by, left = 0, None, _NODES
         for part, k in parts:
             if part <= most:
                 break
-            whole, left = _in_whole(*rows[k], left)
-            most = max(most, part, whole)
-        return most
+            v, row, above = rows[k]
+            whole, left = _in_whole(row, above, left)
+            if max(part, whole) > most:
+                most, by = max(part, whole), v
+        return most, by
 
     @staticmethod
     def _across(graph: OperationGraph, earlier: Flags) -> Flags:

@@ -89,7 +89,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     points = [_bounded(point, known.bounds, away) for point in _undominated(points, options, most)]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
-    return _answer(graph, base, points, known, options, control)
+    return _answer(graph, base, points, known, options, control, away)
 
 
 def _answer(
@@ -99,10 +99,12 @@ def _answer(
     known: _Known,
     options: OrderOptions,
     control: Control,
+    away: Away | None,
 ) -> OrderAnswer:
     """Return the answer that points are, whose other fields are those of the last one."""
     ordered, last = base.ordered or graph, points[-1]
     bound = last.extra_cost_lower_bound if options.within is None else known.bounds[options.within]
+    limit = last.peak if options.within is None else options.within
     answer = OrderAnswer.of_order(
         graph,
         base.order,
@@ -115,6 +117,7 @@ def _answer(
         recomputed=Recomputed(
             extra_cost=last.extra_cost,
             extra_cost_lower_bound=bound,
+            bound_operation=_operation(away, limit, None if known.is_none else bound),
             cost=sum(costs_of(ordered)),
             is_within=options.within is None or last.peak <= options.within,
             has_none=known.is_none,
@@ -204,7 +207,14 @@ def _bounded(point: RecomputedPoint, bounds: Mapping[int, int], away: Away | Non
     """Return a point with what is known of its cost: no program with a higher peak costs less, either."""
     least = 0 if away is None else away.least(point.peak) or 0
     bound = max(least, *(bound for peak, bound in bounds.items() if point.peak <= peak), 0)
-    return point.model_copy(update={"extra_cost_lower_bound": bound})
+    changes = {"extra_cost_lower_bound": bound, "bound_operation": _operation(away, point.peak, bound)}
+    return point.model_copy(update=changes)
+
+
+def _operation(away: Away | None, limit: int, bound: int | None) -> int | None:
+    """Return the operation that proves a bound alone, or, of None, that no program is within the limit."""
+    least, v = (0, None) if away is None else away.dearest(limit)
+    return v if least == bound else None
 
 
 def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list[list[int]]:

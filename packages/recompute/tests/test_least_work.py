@@ -153,6 +153,22 @@ def test_the_checker_takes_what_must_be_away_beside_an_operation_and_nothing_abo
         CHECKER.check_beside(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 1, 99)
 
 
+@pytest.mark.drawn
+def test_the_checker_takes_the_operation_that_an_answer_names() -> None:
+    proved = none = 0
+    for seed in seeds(6):
+        graph = training_chain(random.Random(seed), 4)
+        text = write_graph(graph).decode()
+        for budget in budgets(graph)[::2]:
+            answer = recomputed(graph, budget)
+            claims = [(point.peak, point.extra_cost_lower_bound, point.bound_operation) for point in answer.points]
+            claims.append((budget, None if answer.has_none else answer.extra_cost_lower_bound, answer.bound_operation))
+            for limit, cost, v in claims:
+                proved, none = proved + (v is not None), none + (v is not None and cost is None)
+                assert v is None or _beside(text, limit, cost, v)
+    assert min(proved - none, none) > 0
+
+
 def _beside(text: str, budget: int, cost: int | None, v: int) -> bool:
     """Say whether the checker takes one operation as the proof."""
     try:
