@@ -160,8 +160,8 @@ QUESTIONS: Mapping[str, Row] = {
     ),
     "check": Row("check.check", command="check", document="builds.md", former={"diff": "check --differences"}),
     "sweep": Row(
-        "sweep.sweep",
-        {"Change": "sweep.grid", "Sweep": "sweep.sweep"},
+        "sweep.combinations",
+        {"Change": "sweep.grid", "Sweep": "sweep.combinations"},
         command="sweep",
         former={"scenarios": "sweep --changes"},
     ),

@@ -25,7 +25,7 @@ from lab.support.cases import run_cases
 from memplan import ExplainOptions, Plan, Problem, explain
 from memplan.capabilities.verify.better import beside_best
 from memplan.capabilities.verify.verify import verdict_on
-from memplan.planner.audit import verify
+from memplan.planner.instance.audit import verify
 from packages.page.tests.browser import Tab, chromium, tab, wait_until
 from tests.support.families import families
 

@@ -31,7 +31,7 @@ _NAMES = {
     "planner.model.problem": "Problem",
     "planner.model.problem_fields": "BankUse Pool",
     "planner.model.rows": "Buffer OffsetMod Placement Relative",
-    "planner.objects": "ObjectsProblem",
+    "planner.model.objects": "ObjectsProblem",
     "planner.operations.graph": "OperationGraph",
     "planner.symbols.problem": "SymbolicProblem",
     "planner.together": "Application",

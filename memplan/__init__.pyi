@@ -41,9 +41,9 @@ from memplan.capabilities.shapes.shapes import ShapesAnswer as ShapesAnswer
 from memplan.capabilities.shapes.shapes import ShapesOptions as ShapesOptions
 from memplan.capabilities.shapes.verify_shapes import SymbolicOffsets as SymbolicOffsets
 from memplan.capabilities.shapes.verify_shapes import VerifiedShapes as VerifiedShapes
+from memplan.capabilities.sweep.combinations import Sweep as Sweep
+from memplan.capabilities.sweep.combinations import SweepOptions as SweepOptions
 from memplan.capabilities.sweep.grid import Change as Change
-from memplan.capabilities.sweep.sweep import Sweep as Sweep
-from memplan.capabilities.sweep.sweep import SweepOptions as SweepOptions
 from memplan.capabilities.verify.verify import Verdict as Verdict
 from memplan.capabilities.verify.verify import VerifyOptions as VerifyOptions
 from memplan.files import read_graph as read_graph
@@ -61,6 +61,7 @@ from memplan.planner.errors import OperationsError as OperationsError
 from memplan.planner.errors import OptionError as OptionError
 from memplan.planner.errors import PlanError as PlanError
 from memplan.planner.errors import ProblemError as ProblemError
+from memplan.planner.model.objects import ObjectsProblem as ObjectsProblem
 from memplan.planner.model.plan import Explanation as Explanation
 from memplan.planner.model.plan import Plan as Plan
 from memplan.planner.model.problem import Problem as Problem
@@ -70,7 +71,6 @@ from memplan.planner.model.rows import Buffer as Buffer
 from memplan.planner.model.rows import OffsetMod as OffsetMod
 from memplan.planner.model.rows import Placement as Placement
 from memplan.planner.model.rows import Relative as Relative
-from memplan.planner.objects import ObjectsProblem as ObjectsProblem
 from memplan.planner.operations.graph import OperationGraph as OperationGraph
 from memplan.planner.operations.operations import Operations
 from memplan.planner.symbols.problem import SymbolicProblem as SymbolicProblem

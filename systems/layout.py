@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from math import lcm
 
-from memplan.planner.audit import refuse_other_plan
 from memplan.planner.errors import MAX_SHOWN, FormatError, Option, PlanError, shown
+from memplan.planner.instance.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.verify.verifier import verify

@@ -12,7 +12,7 @@ import pytest
 from memplan.capabilities.explain.explain import explain
 from memplan.capabilities.explain.values import ExplainOptions
 from memplan.capabilities.plan.plan import PlanOptions, plan
-from memplan.planner.audit import verify
+from memplan.planner.instance.audit import verify
 from memplan.planner.model.constraints.kinds import KINDS as CONSTRAINT_KINDS
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool

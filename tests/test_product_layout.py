@@ -30,7 +30,7 @@ MANY_IMPORTS = {
     # One question has several parts, each of a search of its own.
     "capabilities/check/check.py",
     "capabilities/explain/explain.py",
-    "capabilities/sweep/sweep.py",
+    "capabilities/sweep/combinations.py",
     "capabilities/verify/verify.py",
     # Studies put searches, bounds, verifier and engines together, which are rooms of their own.
     "solvers/certificates/certify.py",

@@ -18,7 +18,7 @@ from memplan.planner.errors import shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.peak_growth import Id, LiveSet, occupancies
+from memplan.planner.verify.peak_growth import Id, LiveSet, occupancies
 
 _CHART_COLUMNS, _CHART_ROWS = 64, 6
 _MEMBERS_TOLD = 5

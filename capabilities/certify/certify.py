@@ -12,9 +12,9 @@ from pydantic import Field
 from memplan.capabilities.capability import AnswerOfFile, Capability, Control, PlanLink, SearchOptions, Seconds
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.checkers import veripb
-from memplan.planner.audit import refuse_other_plan, verify
 from memplan.planner.errors import OptionError, PlanError, counted
 from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.instance.audit import refuse_other_plan, verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id

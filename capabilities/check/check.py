@@ -34,7 +34,7 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Disturbance, Findings, Plan, Status
 from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.model.rows import as_tuple
-from memplan.planner.peak_growth import occupancies
+from memplan.planner.verify.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
 
 _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5

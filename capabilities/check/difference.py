@@ -15,7 +15,7 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
-from memplan.planner.peak_growth import Cause, growths
+from memplan.planner.verify.peak_growth import Cause, growths
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import most_used
 

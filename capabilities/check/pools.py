@@ -11,7 +11,7 @@ from memplan.capabilities.plan.baseline import Baseline
 from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.peak_growth import Cause, LiveSet, Occupancy, growths
+from memplan.planner.verify.peak_growth import Cause, LiveSet, Occupancy, growths
 
 Rule = Literal["unread", "no-plan", "over-budget", "unknown-arena", "grown", "moved"]
 RULES: Mapping[Rule, str] = {

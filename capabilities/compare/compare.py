@@ -12,8 +12,8 @@ from memplan.capabilities.inputs import FILE
 from memplan.capabilities.order.reordering import reorder_program
 from memplan.capabilities.verify.better import BesideBest, beside_best
 from memplan.planner import formats
-from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError, TimeOverError
+from memplan.planner.instance.audit import verify
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

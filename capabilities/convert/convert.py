@@ -71,7 +71,7 @@ def _text(problem: Problem, target: str, running: Control) -> bytes:
 
         return write_model(problem, f".{target}", lambda: running.is_over)
     if target == OBJECTS:
-        from memplan.planner.objects import of_problem
+        from memplan.planner.model.objects import of_problem
 
         return of_problem(problem).model_dump_json(exclude_none=True).encode() + b"\n"
     return FORMATS[target].write_problem(problem)

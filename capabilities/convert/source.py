@@ -8,8 +8,8 @@ from memplan.capabilities.convert.answer import Converted, ReaderWarning
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import size_text
 from memplan.planner import formats
-from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError
+from memplan.planner.instance.audit import verify
 from memplan.planner.model.problem import Problem
 from memplan.systems import reading as importers
 from memplan.systems.imported import Imported

@@ -18,7 +18,7 @@ from memplan.planner.formats.memplan_json import refuse_unless_plan
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.peak_growth import Occupancy, occupancies
+from memplan.planner.verify.peak_growth import Occupancy, occupancies
 from memplan.planner.verify.verifier import verify
 from memplan.systems import reading as importers
 

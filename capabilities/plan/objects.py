@@ -14,8 +14,9 @@ from memplan.capabilities.searches import search
 from memplan.capabilities.sizes import gap_text, size_text
 from memplan.planner.errors import FormatError, ProblemError, counted
 from memplan.planner.formats import memplan_json
+from memplan.planner.model.objects import ObjectsProblem, SharedObject
 from memplan.planner.model.problem import Problem
-from memplan.planner.objects import ObjectsProblem, SharedObject, violations
+from memplan.planner.verify.shared_objects import violations
 
 _SWEEP = 0.6
 """The part of the time that the exact sweep has, before the local search."""

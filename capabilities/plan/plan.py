@@ -15,9 +15,9 @@ from memplan.capabilities.plan.reason import REASON_S, refuse_own_planner, with_
 from memplan.capabilities.searches import search
 from memplan.capabilities.sizes import Size, gap_text, refuse
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.objects import ObjectsProblem
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import silent
@@ -126,7 +126,7 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -
     """Plan again with few moves. If the old plan has no placements, hints serve as the old places."""
     # Imported here: most problems are new.
     from memplan.capabilities.plan.replanning.replan import DEFAULT_EPS, replan
-    from memplan.planner.audit import refuse_other_plan
+    from memplan.planner.instance.audit import refuse_other_plan
 
     options.check()
     refuse_other_plan(problem, old)

@@ -16,10 +16,10 @@ from memplan.capabilities.reading import Reader
 from memplan.capabilities.verify.again import Again, lines_of_again, solved_again
 from memplan.capabilities.verify.better import BesideBest, beside_best, lines_beside_best
 from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
-from memplan.planner.audit import refuse_other_plan
-from memplan.planner.audit import verify as violations_of
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import FormatError, PlanError, counted, shown
+from memplan.planner.instance.audit import refuse_other_plan
+from memplan.planner.instance.audit import verify as violations_of
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, ProofKind
 from memplan.planner.model.problem import Problem

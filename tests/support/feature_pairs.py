@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.audit import verify
+from memplan.planner.instance.audit import verify
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile

@@ -17,8 +17,8 @@ from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.check.budgets import read_budgets
 from memplan.capabilities.plan.baseline import write_baseline
 from memplan.capabilities.sizes import UNLIMITED
-from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError
+from memplan.planner.instance.audit import verify
 
 _BUDGETS = (
     "A TOML file with the budgets of all models in a folder, and how each is read: a table for "

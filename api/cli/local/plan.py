@@ -30,8 +30,8 @@ from memplan.capabilities.plan.reason import is_own_planner
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
+from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
-from memplan.planner.objects import ObjectsProblem
 
 if TYPE_CHECKING:
     from memplan.capabilities.capability import Control

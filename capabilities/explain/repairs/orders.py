@@ -10,8 +10,8 @@ from memplan.capabilities.explain.values import ExplainOptions, OrderChange, Ord
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.running_again import recompute
-from memplan.planner.audit import verify
 from memplan.planner.errors import MemplanError
+from memplan.planner.instance.audit import verify
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_fields

@@ -18,8 +18,8 @@ from memplan.capabilities.explain.repairs.candidates import Candidates
 from memplan.capabilities.explain.repairs.changed import ChangedProblems, original
 from memplan.capabilities.explain.repairs.covers import MOST_COVERS, covers
 from memplan.capabilities.explain.values import KINDS, ExplainOptions, Outcome, Repair, RepairChange, Repairs
-from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError
+from memplan.planner.instance.audit import verify
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.search.control import Control, silent

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from memplan.planner.objects import ObjectBuffer, ObjectsProblem
+from memplan.planner.model.objects import ObjectBuffer, ObjectsProblem
 
 Row = tuple[int, int, int, int]
 """Start, end, width and height."""

@@ -12,7 +12,8 @@ import pytest
 from memplan import ObjectsAnswer, PlanOptions, Problem, plan, read_problem, solve
 from memplan.capabilities.plan.objects import objects_lines
 from memplan.planner.errors import ProblemError
-from memplan.planner.objects import ObjectsProblem, SharedObject, of_problem, violations
+from memplan.planner.model.objects import ObjectsProblem, SharedObject, of_problem
+from memplan.planner.verify.shared_objects import violations
 from memplan.systems.tvm.relay_tokens import FreeTextures, Token
 from packages.objects.tests.partitions import drawn_objects, least_sum, rows_of
 from tests.support import public_problems

@@ -15,10 +15,10 @@ from lab.page_answers import differences
 from lab.places import loose
 from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, solve
 from memplan.capabilities.verify.verify import verdict_on
-from memplan.planner.audit import verify
 from memplan.planner.errors import InputError
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.instance.audit import verify
 from memplan.planner.instance.canonical import problem_hash
 from packages.page.tests.browser import DROP, Tab, tab, wait_until
 

@@ -26,8 +26,8 @@ from memplan.capabilities.order.search.regions import permuted
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.capabilities.reading import Reader
 from memplan.planner import formats
-from memplan.planner.audit import verify
 from memplan.planner.errors import InputError
+from memplan.planner.instance.audit import verify
 from memplan.planner.liveness import problem_of
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from

@@ -10,11 +10,11 @@ from tvm_ffi import register_error
 
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.planner.model.buffer_table import BufferTable, column
+from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
-from memplan.planner.objects import ObjectsProblem
 from memplan.planner.verify.overlaps import no_pair_meets
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.core.plain import offsets_at_bound

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import memplan
+from memplan.capabilities.sweep.combinations import SweepOptions
+from memplan.capabilities.sweep.combinations import sweep as run_sweep
 from memplan.capabilities.sweep.grid import Change, SweepPoint, informed, plans_by_size, with_sizes
-from memplan.capabilities.sweep.sweep import SweepOptions
-from memplan.capabilities.sweep.sweep import sweep as run_sweep
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

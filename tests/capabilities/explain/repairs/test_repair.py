@@ -14,8 +14,8 @@ from memplan.capabilities.explain.repairs.candidates import Candidates
 from memplan.capabilities.explain.repairs.changed import ChangedProblems
 from memplan.capabilities.explain.repairs.orders import repairs_of_graph
 from memplan.capabilities.explain.values import ChangeKind, ExplainOptions, OrderRepairs, RepairChange, Repairs
-from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError
+from memplan.planner.instance.audit import verify
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
 from memplan.planner.operations.order_check import peak_of

@@ -1,6 +1,5 @@
-"""Problems of shared objects: the wire format, how a problem of pools becomes one, and how an answer is verified."""
+"""Problems of shared objects: the wire format, and how a problem of pools becomes one, or an answer a plan of pools."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -13,7 +12,6 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Time, Value, as_tuple
-from memplan.planner.verify.verifier import verify
 
 MOST_SIDE = 2**31 - 1
 """The largest width or height of a texture: areas stay below 2^62."""
@@ -145,20 +143,3 @@ def as_plan(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> tuple
         [{"id": i, "pool": pools[k].name, "offset": 0} for k, each in enumerate(objects) for i in each.buffers]
     )
     return Problem(buffers=rows, pools=pools), Plan(placements=placements)
-
-
-def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
-    """Yield all that is wrong with objects, by the verifier of plans, and by what sides and kinds require."""
-    yield from (each.message for each in verify(*as_plan(problem, objects)))
-    index = {buffer.id: i for i, buffer in enumerate(problem.buffers)}
-    for k, each in enumerate(objects):
-        rows = [index[i] for i in each.buffers if i in index]
-        width, height = (each.size, 1) if each.size is not None else (each.width or 0, each.height or 0)
-        if {problem.group(i) for i in rows} != {(each.size is None, each.kind)}:
-            yield f"objects[{k}]: must hold buffers of its kind alone"
-        for i in rows:
-            w, h = problem.sides(i)
-            if w > width or h > height:
-                yield f"objects[{k}]: must hold {shown(problem.buffers[i].id)}, {w} x {h}, got {width} x {height}"
-            elif problem.ratio is not None and (width > problem.ratio * w or height > problem.ratio * h):
-                yield f"objects[{k}]: must be at most {problem.ratio} times as large as {shown(problem.buffers[i].id)}"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.planner.audit import verify
+from memplan.planner.instance.audit import verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve

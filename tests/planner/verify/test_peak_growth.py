@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.peak_growth import Cause, Occupancy, PeakGrowth, occupancies, peak_growth
+from memplan.planner.verify.peak_growth import Cause, Occupancy, PeakGrowth, occupancies, peak_growth
 
 Row = tuple[str, int, int, int]
 

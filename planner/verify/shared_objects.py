@@ -1,0 +1,24 @@
+"""The verifier of shared objects, by that of plans."""
+
+from collections.abc import Iterator
+
+from memplan.planner.errors import shown
+from memplan.planner.model.objects import ObjectsProblem, SharedObject, as_plan
+from memplan.planner.verify.verifier import verify
+
+
+def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
+    """Yield all that is wrong with objects, by the verifier of plans, and by what sides and kinds require."""
+    yield from (each.message for each in verify(*as_plan(problem, objects)))
+    index = {buffer.id: i for i, buffer in enumerate(problem.buffers)}
+    for k, each in enumerate(objects):
+        rows = [index[i] for i in each.buffers if i in index]
+        width, height = (each.size, 1) if each.size is not None else (each.width or 0, each.height or 0)
+        if {problem.group(i) for i in rows} != {(each.size is None, each.kind)}:
+            yield f"objects[{k}]: must hold buffers of its kind alone"
+        for i in rows:
+            w, h = problem.sides(i)
+            if w > width or h > height:
+                yield f"objects[{k}]: must hold {shown(problem.buffers[i].id)}, {w} x {h}, got {width} x {height}"
+            elif problem.ratio is not None and (width > problem.ratio * w or height > problem.ratio * h):
+                yield f"objects[{k}]: must be at most {problem.ratio} times as large as {shown(problem.buffers[i].id)}"
