@@ -117,6 +117,7 @@ def _command(given: list[str]) -> int:
         with _within_threads(given) as rest:
             command = runnable(rest)
             gc.freeze()
+            gc.set_threshold(10_000, 20, 20)  # as in a server: full collections look at all that a large file became
             gc.enable()
             return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:

@@ -17,7 +17,7 @@ from memplan.solvers.search.control import Control, silent
 from memplan_recompute.away import Away
 from memplan_recompute.descent import Descent
 from memplan_recompute.least import LARGEST_BOUNDED, away_of, least_work
-from memplan_recompute.points import points_of
+from memplan_recompute.points import PLANNED_S, points_of
 from memplan_recompute.rewrite import rewritten
 from memplan_recompute.search import DropSearch
 from memplan_recompute.snapshots import LARGEST
@@ -51,8 +51,10 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     limit_s = control.left_s
     costs = costs_of(graph)
     most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
-    order_share = _ORDER_SHARE if len(graph.ops) <= LARGEST else _LARGE_ORDER_SHARE
-    base = order_unplanned(graph, control.within(order_share * limit_s))
+    order_s = _ORDER_SHARE * limit_s
+    if len(graph.ops) > LARGEST:
+        order_s = max(0, min(_LARGE_ORDER_SHARE * limit_s, limit_s - PLANNED_S * len(graph.ops)))
+    base = order_unplanned(graph, control.within(order_s))
     first_answer = unplanned(base, options)
     (control.note or silent)(first_answer)
     ordered = base.ordered or graph
@@ -81,7 +83,10 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         points = points_of(ordered, costs, every, rest)
     elif descent is None:
         points = _aimed(ordered, costs, base.order, share, options.within)
-        known = _least(ordered, costs, options.within, [point.order for point in points], control, away)
+        known = _Known({options.within: 0})
+        # Nothing costs less than a program without clones that is within.
+        if points and (points[0].peak > options.within or points[0].extra_cost > 0):
+            known = _least(ordered, costs, options.within, [point.order for point in points], control, away)
     else:
         points = _points_within(ordered, costs, every, rest, options.within, descent)
     if not points:

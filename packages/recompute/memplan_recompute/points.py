@@ -21,8 +21,10 @@ from memplan_recompute.rewrite import Rewritten, relaxed, rewritten
 from memplan_recompute.snapshots import LARGEST
 
 _SETTLED_AFTER = 3
-_LEAST_S = 0.25
-"""The time that a plan has at least."""
+_LEAST_S, _LEAST_OF_EACH_S = 0.25, 2e-5
+"""The time that a plan has at least, and as much again for each operation."""
+PLANNED_S = 6e-5
+"""So much times the operations it takes to write a program of a large graph, plan it and check it."""
 _PREPARED_S = 1e-6
 """So much, times the square of the operations, it takes until a search of their orders begins."""
 
@@ -97,13 +99,16 @@ def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, cont
     order = range(len(program.runs))
     # The check of a program knows one workspace for each operation, and nothing of what is inside.
     roomy = with_room_inside(program.graph, alignment=1)
-    whole = replaced(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))
+    has_regions = any(row.regions for row in roomy.ops)
+    ops = tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops) if has_regions else ()
+    whole = replaced(roomy, ops=ops) if has_regions else roomy
     problem = problem_of_order(whole, order)
     deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
-    plan = solve(problem, time_limit_s=max(time_limit_s, _LEAST_S), deterministic=deterministic, control=cancelled)
+    least_s = _LEAST_S + _LEAST_OF_EACH_S * len(order)
+    plan = solve(problem, time_limit_s=max(time_limit_s, least_s), deterministic=deterministic, control=cancelled)
     if plan.peak is None:
-        # The end came before any plan was there, of which the first takes milliseconds.
-        plan = solve(problem, time_limit_s=_LEAST_S, deterministic=deterministic)
+        # The end came before any plan was there.
+        plan = solve(problem, time_limit_s=least_s, deterministic=deterministic)
     if plan.peak is None:
         raise TimeOverError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")
     at = {row.id: row.offset for row in plan.placements}

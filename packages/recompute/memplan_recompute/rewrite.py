@@ -28,7 +28,8 @@ def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
     A reader takes what was made last. A run that nothing needs is left out if the operation runs again. Raises
     InputError where the tensors together have too many bytes for a graph.
     """
-    runs = _needed(graph, runs)
+    if len(runs) > len(graph.ops):
+        runs = _needed(graph, runs)
     # What the first graph's tensors are by now, and the first graph's tensor that each one is.
     current, tensors = list(range(len(graph.size))), list(range(len(graph.size)))
     placed: dict[int, list[int]] = {}
@@ -39,14 +40,13 @@ def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
         for t in graph.made[v] if is_again else ():
             current[t] = len(tensors)
             tensors.append(t)
-        changes: dict[str, object] = {
-            "inputs": reads,
-            "outputs": tuple(current[t] for t in row.outputs),
-            "after": tuple(sorted({earlier for u in row.after for earlier in placed.get(u, ())})),
-        }
-        if row.name and is_again:
-            changes["name"] = f"{row.name} again"
-        ops.append(row.model_copy(update=changes))
+        makes = tuple(current[t] for t in row.outputs)
+        # Most rows of a large graph are as they were, and are not copied.
+        if is_again or row.after or (reads, makes) != (row.inputs, row.outputs):
+            after = tuple(sorted({earlier for u in row.after for earlier in placed.get(u, ())}))
+            name = f"{row.name} again" if row.name and is_again else row.name
+            row = row.model_copy(update={"inputs": reads, "outputs": makes, "after": after, "name": name})
+        ops.append(row)
         placed.setdefault(v, []).append(k)
     graph_rewritten = OperationGraph(
         name=graph.name,
@@ -66,6 +66,8 @@ def relaxed(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
     Its operations run once. What has clones counts while the operation that makes it, or one that reads it, runs: so
     whichever clone a reader takes, no sequence of the same runs has a peak below the least one of this graph.
     """
+    if not clones:
+        return graph
     cloned = {t for v in clones for t in graph.made[v]}
     ops = []
     for row in graph.ops:

@@ -229,6 +229,14 @@ def test_a_large_graph_without_time_is_answered_by_its_given_order(recompute: bo
     assert (found.recomputed is not None) == recompute
 
 
+def test_rows_that_run_once_are_not_copied_and_a_graph_without_clones_is_itself() -> None:
+    graph = random_graph(random.Random(3), 12)
+    program = rewritten(graph, range(12))
+    assert program.graph == graph
+    assert all(row is graph.ops[k] for k, row in enumerate(program.graph.ops) if not row.after)
+    assert relaxed(graph, ()) is graph
+
+
 def test_programs_that_repair_a_graph_are_no_answers_to_why_it_does_not_fit() -> None:
     noted: list[object] = []
     options = ExplainOptions(repairs=1, deterministic=True)
