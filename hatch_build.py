@@ -36,8 +36,11 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         return run_path(str(_CORE / "build.py"))
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and add the libraries to what is built."""
-        if self.target_name != "wheel":
+        """Compile, and add the libraries to what is built; to a source archive, what compiling needs of memplan."""
+        if self.target_name == "sdist":
+            _make_links(ROOT / "memplan")
+            needed = [Path(__file__), *(file for file in _CORE.iterdir() if file.is_file())]
+            build_data["force_include"] |= {str(file): str(file.relative_to(ROOT)) for file in needed}
             return
         folders = self._compiling()["folders"]
         package = Path(self.root, self.metadata.name.replace("-", "_"))

@@ -118,10 +118,16 @@ def test_a_wheel_is_for_its_platform_and_any_python(wheel: Path) -> None:
     assert "-py3-none-" in wheel.name
 
 
-def test_the_wheel_of_a_package_with_kernels_has_their_library(tmp_path: Path) -> None:
-    made = build(ROOT / "packages" / "recompute", "wheel", tmp_path)
-    with zipfile.ZipFile(made) as archive:
-        built = [name for name in archive.namelist() if name.endswith(SUFFIX)]
+@pytest.mark.parametrize("is_from_source_archive", [False, True])
+def test_the_wheel_of_a_package_with_kernels_has_their_library(tmp_path: Path, is_from_source_archive: bool) -> None:
+    project = ROOT / "packages" / "recompute"
+    if is_from_source_archive:
+        with tarfile.open(build(project, "sdist", tmp_path / "source")) as archive:
+            archive.extractall(tmp_path, filter="data")
+        (project,) = tmp_path.glob("memplan_recompute-*")
+    made = build(project, "wheel", tmp_path / "wheel")
+    with zipfile.ZipFile(made) as wheel:
+        built = [name for name in wheel.namelist() if name.endswith(SUFFIX)]
     assert built == [f"memplan_recompute/core/built/memplan_recompute{SUFFIX}"]
     assert "-py3-none-" in made.name
     assert platform.machine() in made.name
