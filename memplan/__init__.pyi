@@ -244,6 +244,7 @@ def order(
     recompute: bool = ...,
     within: int | None = ...,
     extra_cost: Any = ...,
+    link: float = ...,
     points: int = ...,
 ) -> OrderAnswer: ...
 @overload

@@ -11,6 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer, AnswerOfFile
 from memplan.capabilities.inputs import PlanAndProblem
+from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.in_place import written_over_along
 from memplan.planner.operations.order_check import moves_of
@@ -82,13 +83,22 @@ class BoundCertificate(Answer):
     reason: str | None = None
 
 
+class TimedStep(Answer):
+    """A run of operation `what`, or tensor `what` that is sent or fetched, from `start` on, in units of cost."""
+
+    kind: Literal["run", "send", "fetch"]
+    what: int
+    start: int
+
+
 class RecomputedPoint(Answer):
     """A program in which the operations in `clones` run more than once; `order` are operations as they run.
 
     `peak` is that of the plan, `live_peak` the bytes alive at once; `lower_bound` holds for these clones in any order.
     No program with a peak as low costs less than `extra_cost_lower_bound` more than each operation once, and what must
-    be away while `bound_operation` runs proves it, where one does. A reader takes what was made last. `placed` has the
-    plan, `planned` where that was asked for.
+    be away while `bound_operation` runs proves it, where one does. A reader takes what was made last. Where a link is
+    used, `steps` has all in time, the extra cost what is waited for, and the bound on the peak is that of any program.
+    `placed` has the plan, `planned` where that was asked for.
     """
 
     peak: int
@@ -100,6 +110,7 @@ class RecomputedPoint(Answer):
     bound_operation: int | None = None
     clones: tuple[int, ...]
     order: tuple[int, ...]
+    steps: tuple[TimedStep, ...] = Field((), exclude_if=lambda steps: not steps)
     planned: PlanAndProblem | None = Field(None, exclude_if=lambda planned: planned is None)
     placed: SkipJsonSchema[PlanAndProblem | None] = Field(None, exclude=True, repr=False)
 
@@ -211,3 +222,9 @@ class OrderAnswer(AnswerOfFile):
             placed=placed,
             **{**facts, **others},
         )
+
+    def unplanned(self, within: int | None) -> Self:
+        """Return an order as the answer where the time ends before any program was planned."""
+        cost = 0 if self.ordered is None else sum(costs_of(self.ordered))
+        recomputed = Recomputed(extra_cost=0, cost=cost, is_within=within is None, points=())
+        return self.model_copy(update={"recomputed": recomputed})

@@ -19,6 +19,7 @@ from memplan.solvers.portfolio.options import percentage
 
 TIME_LIMIT_S = 60.0
 _POINTS, _MOST_POINTS = 16, 1000
+_RECOMPUTE, _PLAIN = ("within", "extra_cost", "link", "points"), ("goal", "alignment", "with_certificate")
 Goal = Literal["alive", "placed"]
 
 
@@ -53,7 +54,7 @@ class GraphOptions(SearchOptions):
 
 
 class OrderOptions(GraphOptions):
-    """Options of an order; `within`, `extra_cost` and `points` are for `recompute` alone."""
+    """Options of an order; `within`, `extra_cost`, `link` and `points` are for `recompute` alone."""
 
     goal: Goal = Field(
         "alive", description="Minimise the bytes that are alive at once (alive), or the peak of the plan (placed)."
@@ -78,6 +79,11 @@ class OrderOptions(GraphOptions):
         description="Let running again cost at most this share of the cost of all operations: 10%, or the number "
         "0.1 in JSON.",
     )
+    link: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        0.0,
+        description="Let tensors be sent away and fetched again over a link of this many bytes per unit of cost; 0 is "
+        "no link.",
+    )
     points: Annotated[int, Field(ge=1, le=_MOST_POINTS)] = Field(
         _POINTS,
         description="Look for this many points between the peak without running anything again and the lowest peak.",
@@ -87,7 +93,7 @@ class OrderOptions(GraphOptions):
         """Raise OptionError for options that do not go together, or for which a package is missing."""
         if self.recompute:
             require_search("recompute")
-        alone = ("within", "extra_cost", "points") if not self.recompute else ("goal", "alignment", "with_certificate")
+        alone = _PLAIN if self.recompute else _RECOMPUTE
         for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
             rule = "must not be given" if self.recompute else "must be given"
             if getattr(self, name) != type(self).model_fields[name].default:

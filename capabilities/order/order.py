@@ -11,11 +11,11 @@ from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.capabilities.order.certificate import certify_order
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement import order_and_place
-from memplan.capabilities.order.running_again import recompute, unplanned
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import LARGE, given_order
 from memplan.capabilities.order.ways import ways_of_least_work, with_cheapest_ways
 from memplan.capabilities.question import Question
+from memplan.capabilities.searches import search
 from memplan.capabilities.sizes import gap_text
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
@@ -54,14 +54,15 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     note, began = running.note or silent, running.deadline.passed_s
     given = given_order(asked)
     # Whatever the time is, the given order is an answer.
-    first_answer = unplanned(given, options) if options.recompute else given
+    first_answer = given.unplanned(options.within) if options.recompute else given
     note(first_answer)
     if len(graph.ops) > LARGE and running.is_over:
         return first_answer
     # What is done when the search has ended looks at no clock, and takes a few times what the given order took.
     running = running.keeping(_AFTER * (running.deadline.passed_s - began))
     if options.recompute:
-        return recompute(asked, options, running).model_copy(update={"alternatives": ways})
+        found: OrderAnswer = search("recompute")(asked, options, running)
+        return found.model_copy(update={"alternatives": ways})
     is_cut = options.with_certificate and not options.deterministic
     result = order_and_place(
         asked,

@@ -9,7 +9,7 @@ from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement import order_and_place
-from memplan.capabilities.order.running_again import recompute
+from memplan.capabilities.searches import search
 from memplan.planner.errors import MemplanError
 from memplan.planner.instance.audit import verify
 from memplan.planner.liveness.ordered import problem_of_order
@@ -98,7 +98,7 @@ class _Orders:
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the cheapest program that fits because operations run again."""
         options = OrderOptions(recompute=True, within=self.capacity)
-        answer = recompute(self.graph, options, self.control.within(limit_s))
+        answer = search("recompute")(self.graph, options, self.control.within(limit_s))
         for point in answer.recomputed.points if answer.recomputed else ():
             if point.peak > self.capacity or not point.clones or point.placed is None:
                 continue

@@ -85,6 +85,8 @@ class Away:
         self.graph, self.costs = graph, costs
         self.earlier = earlier = _earlier_than_each(graph)
         self._beside = [_Beside(0, [0], [0])] * len(graph.ops)
+        # The tensors that are surely of use both before and after each operation, without its own.
+        self.others: list[list[int]] = [[] for _ in graph.ops]
         behind = may_run_again(graph)
         work = work_beside(graph)
         across = self._across(graph, earlier)
@@ -94,6 +96,7 @@ class Away:
             for t in np.flatnonzero(across[:, v]).tolist():
                 if t in own or not graph.counted[t]:
                     continue
+                self.others[v].append(t)
                 needed += graph.counted[t]
                 maker = graph.maker[t]
                 others = None if maker is None else behind[maker]
@@ -105,6 +108,10 @@ class Away:
                 [0, *accumulate(of_maker[u] for u in cheapest)],
                 [0, *accumulate(costs[u] for u in cheapest)],
             )
+
+    def beside(self, v: int) -> tuple[int, list[int], list[int]]:
+        """Return the bytes needed while an operation runs, and the sums of bytes and cost of what is made again."""
+        return self._beside[v]
 
     def excess(self, limit: int) -> list[int]:
         """Return for each operation the bytes above a limit while it runs, if all that is surely of use is there."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
-from memplan.capabilities.order.running_again import unplanned
 from memplan.capabilities.order.search.solve import LARGE, WORK_PER_S, bound_unsearched, order_unplanned
 from memplan.planner.errors import InputError
 from memplan.planner.operations.costs import costs_of
@@ -31,6 +30,8 @@ _LARGE_ORDER_SHARE, _LARGE_PLAN_SHARE = 0.6, 0.8
 rest for its plan."""
 _REST_SHARE = 0.2
 """The part of the time that is kept for orders and plans of what was found."""
+_WITHOUT_SHARE = 0.5
+"""The part of the time for programs without a link, where there is one."""
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
 """So many programs of a large graph are planned to come within a limit, each searched for in this part of the time that
 is left, and each so much further below than the plan before was above."""
@@ -46,8 +47,19 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
 
     `within` is a peak in bytes to come within at the least cost, `extra_cost` a part of the cost of all operations that
     is not to be exceeded; without both, the points go down to the lowest peak that is found. Each point is ordered,
-    planned, and run on its addresses by a check that shares no code with the search.
+    planned, and run on its addresses by a check that shares no code with the search. With a `link`, tensors may be sent
+    away as well.
     """
+    if options.link:
+        # Imported here: few graphs have a link.
+        from memplan_recompute.offload.frontier import with_link
+
+        alone = _without_link(graph, options, control.child(_WITHOUT_SHARE))
+        return with_link(graph, options, alone, control)
+    return _without_link(graph, options, control)
+
+
+def _without_link(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
     limit_s = control.left_s
     costs = costs_of(graph)
     most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
@@ -55,7 +67,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     if len(graph.ops) > LARGEST:
         order_s = max(0, min(_LARGE_ORDER_SHARE * limit_s, limit_s - PLANNED_S * len(graph.ops)))
     base = order_unplanned(graph, control.within(order_s))
-    first_answer = unplanned(base, options)
+    first_answer = base.unplanned(options.within)
     (control.note or silent)(first_answer)
     ordered = base.ordered or graph
     if len(ordered.ops) > LARGE and control.is_over:
@@ -91,7 +103,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         points = _points_within(ordered, costs, every, rest, options.within, descent)
     if not points:
         return first_answer
-    points = [_bounded(point, known.bounds, away) for point in _undominated(points, options, most)]
+    points = [_bounded(point, known.bounds, away) for point in undominated(points, options, most)]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
     return _answer(graph, base, points, known, options, control, away)
@@ -317,7 +329,7 @@ def _aimed(
     return points + points_of(graph, costs, higher, control, is_ordered=True)
 
 
-def _undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
+def undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
     """Return the points that no other one beats, the cheapest first; the first has no clones."""
     chosen = [points[0]]
     for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):

@@ -1,0 +1,55 @@
+"""The steps of a program with a link: runs of operations, and tensors that are sent and fetched, each with its start.
+
+Time is counted in units of cost: an operation takes its cost, and a tensor of b bytes over a link of r bytes per unit
+takes b / r units, rounded up. Operations run one after the other. Beside them one tensor at a time is sent, and one at
+a time is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
+from typing import Literal, NamedTuple
+
+from memplan.planner.operations.graph import OperationGraph
+
+Kind = Literal["run", "send", "fetch"]
+
+
+class Step(NamedTuple):
+    """A run of operation `what`, or a transfer of tensor `what`, which begins at `start`."""
+
+    kind: Kind
+    what: int
+    start: int
+
+
+class Linked(NamedTuple):
+    """A graph with the cost of each operation, and what its link takes for each tensor; None for one that stays."""
+
+    graph: OperationGraph
+    costs: Sequence[int]
+    transfer: Sequence[int | None]
+
+
+def linked(graph: OperationGraph, costs: Sequence[int], link: float) -> Linked:
+    """Return a graph with a link of so many bytes per unit of cost; over one of 0 bytes, nothing is sent.
+
+    What lies apart, takes no bytes or is changed in place stays: a copy elsewhere would be of no use, or out of date.
+    """
+    stays = {t for t, size in enumerate(graph.counted) if not size}
+    for v, row in enumerate(graph.ops):
+        stays.update(set(row.outputs).difference(graph.made[v]))
+    # As it is written: 0.1 is a tenth.
+    speed = Fraction(repr(link))
+    return Linked(
+        graph,
+        costs,
+        [None if t in stays or not speed else ceil(size / speed) for t, size in enumerate(graph.counted)],
+    )
+
+
+def runs_of(steps: Sequence[Step]) -> tuple[int, ...]:
+    """Return the operations as they run."""
+    return tuple(step.what for step in steps if step.kind == "run")

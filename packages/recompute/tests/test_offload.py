@@ -1,0 +1,157 @@
+"""Programs with a link: against a search of all programs, what a replay refuses, and what an answer says."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memplan_recompute.offload.replay import check_on_addresses, replayed
+from memplan_recompute.offload.steps import Kind, Step, linked
+
+from memplan import OperationGraph, OrderOptions, Recomputed, order
+from memplan.api.cli.main import main
+from memplan.capabilities.order.search.solve import bound_unsearched
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.order_check import bytes_after, peak_of
+from packages.recompute.tests.offload_oracle import least_time
+from tests.support.depth import seeds
+from tests.support.operation_graphs import plain_graph, training_chain, with_pairs
+
+CHAIN: dict[str, Any] = {
+    "size": [100, 60, 60, 10],
+    "kept": [3],
+    "ops": [
+        {"out": [0], "cost": 9},
+        {"in": [0], "out": [1], "cost": 8},
+        {"in": [1], "out": [2], "cost": 8},
+        {"in": [0, 2], "out": [3], "cost": 5},
+    ],
+}
+
+
+def recomputed(graph: OperationGraph, **options: Any) -> Recomputed:
+    """Return the programs of a graph with a link, by counted work."""
+    found = order(graph, OrderOptions(recompute=True, time_limit_s=2, deterministic=True, **options)).recomputed
+    assert found is not None
+    return found
+
+
+def drawn(seed: int) -> OperationGraph:
+    """Return a small random graph or training chain, with costs of about what its transfers take."""
+    rng = random.Random(seed)
+    graph = training_chain(rng, 3) if seed % 2 else plain_graph(rng, 4)
+    ops = tuple(row.model_copy(update={"cost": rng.randint(0, 6)}) for row in graph.ops)
+    return graph.model_copy(update={"ops": ops})
+
+
+def assert_sound(graph: OperationGraph, link: float, answer: Recomputed) -> None:
+    """Replay each point, and see that none beats another one."""
+    program = linked(graph, costs_of(graph), link)
+    costs = [(point.peak, point.extra_cost) for point in answer.points]
+    assert costs == sorted(costs, key=lambda row: (-row[0], row[1]))
+    for point in answer.points:
+        if point.steps:
+            found = replayed(program, [Step(step.kind, step.what, step.start) for step in point.steps])
+            assert (found.peak, found.time) == (point.live_peak, answer.cost + point.extra_cost)
+            assert tuple(step.what for step in point.steps if step.kind == "run") == point.order
+        assert point.extra_cost_lower_bound <= point.extra_cost
+        assert point.lower_bound <= point.live_peak <= point.peak
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_answers_agree_with_a_search_of_all_programs() -> None:
+    seen: Counter[str] = Counter()
+    for seed in seeds(10):
+        graph = drawn(seed)
+        link = random.Random(seed).choice([0.25, 0.5, 1, 3]) * max(1, sum(graph.size) / max(1, len(graph.size)))
+        once, peak = sum(costs_of(graph)), peak_of(graph, range(len(graph.ops)))
+        floor = max(bound_unsearched(graph)[0], bytes_after(graph, range(len(graph.ops))))
+        for limit in {floor - 1, (floor + peak) // 2}:
+            least = least_time(graph, costs_of(graph), link, limit)
+            answer = recomputed(graph, link=link, within=limit)
+            assert_sound(graph, link, answer)
+            seen["none"] += answer.has_none
+            seen["proved"] += answer.is_within and answer.extra_cost == answer.extra_cost_lower_bound
+            if least is None:
+                assert not answer.is_within
+                continue
+            assert not answer.has_none
+            assert answer.extra_cost_lower_bound <= least - once
+            seen["within"] += answer.is_within
+            seen["least"] += answer.is_within and answer.extra_cost == least - once
+            if answer.is_within:
+                assert answer.extra_cost >= least - once
+    assert min(seen["none"], seen["proved"]) > 0
+    assert seen["least"] > 0.7 * seen["within"]
+
+
+def test_what_is_sent_beside_runs_takes_no_time() -> None:
+    graph = OperationGraph.model_validate(CHAIN)
+    answer = recomputed(graph, link=12.5, within=170)
+    assert_sound(graph, 12.5, answer)
+    assert [(point.peak, point.extra_cost) for point in answer.points] == [(220, 0), (170, 8)]
+    assert [step.model_dump() for step in answer.points[-1].steps if step.kind != "run"] == [
+        {"kind": "send", "what": 0, "start": 9},
+        {"kind": "fetch", "what": 0, "start": 25},
+    ]
+
+
+@pytest.mark.drawn
+def test_a_link_adds_no_worse_points_and_none_at_no_speed() -> None:
+    for seed in seeds(8):
+        graph = with_pairs(random.Random(seed), training_chain(random.Random(seed), 5))
+        alone, slow, fast = (recomputed(graph, link=link, points=4) for link in (0, 2, 40))
+        assert alone == recomputed(graph, points=4)
+        assert not any(point.steps for point in alone.points)
+        for link, answer in ((2, slow), (40, fast)):
+            assert_sound(graph, link, answer)
+            for point in alone.points:
+                assert any(row.peak <= point.peak and row.extra_cost <= point.extra_cost for row in answer.points)
+
+
+WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {
+    "before": ([("run", 0, 0), ("run", 1, 8)], "steps[1]: must not start before what is in front of it, got 8"),
+    "order": ([("run", 1, 0)], "steps[0]: must run after operation 0"),
+    "unsent": ([("run", 0, 0), ("fetch", 0, 9)], "steps[1]: tensor 0 must have been sent before it is fetched"),
+    "sending": ([("run", 0, 0), ("send", 0, 9), ("fetch", 0, 12)], "steps[2]: tensor 0 must have been sent"),
+    "both": ([("run", 0, 0), ("run", 1, 9), ("send", 0, 17), ("send", 1, 18)], "steps[3]: must not start before"),
+    "missing": ([("send", 1, 0)], "steps[0]: tensor 1 must be in memory at 0"),
+    "unfinished": ([("run", 0, 0), ("run", 1, 9)], "steps: must run operation 2"),
+}
+
+
+@pytest.mark.parametrize(("rows", "words"), WRONG.values(), ids=WRONG)
+def test_what_is_no_program_is_refused(rows: list[tuple[Kind, int, int]], words: str) -> None:
+    graph = OperationGraph.model_validate(CHAIN)
+    with pytest.raises(OperationsError) as refused:
+        replayed(linked(graph, costs_of(graph), 10), [Step(*row) for row in rows])
+    assert words in str(refused.value)
+
+
+def test_bytes_that_are_written_over_while_they_are_needed_are_found() -> None:
+    graph = OperationGraph.model_validate(CHAIN)
+    program, answer = linked(graph, costs_of(graph), 12.5), recomputed(graph, link=12.5, within=170)
+    steps = [Step(step.kind, step.what, step.start) for step in answer.points[-1].steps]
+    copies = replayed(program, steps).copies
+    apart = [200 * c for c in range(len(copies))]
+    check_on_addresses(program, steps, copies, apart, {})
+    sent, later = (next(c for c, copy in enumerate(copies) if copy.tensor == t) for t in (0, 1))
+    with pytest.raises(OperationsError, match="the bytes that it needs were written over"):
+        check_on_addresses(
+            program, steps, copies, [apart[sent] if c == later else at for c, at in enumerate(apart)], {}
+        )
+
+
+def test_the_command_takes_a_link_with_recompute_only(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (path := tmp_path / "graph.json").write_text(json.dumps(CHAIN))
+    assert main(["order", str(path), "--recompute", "--link", "12.5", "--within", "170", "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["recomputed"]["extra_cost"] == 8
+    assert main(["order", str(path), "--link", "12.5"]) == 2
+    assert "link: must be given with recompute only" in capfd.readouterr().err
+    assert main(["order", str(path), "--recompute", "--link", "-1"]) == 2
