@@ -63,8 +63,8 @@ def with_link(graph: OperationGraph, options: OrderOptions, alone: OrderAnswer, 
         wall_time_s=control.wall_time_s,
         recomputed=recomputed.model_copy(update=changes),
     )
-    changes = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
-    return answer.model_copy(update={**changes, "placed_peak": last.peak, "placed_status": last.status})
+    of_point = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
+    return answer.model_copy(update={**of_point, "placed_peak": last.peak, "placed_status": last.status})
 
 
 class _Search:
