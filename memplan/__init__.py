@@ -39,17 +39,17 @@ _NAMES = {
     "solvers.certificates.certify": "Certificate infeasible_core",
     "solvers.search.result": "Progress",
 }
-"""By module, the names that are of no single question."""
+"""By module, the public names that belong to no single question."""
 
 
 def _questions() -> Any:
-    """Return the rows of questions by name; they are imported with the first name that is asked for."""
+    """Return the rows of questions by name; they are imported on first use."""
     return import_module("memplan.capabilities").questions()
 
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module that each name is imported from: of a question that is there, itself, its options and more."""
+    """Return the module that each name is imported from: for an installed question, its function, options and more."""
     from memplan.capabilities import forms
 
     modules = {name: f"memplan.{module}" for module, names in _NAMES.items() for name in names.split()}
@@ -88,7 +88,7 @@ def __getattr__(name: str) -> object:
 
 
 def _cell(problem: Any, plan: Any) -> str | None:
-    """Return the HTML of a plan, for a notebook; None where no distribution has the page."""
+    """Return the HTML of a plan for a notebook; None if no installed distribution has the page."""
     from memplan.api.reports.views import has_view, view
 
     return view("cell")(problem, plan).decode() if has_view("cell") else None

@@ -1,4 +1,4 @@
-"""Functions whose arguments are checked by their annotations: a wrong kind of thing is an InputError.
+"""Functions that check their arguments by annotations; an argument of a wrong type is an InputError.
 
 Options are given by name, or as `options`; what a question is about, also as the path of a file or as JSON's objects.
 """
@@ -25,25 +25,25 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _NUMBERS: dict[Any, type] = {int: Integral, float: Real}
 _OPTIONS, _CONTROL = _UNSAID = ("options", "control")
 _NAMED = 2
-"""The arguments by name that an example of a call has."""
+"""The arguments that the example of a call passes by name."""
 _READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
-"""The readers of what is given as a path where a value is wanted."""
+"""The readers for arguments that may be given as a path."""
 _INPUT = "A value, the path of its file, or objects of JSON as a dict."
 _ARGUMENTS = {
     _OPTIONS: "All options in one value; those given by name count before its fields.",
     _CONTROL: "Ends the call early, bounds its time, and hears of its progress.",
 }
-"""What docstrings say of the arguments of questions that are not options."""
+"""The documentation of questions' arguments that are not options."""
 _END_S = 3.0
-"""The time that a cancelled call has to end."""
+"""The time that a cancelled call has for ending."""
 _WARNED = "never-alive"
-"""The rule whose findings are warnings: in Python, fields are easily forgotten."""
+"""The rule whose findings are warnings in Python, where fields are easily forgotten."""
 
 
 def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | None = None) -> F:
-    """Return a function that raises OptionError for arguments of other types than its annotations say.
+    """Return a function that raises OptionError for arguments whose types differ from their annotations.
 
-    What a question `verified` is answered with is, by its inputs and its options.
+    The answer to a question is checked against its inputs and options with `verified`.
     """
     signature = inspect.signature(function)
     default = signature.parameters[_OPTIONS].default if _OPTIONS in signature.parameters else None
@@ -102,10 +102,10 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
 
 
 def _interruptible(work: Callable[[], Any], cancelled: threading.Event) -> Any:
-    """Return what the work returns; Ctrl-C cancels it, and raises KeyboardInterrupt as soon as it has ended.
+    """Run the work; Ctrl-C cancels it, and raises KeyboardInterrupt as soon as it has ended.
 
-    Python handles a signal in its main thread alone, and not while that is inside a compiled search: the work runs in
-    another one, unless the caller is in another one or has a handler of its own.
+    Python handles signals only in its main thread, and never inside a compiled search. So the work runs in another
+    thread, unless the caller is in another one or has a signal handler of its own.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -130,7 +130,7 @@ def _interruptible(work: Callable[[], Any], cancelled: threading.Event) -> Any:
 
 
 def _of_problem(name: str, signature: inspect.Signature) -> str:
-    """Say of an argument that is no option that it is one of the problem's own facts; empty where it is none."""
+    """Return the sentence that an argument belongs in the problem and is no option; empty if it does not."""
     if "problem" not in signature.parameters or name not in (*KNOWN_FIELDS[""], "capacity"):
         return ""
     way = "problem.with_capacity(...)" if name == "capacity" else f"Problem(..., {name}=...)"
@@ -138,7 +138,7 @@ def _of_problem(name: str, signature: inspect.Signature) -> str:
 
 
 def _of_this_process(control: Any) -> Any:
-    """Return the control of a call whose caller runs this process, and may name code of his own."""
+    """Return the control of a call whose caller runs this process and may therefore name their own code."""
     # Imported here: importing memplan loads nothing else.
     from memplan.solvers.search.control import Control
 
@@ -146,7 +146,7 @@ def _of_this_process(control: Any) -> Any:
 
 
 def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments by name with the options among them as the function takes them; raises OptionError."""
+    """Return the arguments by name, options collected as the function takes them; raises OptionError."""
     options = {name: value for name, value in named.items() if value is not None or name not in _UNSAID}
     whole = options.get(_OPTIONS)
     if isinstance(whole, Mapping):
@@ -167,7 +167,7 @@ def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, 
 
 
 def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those inputs of a question that are paths or objects of JSON as values; raises InputError."""
+    """Return the inputs of a question as values, reading those given as paths or JSON objects; raises InputError."""
     # Imported here: most arguments are values.
     from memplan.capabilities.question import read_inputs
     from memplan.capabilities.registry import CAPABILITIES
@@ -187,7 +187,7 @@ def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> 
 
 
 def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:
-    """Return a signature for people: options by name, with their defaults, and nothing of what runs inside."""
+    """Return a signature for people: options by name with their defaults, without internal parameters."""
     rows = [
         each.replace(default=None, annotation=f"{each.annotation} | None") if each.name in _UNSAID else each
         for each in signature.parameters.values()
@@ -203,7 +203,7 @@ def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) ->
 
 
 def _sections(function: Callable[..., Any], signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
-    """Return the docstring of a question with NumPy's sections: its inputs and options, its answer, its errors."""
+    """Return the docstring of a question with NumPy's sections: inputs and options, answer, errors."""
     rows = []
     for name, each in signature.parameters.items():
         about = fields.get(name) if each.kind is each.KEYWORD_ONLY else None
@@ -221,7 +221,7 @@ def _sections(function: Callable[..., Any], signature: inspect.Signature, fields
 
 
 def _kind_text(kind: Any) -> str:
-    """Write the type of an option without what checks it."""
+    """Return the type of an option as text, without its validators."""
     if get_origin(kind) is Annotated:
         return _kind_text(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
@@ -234,14 +234,14 @@ def _kind_text(kind: Any) -> str:
 
 
 def _hints_of_parameters(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of parameters: that of what is returned may be one that is not imported yet."""
+    """Return the types of parameters only, as the type of the result may not be imported yet."""
     alike = types.FunctionType(function.__code__, function.__globals__)
     alike.__annotations__ = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     return get_type_hints(alike)
 
 
 def _classes(kind: Any) -> tuple[type, ...]:
-    """Return the classes that an annotation allows; none where it says more than classes do."""
+    """Return the classes that an annotation allows; none if it says more than classes do."""
     members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     classes = [_NUMBERS.get(member, get_origin(member) or member) for member in members]
     return tuple(classes) if all(isinstance(each, type) and each is not Any for each in classes) else ()
@@ -263,7 +263,7 @@ def _got(value: object) -> str:
 
 
 def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[str, tuple[type, ...]]) -> str:
-    """Say what to write instead of a wrong argument."""
+    """Return what to write instead of a wrong argument."""
     if way := _READ.get(kinds[name][0].__name__) if isinstance(value, str | PathLike) else None:
         return f": read it by memplan.{way}"
     if type(value) in kinds.get(_OPTIONS, ()):
@@ -272,7 +272,7 @@ def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[
 
 
 def _call(function: Callable[..., Any], *, is_full: bool = False) -> str:
-    """Return a call of a function with the arguments that it needs, and some that it may have by name."""
+    """Return an example call of a function, with its required arguments and some by name."""
     parameters = inspect.signature(function).parameters.values()
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _MANY]
     named = [f"{each.name}=..." for each in parameters if is_full and each.kind is each.KEYWORD_ONLY]

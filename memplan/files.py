@@ -1,4 +1,4 @@
-"""Files of problems and plans: what cannot be read or written is told in sentences that begin with the file's name."""
+"""Files of problems and plans; errors begin with the file's name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
 _OF_FILE = r"(`memplan[^`]*) FILE\b"
-"""An advised command up to the word that stands for the file that it is about."""
+"""The text before the file name in a suggested command."""
 
 
 def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None, **options: Any) -> Problem:
@@ -211,7 +211,7 @@ def contents(source: Source) -> tuple[bytes, str | None]:
 
 
 def save(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
-    """Write a file, if there is a path; return what is in it. Raises FileError, and leaves the file that was there."""
+    """Write a file, if there is a path, and return its bytes; on FileError, the old file is intact."""
     if path is not None:
         with os_errors_named(os.fspath(path)):
             target = Path(os.path.realpath(path))
@@ -223,7 +223,7 @@ def save(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Write a new file and rename it to the target: whatever happens, a whole file is there."""
+    """Write a new file and rename it to the target, so that the target is whole at any time."""
     part = target.with_name(f".memplan-{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -242,7 +242,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def os_errors_named(name: str) -> Iterator[None]:
-    """Raise FileError, with the name of the file, where the operating system refuses something."""
+    """Raise FileError, with the name of the file, where the operating system reports an error."""
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
@@ -252,7 +252,7 @@ def os_errors_named(name: str) -> Iterator[None]:
 
 
 def _near(name: str) -> str:
-    """Say which file of the same folder has nearly that name, or what makes the file."""
+    """Return a hint: a file of the same folder with nearly that name, or the command that makes the file."""
     path = Path(name)
     if re.match(r"(https?|ftp|s3|gs)://", name):
         return (
@@ -268,7 +268,7 @@ def _near(name: str) -> str:
 
 @contextlib.contextmanager
 def named(name: str | None, path: str | None = None) -> Iterator[None]:
-    """Put the file's name, if there is one, before what is wrong with what is in it.
+    """Put the file's name, if there is one, before errors about its content.
 
     In the commands that a sentence advises for the file, `path` is written for FILE, by default the name.
     """

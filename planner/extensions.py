@@ -1,4 +1,4 @@
-"""What others add: rows that installed distributions declare as entry points, beside the rows of memplan's own tables.
+"""Extensions: rows that installed distributions add to memplan's own tables by entry points.
 
 A distribution adds to a table by an entry point of the group `memplan.TABLE`, such as
 `[project.entry-points."memplan.systems"]` with `foo = "memplan_foo:SYSTEM"`. A row is all that is imported for it until
@@ -46,16 +46,14 @@ class OffsetKind(NamedTuple):
 
 
 def imported(where: str) -> Any:
-    """Import what `module:name` says, and return it."""
+    """Import the object named by `module:name` and return it."""
     module, name = where.split(":")
     return getattr(import_module(module), name)
 
 
 @cache
 def extensions(table: str) -> Mapping[str, Any]:
-    """Return the rows that others add to a table, by name; one that cannot be imported is named in a warning, and
-    left out, whatever it raises.
-    """
+    """Return the rows that extensions add to a table, by name; one that fails to import is skipped with a warning."""
     rows: dict[str, Any] = {}
     for name, where, whose in _declared().get(f"{_PREFIX}{table}", ()):
         try:
@@ -70,7 +68,7 @@ def extensions(table: str) -> Mapping[str, Any]:
 
 
 def handed_out(module: str, name: str) -> Any:
-    """Return what a distribution hands out as a name of `memplan.MODULE`. Raises ModuleNotFoundError without one."""
+    """Return the object that a distribution provides as a name of `memplan.MODULE`; raises ModuleNotFoundError."""
     if name.startswith("__"):
         raise AttributeError(name)
     if (where := extensions("modules").get(module)) is None:

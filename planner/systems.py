@@ -1,4 +1,4 @@
-"""The other systems: how files of each are read, which planners it has, and how a plan goes back to it.
+"""The other systems: readers for the files of each, its planners, and writers for its formats.
 
 A system registers itself by one row: a module with `SYSTEM`, whose rows name further modules, as `module:function`,
 that are imported when they are used. `python -m lab.manual` makes the table of docs/reference.md from these rows.
@@ -22,7 +22,7 @@ SYSTEMS: Mapping[str, str] = {
 }
 """From a system to the module with its row. Files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})
-"""Features that need no rule: a planner that ignores them may keep to them, and the verifier says if not."""
+"""Features without a rule of their own: a planner may ignore them, and the verifier finds violations."""
 
 
 class FileReader(NamedTuple):
@@ -110,7 +110,7 @@ class System(NamedTuple):
 
 @cache
 def systems() -> tuple[System, ...]:
-    """Return the rows of all systems, in their order; those of others come last."""
+    """Return the rows of all systems in order; extensions come last."""
     return (*(import_module(where).SYSTEM for where in SYSTEMS.values()), *extensions("systems").values())
 
 
@@ -122,7 +122,7 @@ def file_readers() -> dict[str, FileReader]:
 
 @cache
 def reference_planners() -> dict[str, ReferencePlanner]:
-    """Return the planners of all systems, and those that others add alone, by their names."""
+    """Return the planners by name: those of all systems, and those added by extensions."""
     planners = [planner for each in systems() for planner in each.planners]
     return {planner.name: planner for planner in (*planners, *extensions("planners").values())}
 

@@ -1,4 +1,4 @@
-"""Several models in one set of pools: which may run together, what is held from one to another, what stays for ever.
+"""Several models in one set of pools: which may run together, what one holds for another, what stays for ever.
 
 They become one problem. Each model has a stretch of time of its own; what it holds for another one is alive in that
 one's stretch, too, and in those of all that may run between. Buffers of models that may run together conflict by name.
@@ -22,7 +22,7 @@ from memplan.planner.model.problem_fields import Objective, Pool
 from memplan.planner.model.rows import Name, Value, as_tuple
 
 MOST_PAIRS = 1_000_000
-"""The most pairs of buffers of models that may run together: each is a conflict of the problem."""
+"""The most pairs of buffers in models that may run together, as each becomes a conflict of the problem."""
 MOST_MODELS = 256
 Names = Annotated[tuple[Name, ...], BeforeValidator(as_tuple)]
 
@@ -117,12 +117,12 @@ class Application(Value):
 
 
 def full(model: str, name: int | str) -> str:
-    """Return the name of a model's buffer among those of all."""
+    """Return the name of a model's buffer in the joint problem."""
     return f"{model}/{name}"
 
 
 def problem_of(application: Application) -> Problem:
-    """Return the problem of all models together; raises ProblemError."""
+    """Return the joint problem of all models; raises ProblemError."""
     models = application.models
     before = None if application.after is None else _closed(application.after)
     beside = _beside(application, before)
@@ -169,13 +169,13 @@ def problem_of(application: Application) -> Problem:
 
 
 def times_of_models(application: Application) -> dict[str, tuple[int, int]]:
-    """Return the stretch of time that is each model's own in the problem of all: its beginning and its end."""
+    """Return the beginning and the end of each model's own time in the joint problem."""
     spans, _ = _stretches(application.models)
     return {name: (at, at + end - start) for name, (at, start, end) in spans.items()}
 
 
 Stretch = tuple[int, int, int]
-"""The beginning of a model in the time of all, its own first time, and its own end."""
+"""A model's beginning in the joint time, its own first time, and its own end."""
 
 
 def _stretches(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
@@ -188,7 +188,7 @@ def _stretches(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
 
 
 def _closed(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return all models that are over before each; a circle breaks the rules."""
+    """Return, for each model, all models that are over before it; a cycle breaks the rules."""
     closed: dict[str, set[str]] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> set[str]:
@@ -204,7 +204,7 @@ def _closed(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
 
 
 def _beside(application: Application, before: Mapping[str, set[str]] | None) -> dict[str, set[str]]:
-    """Return the models that may run together with each."""
+    """Return the models that may run together with each model."""
     models = application.models
     if before is None:
         groups = [pair for group in application.together for pair in combinations(group, 2)]
@@ -237,7 +237,7 @@ def _lives(
     beside: Mapping[str, set[str]],
     before: Mapping[str, set[str]] | None,
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return the lifetimes of each buffer in the time of all models."""
+    """Return the lifetimes of each buffer in the joint time."""
     models, all_spans = application.models, dict[str, list[tuple[int, int]]]()
     for name, model in models.items():
         shift = spans[name][0] - spans[name][1]
@@ -259,7 +259,7 @@ def _lives(
 def _apart(
     application: Application, beside: Mapping[str, set[str]], before: Mapping[str, set[str]] | None
 ) -> list[tuple[str, str]]:
-    """Return the pairs of buffers that may be alive together although they have no time in common."""
+    """Return the pairs of buffers that may be alive together although their lifetimes do not overlap."""
     own = {
         name: [
             full(name, i)

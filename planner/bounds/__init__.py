@@ -1,1 +1,1 @@
-"""Lower bounds: what no plan can go below, with a witness."""
+"""Lower bounds on the peak of every plan, each with a witness."""

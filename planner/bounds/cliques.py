@@ -1,4 +1,4 @@
-"""Heavy sets of buffers that conflict pairwise, where conflicts by name and clearances say more than live sets do."""
+"""Heavy cliques of conflicting buffers, which bound more than live sets where conflicts or clearances are explicit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 
 _EDGES_AT_MOST = 400_000
-"""The most conflicts that are looked at, each from both ends: about a tenth of a second."""
+"""The most conflicts that are examined, each from both ends: about a tenth of a second."""
 
 _JOINED_AT_MOST = 1_000
-"""The most buffers of a clique whose clearances are looked at; the verifier has the same."""
+"""The most buffers of a clique whose clearances are examined; the verifier has the same limit."""
 
 
 def heavy_clique(instance: Instance) -> I64:
@@ -49,10 +49,11 @@ def heavy_clique(instance: Instance) -> I64:
 
 
 def kept_free(instance: Instance, clique: I64, step: int = 1) -> int:
-    """Return what clearances leave free at least between buffers that lie apart pairwise, each as whole steps; units.
+    """Return the bytes (in units) that clearances surely leave free inside a clique, each clearance rounded up to
+    steps.
 
-    In the order of their offsets each keeps free of the next what their pair says, so all of them keep no less than a
-    least spanning tree has (Prim, Bell System Technical Journal 36, 1957).
+    In the order of their offsets, each buffer keeps its clearance from the next one. The sum is therefore at least the
+    weight of a minimum spanning tree (Prim, Bell System Technical Journal 36, 1957).
     """
     position = np.full(len(instance), ABSENT)
     position[clique] = np.arange(len(clique))
@@ -76,7 +77,7 @@ def kept_free(instance: Instance, clique: I64, step: int = 1) -> int:
 
 
 def _neighbours(instance: Instance) -> list[set[int]] | None:
-    """Return what each buffer lies apart from: by name, and by lifetimes where those pairs are not too many."""
+    """Return each buffer's neighbours by explicit conflict, and by lifetimes unless these pairs are too many."""
     if len(instance.conflict) + 2 * len(instance.clear_pairs) > _EDGES_AT_MOST:
         return None
     neighbours: list[set[int]] = [
@@ -100,7 +101,7 @@ def _neighbours(instance: Instance) -> list[set[int]] | None:
 
 
 def _by_maximum_cardinality(neighbours: list[set[int]]) -> list[int]:
-    """Return the buffers in an order in which each next one has most neighbours among those before it."""
+    """Return the buffers in an order in which the next one always has the most neighbours among those before it."""
     count = [0] * len(neighbours)
     waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # by that number of neighbours
     order: list[int] = []

@@ -1,4 +1,4 @@
-"""The bytes that buffers alive together need at least, where some may lie on the bytes of others.
+"""The least bytes that buffers alive together need, where some may share bytes.
 
 A live set needs the sizes of its buffers, but for two things. Of two that may share an offset, the smaller one may lie
 on the larger one's bytes. And members of a rigid group need what they cover together, each byte once.
@@ -60,7 +60,7 @@ def _spans(instance: Instance, i: int) -> Spans:
 
 
 def _counted(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
-    """Yield when buffer `i` is alive but no larger one is that it may share with (of equals, the first is larger).
+    """Yield the live sets in which buffer `i` counts: those without a larger buffer that it may share bytes with.
 
     In no live set are two of those that count partners: the smaller one would not. So they lie apart.
     """
@@ -78,9 +78,9 @@ def _counted(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
 
 
 def _covered(instance: Instance, members: list[int], alive: dict[int, Spans]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield what the members of a rigid group cover together, cut at their starts and ends: rows of a Demand.
+    """Yield the bytes that the members of a rigid group cover together, cut at their starts and ends: rows of a Demand.
 
-    Each cut counts when one of those that cover it counts, and is one of theirs.
+    A cut is attributed to one of the members that cover it, and counts whenever one of them does.
     """
     low = {i: int(instance.distance[i]) for i in members}
     high = {i: low[i] + int(instance.size[i]) for i in members}
@@ -99,21 +99,21 @@ def _covered(instance: Instance, members: list[int], alive: dict[int, Spans]) ->
 
 
 class Reserve:
-    """Reserved ranges of a pool, ascending and disjoint, as Python integers; O(log ranges) a question."""
+    """The reserved ranges of a pool, ascending and disjoint, as Python integers; each query takes O(log ranges)."""
 
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
         self.lows = [low for low, _ in ranges]
         self.before = list(accumulate((high - low for low, high in ranges), initial=0))
-        """The sum of what is reserved before each range, and in all."""
+        """The reserved bytes before each range, and the total."""
         self.free = [low - before for low, before in zip(self.lows, self.before, strict=False)]
-        """The sum of what is free before each range, which never falls."""
+        """The free bytes before each range, which never decrease."""
 
     def free_below(self, end: int) -> int:
-        """Return the sum of what is free below `end`."""
+        """Return the number of free bytes below `end`."""
         k = bisect_left(self.lows, end)
         # Where `end` lies in a range, the difference counts some of it that lies above.
         return end if k == 0 else max(self.free[k - 1], end - self.before[k])
 
     def reach(self, amount: int) -> int:
-        """Return the least end below which `amount` is free."""
+        """Return the least end with `amount` free bytes below it."""
         return amount + self.before[bisect_left(self.free, amount)]

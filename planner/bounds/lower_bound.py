@@ -19,7 +19,7 @@ from memplan.planner.model.plan import ProofKind
 
 
 class Witness(NamedTuple):
-    """The reason of a bound, or of infeasibility: buffers (positions in the instance) alive together at a time.
+    """The reason for a bound or for infeasibility: buffers (positions) that are alive together at a time.
 
     Where `kind` is "clique" they conflict pairwise, but for various reasons, and there is no one time.
     `missing` is what `pool` lacks, in units, where nothing fits; `by` names the solvers, where a search is the proof.
@@ -45,18 +45,18 @@ class Bound(NamedTuple):
 # Rounded up to an alignment, another live set than the heaviest may have the highest end.
 PEAKS_TRIED = 8
 GRIDS_TRIED = 4
-"""The most alignments with a bound of their own, beside what divides them all; bounds.hpp has the same."""
+"""The most alignments that get a bound of their own, besides the common divisor; bounds.hpp has the same limit."""
 
 
 def live_bytes(instance: Instance) -> list[tuple[int, int]]:
-    """Return (time, bytes alive) for every maximal live set, in time order; bytes that several lie on count once."""
+    """Return (time, bytes alive) for every maximal live set, in time order; shared bytes count once."""
     demand = Demand.of(instance)
     loads = (int(load) * instance.unit for load in instance.sums(demand.start, demand.end, demand.size).tolist())
     return list(zip(instance.live_set_time.tolist(), loads, strict=True))
 
 
 def lower_bound(instance: Instance) -> Bound:
-    """Return the best bound that live sets, alignment, reserved ranges and pins give; O(m + n) a set of pools."""
+    """Return the best bound from live sets, alignment, reserved ranges and pins; O(m + n) for each set of pools."""
     demand = Demand.of(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _grids(instance)]
     plain = packings[0]
@@ -93,14 +93,14 @@ def lower_bound(instance: Instance) -> Bound:
 
 
 def _least_cost(instance: Instance) -> float:
-    """Return the cost with every buffer in the cheapest pool it may use, rounded as objective.total_cost rounds."""
+    """Return the cost with every buffer in its cheapest allowed pool, rounded as objective.total_cost rounds."""
     prices = np.array([pool.cost for pool in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
     return cost_of((sum(instance.traffic[cheapest == price].tolist()), price) for price in sorted({*prices.tolist()}))
 
 
 class _OffsetGrid(NamedTuple):
-    """Offsets of the `kept` buffers in pool `q` are shift[q] + k * granule, whatever the plan."""
+    """The offsets that the `kept` buffers can have in pool `q`: shift[q] + k * granule in every plan."""
 
     granule: int
     shift: list[int]
@@ -108,7 +108,7 @@ class _OffsetGrid(NamedTuple):
 
 
 def _grids(instance: Instance) -> list[_OffsetGrid]:
-    """Return the grid of all offsets, and those of the buffers with coarser alignments, of the commonest ones.
+    """Return the grid that all offsets lie on, and the grids of the most common coarser alignments.
 
     With rigid groups, only the grid of single units: in a group, whole granules may overlap where the buffers do not.
     """
@@ -123,7 +123,7 @@ def _grids(instance: Instance) -> list[_OffsetGrid]:
 
 
 def _grid(instance: Instance, step: int) -> _OffsetGrid:
-    """Return the grid of the buffers whose offsets are congruent modulo `step` in each pool, most of those."""
+    """Return the grid of the largest set of buffers whose offsets are congruent modulo `step` in each pool."""
     allowed, remainder = instance.allowed, instance.lowest % step
     is_on_step = np.asarray((~allowed | (instance.alignment % step == 0)).all(axis=0))
     shifts = []
@@ -135,7 +135,7 @@ def _grid(instance: Instance, step: int) -> _OffsetGrid:
 
 
 def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
-    """Return the ends that single buffers force, by pool: pinned ones, and those which may live nowhere else."""
+    """Return, for each pool, the least end that a single buffer forces by its pin or because no other pool is allowed."""
     is_confined = instance.allowed.sum(axis=0) == 1
     ends: dict[int, tuple[int, Witness]] = {}
     for q, is_allowed in enumerate(instance.allowed):
@@ -155,7 +155,7 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
 class _PoolGroup:
     """Pools that some buffers are confined to, the heaviest live sets of those buffers, and the largest load.
 
-    `free` is the sum of what is free for them in these pools, each up to its capacity, or to the end it is limited to.
+    `free` is the number of bytes free for them in these pools, each up to its capacity or its current limit.
     """
 
     pools: list[int]
@@ -217,7 +217,7 @@ class _LiveSetPacking:
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
     def _above(self, q: int, offset: int) -> int:
-        """Return the first offset of pool `q`'s grid that is not below an offset, as its distance from the first."""
+        """Return the first grid offset of pool `q` not below `offset`, as a distance from the grid's start."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
     def _free(self, q: int, end: int) -> int:
@@ -225,7 +225,7 @@ class _LiveSetPacking:
         return self.reserves[q].free_below(self._above(q, end))
 
     def overflow(self) -> Witness | None:
-        """Return a live set that does not fit the pools that it may use."""
+        """Return a live set that does not fit into the pools that it may use."""
         for group in self.groups:
             if group.load > group.free:
                 when, rows = group.live_sets[0]
@@ -233,7 +233,7 @@ class _LiveSetPacking:
         return None
 
     def limit(self, q: int, end: int) -> None:
-        """Let pool `q` end at `end` instead of at its capacity."""
+        """Limit pool `q` to end at `end` instead of at its capacity."""
         less = self.free[q] - self._free(q, end)
         self.free[q] -= less
         for group in self.groups_of[q]:
@@ -254,12 +254,12 @@ class _LiveSetPacking:
         return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
     def _end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
-        """Return the least end of pool `q` where all but `elsewhere` of the bytes that must lie apart are in it."""
+        """Return the least end of pool `q` that holds all but `elsewhere` of the bytes that must lie apart."""
         amount = sum(size.tolist()) - elsewhere
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
-        """Return the least end of the only pool with all of a clique in it."""
+        """Return the least end of the only pool if it holds a whole clique."""
         counted = clique[self.grid.kept[clique]]
         waste = -self.instance.size[counted] % self.granule
         extent = self.instance.size[counted] + waste

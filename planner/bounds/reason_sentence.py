@@ -1,4 +1,4 @@
-"""Reasons in one sentence, for people."""
+"""Explanations as one sentence, for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMED = 3
 
 
 def sentence(problem: Problem, found: Explanation) -> str:
-    """Say what an explanation says, short enough for one line of a terminal where it can be."""
+    """Return an explanation as a sentence, short enough for one line of a terminal where possible."""
     count = len(found.buffers)
     names = [shown(name) for name in found.buffers]
     capacity = None if found.pool is None else last_end(problem.pools[problem.pool_index[found.pool]])
@@ -42,7 +42,7 @@ def sentence(problem: Problem, found: Explanation) -> str:
 
 
 def rule_text(rule: RuleMember, problem: Problem | None = None) -> str:
-    """Say a rule in some words, of a page with the size of the buffer, where the problem is known."""
+    """Return a rule in words; for a rule about pages, with the size of the buffer where the problem is known."""
     if rule.rule == "reserved":
         value = rule.value if isinstance(rule.value, tuple) else (0, 0)
         return f"the reserved range of {value[1]:,} bytes at {value[0]:,} of pool {shown(rule.pool)}"

@@ -40,14 +40,14 @@ from memplan.planner.errors.did_you_mean import (
 from memplan.planner.errors.ways import ways
 
 MAX_SHOWN = 100
-"""The most sentences that an error carries; a million broken rows need no million sentences."""
+"""The most sentences that an error carries, as nobody reads a million of them."""
 _MOST_BITS = 4096
 
 
 class Option(NamedTuple):
-    """An option that a sentence names, by its field in requests; written as they have it.
+    """An option inside an error sentence, by its field in requests; each entrance writes it in its own syntax.
 
-    Without a value it is what the sentence is about; an empty one stands for any.
+    Without a value, it stands for the option itself; with an empty value, for any value of it.
     """
 
     field: str
@@ -58,15 +58,15 @@ class Option(NamedTuple):
 
 
 Sentence = str | tuple[str | Option, ...]
-"""A sentence of an error, in parts where it names options."""
+"""A sentence of an error, split into parts where it names options."""
 
 
 class MemplanError(Exception):
-    """The root of everything that memplan raises on purpose."""
+    """The base class of all errors that memplan raises deliberately."""
 
 
 class InputError(MemplanError):
-    """Input of the caller is wrong; `sentences` have one sentence for each broken rule, in the terms of requests."""
+    """The caller's input is wrong; `sentences` has one sentence for each broken rule, in the terms of requests."""
 
     def __init__(self, *said: Sentence) -> None:
         self.said = said
@@ -74,28 +74,28 @@ class InputError(MemplanError):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """A sentence for each broken rule."""
+        """One sentence for each broken rule."""
         return self.written(str)
 
     def written(self, option: Callable[[Option], str]) -> tuple[str, ...]:
-        """Return the sentences with their options as an entrance writes them."""
+        """Return the sentences with their options in the syntax of an entrance."""
         return tuple(
             each if isinstance(each, str) else "".join(part if isinstance(part, str) else option(part) for part in each)
             for each in self.said
         )
 
     def behind(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
-        """Return the error with a place before each sentence but those about the option `beside`, written anew."""
+        """Return the error with `place` before each sentence, except before sentences about the option `beside`."""
         option = Option(beside)
         return type(self)(*(each if each[:1] == (option,) else _behind(place, each, write) for each in self.said))
 
     @cached_property
     def __notes__(self) -> list[str]:  # type: ignore[override]  # as it can be given more, too
-        """The hints that commands and the service give beside the sentences; Python shows them below the error."""
+        """The hints that accompany the sentences; Python shows them below the error."""
         return list(ways(self.sentences))
 
     def within(self, name: str) -> Self:
-        """Return the error with the name of what it is about before each sentence that is a rule alone."""
+        """Return the error with `name` before each sentence that states only a rule."""
         rules = ("must ", "cannot ", "needs ")
         places = (f"{name}: " if sentence.startswith(rules) else "" for sentence in self.sentences)
         return type(self)(*(_behind(place, each) for place, each in zip(places, self.said, strict=True)))
@@ -133,7 +133,7 @@ class OptionError(InputError):
 
 
 class TimeOverError(OptionError):
-    """The time limit is too short for what has no answer in part; the sentence says what was reached."""
+    """The time limit is too short, and the question has no partial answer; the sentence says how far the work got."""
 
 
 class FileError(InputError):
@@ -141,11 +141,11 @@ class FileError(InputError):
 
 
 class UnbuiltError(MemplanError, ImportError):
-    """The compiled core was not built where Python imports it, or this machine cannot load it."""
+    """The compiled core is not where Python imports it, or cannot be loaded on this machine."""
 
 
 class ReaderFaultError(MemplanError):
-    """A reader did not foresee what a file has: a fault of memplan, which says where."""
+    """A reader failed on a file that it did not foresee: a fault of memplan; the message says where it happened."""
 
 
 class InvalidPlanError(MemplanError):
@@ -169,12 +169,12 @@ def broken(*breaks: tuple[Location, str]) -> NoReturn:
 
 
 def counted(number: int, noun: str) -> str:
-    """Say a number of things: `1 buffer`, `2,000 buffers`."""
+    """Return a count with its noun: `1 buffer`, `2,000 buffers`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def shown(value: object) -> str:
-    """Return the value as a caller wrote it, in JSON, cut to one line of at most 60 characters."""
+    """Return a value as JSON, cut to one line of at most 60 characters."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # which Python does not write, or slowly
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
     if isinstance(value, bytes):
@@ -212,12 +212,12 @@ def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _meant_list(error: Mapping[str, Any]) -> str:
-    """Say how a value is written as a list, unless it is itself an entry of one."""
+    """Return the hint to write a value as a list, unless the value is itself an entry of a list."""
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else meant_list(error["input"])
 
 
 def _choice(error: Mapping[str, Any]) -> str:
-    """Say the values that there are, and which of them is near."""
+    """Return the allowed values, and the one that is nearest to the given value."""
     text = _got("must be {expected}")(error)
     is_version = error["loc"][-1:] == ("format",)  # of which another is not meant
     choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
@@ -260,7 +260,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[str, ...]:
-    """Say what a pydantic error says in memplan's words; `root` goes before each location.
+    """Return the sentences for a pydantic error; `root` goes before each location.
 
     `fields` are those of an object that is no problem.
     """
@@ -269,7 +269,7 @@ def sentences(error: ValidationError, root: Location = (), fields: Collection[st
 
 
 def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> tuple[Sentence, ...]:
-    """Say what a pydantic error says of options, by their fields; each with what may be given instead."""
+    """Return the sentences for a pydantic error about options, each with the values that are allowed."""
     said = list[Sentence]()
     for location, text in _faults(error, ()):
         name = str(location[0]) if location else ""
@@ -287,7 +287,7 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
 
 
 def _left_out(about: Any) -> str:
-    """Say what an option is where it is left out, or what it is for."""
+    """Return the default of an option, or else its purpose."""
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
         return f" (the default is {default})"
@@ -295,7 +295,7 @@ def _left_out(about: Any) -> str:
 
 
 def _faults(error: ValidationError, fields: Collection[str]) -> Iterator[tuple[Location, str]]:
-    """Yield the places of faults, and the rules that are broken there."""
+    """Yield the location of each fault and the rule that it breaks."""
     faults = error.errors(include_url=False)
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:

@@ -1,4 +1,4 @@
-"""What a wrong word most likely means: what a table has for the words of others, or else the nearest right word."""
+"""Suggestions for unknown words: a table of words that other tools use, or else the nearest known word."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from json import dumps
 
 OtherWords = Mapping[str, str]
-"""From a right word, or a few about it, to the words that others have for it, with spaces between them."""
+"""Maps a known word, or several, to the words of other tools for it, separated by spaces."""
 
 KNOWN_FIELDS = {
     "buffers": (
@@ -102,7 +102,7 @@ OPTIONS: OtherWords = {
 }
 """Options, as flags without their dashes."""
 FORMATS: OtherWords = {"json": "yaml yml toml xml html", "table": "text txt human pretty md markdown"}
-"""Ways to write an answer."""
+"""Formats of answers."""
 _EXAMPLES = {
     "size": "bytes, as 4096",
     "start": "the time step from which it is alive, as 0",
@@ -127,7 +127,7 @@ _EXAMPLES = {
     **dict.fromkeys(("in", "out"), "a list of the positions of tensors, as [0]"),
     "alias_of": "the id of the one that it lies in; if left out, it has a place of its own",
 }
-"""What the fields of rows are to be given; where one name has two meanings, behind what the field is of."""
+"""Examples for the fields of rows; where a name has two meanings, the key also names the object."""
 _SIZE = r"(?a)([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)"
 _OTHER_NUMBER = r"(?a)0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}"
 _POWER_OF_TEN = r"(?a)[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}"
@@ -135,25 +135,25 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 
 def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
-    """Return the right word that is most likely meant, None where none is near."""
+    """Return the known word that is most likely meant, or None if none is near."""
     plain = word[:60].lower()
     by_table = (right for right, wrong in (others or {}).items() if plain in wrong.split(" "))
     return next(by_table, None) or next(iter(get_close_matches(plain, list(words), n=1, cutoff=cutoff)), None)
 
 
 def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = None) -> str:
-    """Return ` (did you mean X?)`, and nothing where nothing is near."""
+    """Return ` (did you mean X?)`, or an empty text if no known word is near."""
     suggestion = meant(word, words, others)
     return "" if suggestion is None else f" (did you mean {suggestion}?)"
 
 
 def meant_field(of: str, word: str) -> str | None:
-    """Return the field of buffers, pools, placements or, for "", problems that is most likely meant."""
+    """Return the field most likely meant, of buffers, pools or placements; for "", of problems."""
     return meant(word, KNOWN_FIELDS[of], _FIELDS.get(of), cutoff=0.75)
 
 
 def unknown_field(location: Sequence[str | int]) -> str:
-    """Say that a field is not known, and which one is meant, if one is near."""
+    """Return the sentence for an unknown field, with the field that is most likely meant."""
     words = [step for step in location if isinstance(step, str)]
     of = words[-2] if len(words) > 1 else ""
     suggestion = meant_field(of, words[-1]) if words and of in KNOWN_FIELDS else None
@@ -165,13 +165,13 @@ def unknown_field(location: Sequence[str | int]) -> str:
 
 
 def unknown_here(word: str, fields: Collection[str]) -> str:
-    """Say that a field is not known, and which one is meant, or which there are."""
+    """Return the sentence for an unknown field, with the field most likely meant or a list of all."""
     names = ", ".join(fields)
     return f"is not a known field{did_you_mean(word, fields) or f' (the fields here are {names})'}"
 
 
 def unknown_option(word: str, options: Collection[str]) -> str:
-    """Say that an option is not known, and which one is meant, or which there are."""
+    """Return the sentence for an unknown option, with the option most likely meant or a list of all."""
     if word == "fields":
         return "is not a known field (`fields` stands in the query of its call, as ?fields=status,peak)"
     fields = {field.replace("_", "-").removesuffix("-s").removesuffix("s"): field for field in options}
@@ -183,7 +183,7 @@ def unknown_option(word: str, options: Collection[str]) -> str:
 
 
 def meant_value(location: Sequence[str | int], said: str) -> str:
-    """Say what kind of value a field of a row takes, unless the rule about its value already says so."""
+    """Return the kind of value that a field of a row takes, unless the sentence `said` already states it."""
     *of, field = ["", *(step for step in location if isinstance(step, str))]
     field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in _EXAMPLES else field
     if field not in _EXAMPLES or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
@@ -192,7 +192,7 @@ def meant_value(location: Sequence[str | int], said: str) -> str:
 
 
 def meant_number(value: object) -> str:
-    """Say which number of bytes, or which number, a text most likely means; empty where that is not plain."""
+    """Return the number (of bytes) that a text most likely means; empty if that is not clear."""
     if isinstance(value, float) and value.is_integer():
         return f" (did you mean {value:.0f}?)"
     if isinstance(value, str) and re.fullmatch(_OTHER_NUMBER, value.strip()):
@@ -207,7 +207,7 @@ def meant_number(value: object) -> str:
 
 
 def meant_list(value: object, key: str = "name") -> str:
-    """Say how an object that stands where a list should is written as one; empty for what is no object or empty."""
+    """Return how an object given in place of a list is written as one; empty if it is no object, or empty."""
     if isinstance(value, str):
         return f" (did you mean [{dumps(value[:40])}]?)"
     if not isinstance(value, Mapping) or not value:

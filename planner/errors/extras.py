@@ -1,4 +1,4 @@
-"""What is not installed, said with the line that installs it: packages by the extra of memplan that brings them."""
+"""Errors about packages that are not installed, with the command that installs the right extra."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "tvm": ("memplan_tvm", "tvm"),
     "models": ("memplan_models",),
 }
-"""The packages that each extra brings and that are imported by name."""
+"""The importable packages that each extra installs."""
 COMMANDS: Mapping[str, str] = {
     "library": "memplan_library",
     "fits": "memplan_torch",
     "bench": "memplan_bench",
     "mcp": "memplan_mcp",
 }
-"""The packages that bring a command."""
+"""The packages that provide a command."""
 SEARCHES: Mapping[str, str] = {
     "recompute": "memplan_recompute",
     "objects": "memplan_objects",
     "heaps": "memplan_objects",
     "differing": "memplan_differing",
 }
-"""The packages that bring a search."""
+"""The packages that provide a search."""
 CLUSTERS = "memplan_bench"
 """The package that runs command lines on clusters."""
 PROGRAMS = "memplan_models"
 """The package that writes cascades as programs in C."""
 VIEWS = "memplan_page"
-"""The package with the pages of answers."""
+"""The package that renders answers as pages."""
 OF_SYSTEMS = ("models", "systems", "torch")
-"""The extras whose packages have systems: files, planners, targets of `convert`."""
+"""The extras whose packages provide systems: file readers, planners, and targets of `convert`."""
 
 
 class MissingPackageError(OptionError):
-    """An option requires something that needs a package which is not installed; it says what installs it."""
+    """An option needs a package that is not installed; the message says how to install it."""
 
 
 def install_line(package: str) -> str:
@@ -68,13 +68,13 @@ def install_line(package: str) -> str:
 
 
 def missing(package: str, extra: str | None = None) -> str:
-    """Say that a package is not installed, and what installs it: an extra, or else the one that brings the package."""
+    """Return the sentence for a missing package, with the extra that installs it: the given one, or else its own."""
     line = install_line(package) if extra is None else f"pip install 'memplan[{extra}]'"
     return f"needs {package}, which is not installed: {line}"
 
 
 def more_of_systems() -> str:
-    """Return the end of a refusal of what a package with systems may know; empty where all of them are installed."""
+    """Return a hint that packages with more systems exist; empty where all of them are installed."""
     lacking = [extra for extra in OF_SYSTEMS if not is_installed(PACKAGES[extra][0])]
     if not lacking:
         return ""
@@ -84,7 +84,7 @@ def more_of_systems() -> str:
 
 
 def require(subject: str, packages: Iterable[str]) -> None:
-    """Raise MissingPackageError, which begins with the subject, where one of the packages is not installed."""
+    """Raise MissingPackageError, which begins with `subject`, if one of the packages is not installed."""
     for package in packages:
         if not is_installed(package):
             raise MissingPackageError(f"{subject} {missing(package)}")

@@ -1,4 +1,4 @@
-"""Ways out of broken rules, said beside sentences that do not say them themselves."""
+"""Suggestions for mending broken rules, added to sentences that have none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SAID = (
     r"did you mean|JSON has no|such as|, as |as in|left out|the default|leave it out|`memplan|--|; |\(the |save the"
     r"|download|\?\)|:/|wrote it:"
 )
-"""The words of sentences that say what to write instead."""
+"""Words that show that a sentence already suggests a remedy."""
 _WAYS = [
     (r"must be greater than start", "the end is the first time step after the lifetime: do the two change places?"),
     (r"must be unique", "give each a name of its own, or leave one out"),
@@ -66,12 +66,12 @@ _FIELDS = r"(?:^|: |\.)(\w+)\[\d+\]\.\w+: is not a known field$|(?:^|: )\w+: is 
 
 
 def ways(sentences: Iterable[str]) -> Iterator[str]:
-    """Yield what to do, each thing once, about rules whose sentences only say what is wrong."""
+    """Yield a remedy for each broken rule whose sentence has none, without repetition."""
     yield from dict.fromkeys(way for sentence in sentences if (way := _way(sentence)) is not None)
 
 
 def with_ways(sentences: Iterable[str]) -> Iterator[str]:
-    """Yield sentences, each with what to do, where it is not said before."""
+    """Yield the sentences, each followed by its remedy where that was not given before."""
     ways = set[str | None]({None})
     for sentence in sentences:
         way = _way(sentence)

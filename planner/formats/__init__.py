@@ -23,42 +23,42 @@ class Format(Protocol):
     MEDIA_TYPE: str
 
     def recognises(self, data: bytes, /) -> bool:
-        """Say whether the bytes begin as this format does."""
+        """Return True if the bytes begin as this format does."""
 
     def read_problem(self, data: bytes, interval: Interval | None = None, /) -> Problem:
-        """Read a problem; `interval` is the meaning of its ends, unless the file or, without it, the format says it."""
+        """Read a problem; `interval` applies unless the file says whether ends are inclusive."""
 
     def write_problem(self, problem: Problem, /) -> bytes:
-        """Write a problem; raises FormatError where the format cannot say all of it."""
+        """Write a problem; raises FormatError if the format cannot express all of it."""
 
     def read_plan(self, data: bytes, problem: Problem, /) -> Plan:
-        """Read a plan for the problem; whether it is valid is the verifier's question."""
+        """Read a plan for the problem, without verifying it."""
 
     def write_plan(self, plan: Plan, problem: Problem, /) -> bytes:
         """Write a plan of the problem."""
 
 
 FORMATS: Mapping[str, Format] = {"json": memplan_json, "csv": minimalloc_csv}
-"""The formats that are read and written: a line here is all that the command, the service and the library need."""
+"""The formats that are read and written; the command, the service and the library all use this table."""
 
 
 def is_own(data: bytes) -> bool:
-    """Say whether the bytes of a file surely are memplan's own, so that it is no file of another system."""
+    """Return True if the bytes are surely in a format of memplan's own, and not of another system."""
     return minimalloc_csv.is_own(data) or memplan_json.is_own(data)
 
 
 def read_problem(data: bytes, name: str | None = None, interval: Interval | None = None) -> Problem:
-    """Read a problem from the bytes of a file, and its name if it has one."""
+    """Read a problem from the bytes of a file, with the file's name as a hint."""
     return FORMATS[detect(data, name)].read_problem(data, interval)
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
-    """Read a plan for `problem` from the bytes of a file, and its name if it has one."""
+    """Read a plan for `problem` from the bytes of a file, with the file's name as a hint."""
     return FORMATS[detect(data, name)].read_plan(data, problem)
 
 
 def detect(data: bytes, name: str | None = None) -> str:
-    """Return the format of a file by what is in it, else by how its name ends; raises FormatError."""
+    """Return the format of a file by its content, or else by the suffix of its name; raises FormatError."""
     for format_name, module in FORMATS.items():
         if module.recognises(data):
             return format_name
@@ -67,7 +67,7 @@ def detect(data: bytes, name: str | None = None) -> str:
 
 
 def format_of_name(name: str) -> str:
-    """Return the format that the name of a file stands for; raises FormatError."""
+    """Return the format for a file name's suffix; raises FormatError."""
     by_name = _by_suffix(name)
     if by_name is None:
         raise FormatError(f"must end in {' or '.join(module.SUFFIX for module in FORMATS.values())}")

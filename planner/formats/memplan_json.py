@@ -22,7 +22,7 @@ SUFFIX = ".json"
 MEDIA_TYPE = "application/json"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 IOPDDL = rb'"problem"\s*:\s*\{\s*(?:"name"\s*:\s*"[^"]*"\s*,\s*)?"nodes"\s*:'
-"""The first keys of a problem of another format, whose field has the name of one of ours."""
+"""The first keys of a problem in the IOPDDL format, which has a field with the same name as one of memplan's."""
 _KEYS = rb"buffers|pools|ops|size|kept|functions|entry|models|placements|symbols|problem"
 _OWN = rb'(?:\xef\xbb\xbf)?\s*\{\s*(?!%s)"(?:format"\s*:\s*"(?:memplan/|operations-by-)|(?:%s)"\s*:)' % (IOPDDL, _KEYS)
 
@@ -30,26 +30,26 @@ _WORD = r"[-+\w.]+"
 _NUMBER = r"([+-]?)(?:(\d*\.\d+)|0[xX]([0-9a-fA-F]{1,15})|(\d{1,18}))"
 _FINITE = "a number, or leave the field out"
 _PLAIN = frozenset({int, float, str, bool, type(None)})
-"""The types of values that JSON has as they are."""
+"""The types of values that JSON can represent directly."""
 _CONSTANTS = {"true": "true", "false": "false", "none": "null", "undefined": "null", "nan": _FINITE}
 _CONSTANTS |= {f"{sign}{name}": _FINITE for sign in ("", "+", "-") for name in ("inf", "infinity")}
 """What others write where JSON has another word, or none."""
 
 
 def is_own(data: bytes) -> bool:
-    """Say whether the bytes begin as an object whose first key is one of memplan's own."""
+    """Return True if the bytes begin as an object whose first key is one of memplan's own."""
     return re.match(_OWN, data) is not None
 
 
 def recognises(data: bytes) -> bool:
-    """Say whether the bytes begin as an object or a list does."""
+    """Return True if the bytes begin as an object or a list."""
     return data.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"[")
 
 
 def parse(data: bytes) -> Any:
-    """Return what a JSON text says; raises FormatError for what two readers could understand differently.
+    """Parse a JSON text; raises FormatError for anything ambiguous.
 
-    That is: a key given twice, numbers that are not finite, lone surrogates, and anything that is not JSON in UTF-8.
+    That is: duplicate keys, numbers that are not finite, lone surrogates, and text that is not JSON in UTF-8.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
     try:
@@ -70,7 +70,7 @@ def parse(data: bytes) -> Any:
 
 
 def _found(text: str, error: str) -> str:
-    """Return what stands where a text stops being JSON, and what most likely keeps it from that."""
+    """Return the text at the position where parsing failed, and the likely mistake."""
     at = re.search(r"line (\d+) column (\d+)", error)
     line, place = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else "", int(at[2]) if at else 0
     near = line[max(0, place - 20) : place + 20].strip()
@@ -79,7 +79,7 @@ def _found(text: str, error: str) -> str:
 
 
 def _meant(text: str, error: str, word: str) -> str:
-    """Say what most likely keeps a text from being JSON, which ends at a word, if at any."""
+    """Return the likely mistake at the position where parsing failed, or at the word found there."""
     if error.startswith("EOF"):
         return " (is it cut short? a bracket is not closed)"
     if "key must be a string" in error or "'" in text.lstrip()[:3]:
@@ -95,7 +95,7 @@ def _meant(text: str, error: str, word: str) -> str:
 
 
 def _keys_near_the_top(value: dict[str, Any]) -> int:
-    """Return the number of keys of an object, of the objects in it, and of the lists of objects in any of them."""
+    """Return the number of keys in an object, in the objects inside it, and in objects in their lists."""
     parts = [value, *[part for part in value.values() if type(part) is dict]]
     lists = [rows for part in parts for rows in part.values() if type(rows) is list]
     return sum(map(len, parts)) + sum([sum(map(len, rows)) for rows in lists if set(map(type, rows)) == {dict}])
@@ -112,9 +112,9 @@ def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Read a problem; alone or beside its plan; raises FormatError or ProblemError.
+    """Read a problem, alone or together with its plan; raises FormatError or ProblemError.
 
-    `interval` is for one that does not say it.
+    `interval` applies to a problem that does not state its own.
     """
     value = parse(data)
     if isinstance(value, dict) and value.keys() == {"problem", "plan"}:
@@ -126,7 +126,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Write a problem; what is absent or default is left out, but for a meaning of ends that was stated."""
+    """Write a problem without absent and default values; an explicit `interval` is kept."""
     written = problem.model_dump_json(exclude_defaults=True)
     if "interval" in problem.model_fields_set:
         written = f'{{"interval":"{problem.interval}",{written[1:]}'
@@ -134,14 +134,14 @@ def write_problem(problem: Problem) -> bytes:
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
-    """Read a plan, which names all it means by itself; raises FormatError or PlanError."""
+    """Read a plan; raises FormatError or PlanError. The problem is not needed, as the plan contains all names."""
     value = parse(data)
     refuse_unless_plan(value)
     return Plan.model_validate(value)
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:
-    """Write a plan; absent facts are null, but where lint found nothing, nothing is said of findings."""
+    """Write a plan; absent facts are null, and findings are left out where lint found nothing."""
     table = plan.placements
     ids = [encode_basestring(name) if isinstance(name, str) else name for name in table.ids]
     pools = [f',"pool":{encode_basestring(name)},"offset":' for name in table.pool_names]
@@ -158,9 +158,9 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
 
 
 def _written(value: Any, left_out: Container[str] = ()) -> Any:
-    """Return a value with its models as objects of JSON.
+    """Return a value with its models as JSON objects.
 
-    pydantic's serializer of plans does the same, and takes longer to make than a small plan.
+    pydantic's serializer of plans is equivalent, but takes longer to build than a small plan takes to solve.
     """
     kind: type[object] = type(value)
     if kind in _PLAIN:
@@ -178,7 +178,7 @@ def _written(value: Any, left_out: Container[str] = ()) -> Any:
 
 @cache
 def _fields(kind: type[PlanValue]) -> tuple[tuple[str, Callable[[Any], bool]], ...]:
-    """Return the fields of a class, and for each the function that says of which values nothing is written."""
+    """Return the fields of a class, and for each the function that decides whether its value is left out."""
     return tuple((name, field.exclude_if or _never) for name, field in kind.model_fields.items())
 
 
@@ -187,7 +187,7 @@ def _never(value: object) -> bool:
 
 
 def refuse_unless_problem(value: object) -> None:
-    """Raise FormatError for a document that is surely meant as something else than a problem."""
+    """Raise FormatError for a document that is clearly not meant to be a problem."""
     if isinstance(value, list):
         raise FormatError('must be an object, {"buffers": [...]}, got a list')
     if isinstance(value, Mapping) and ("buffers" not in value or "symbols" in value):
@@ -197,7 +197,7 @@ def refuse_unless_problem(value: object) -> None:
 
 
 def refuse_unless_plan(value: object) -> None:
-    """Raise FormatError for a document that is surely meant as something else than a plan."""
+    """Raise FormatError for a document that is clearly not meant to be a plan."""
     if isinstance(value, Mapping) and "placements" not in value:
         is_list = bool(value) and all(isinstance(offset, int) for offset in value.values())
         offsets = "a list of offsets, which `memplan verify PROBLEM FILE` reads" if is_list else _kind(value)
@@ -207,13 +207,13 @@ def refuse_unless_plan(value: object) -> None:
 
 
 def refuse_unless_operations(value: object) -> None:
-    """Raise FormatError for a document that is surely meant as something else than operations."""
+    """Raise FormatError for a document that is clearly not meant to be operations."""
     if isinstance(value, Mapping) and "functions" not in value:
         _refuse(value, "operations, which have functions")
 
 
 def refuse_unless_graph(value: object) -> None:
-    """Raise FormatError for a document that is surely meant as something else than a graph of operations."""
+    """Raise FormatError for a document that is clearly not meant to be a graph of operations."""
     if isinstance(value, Mapping) and "ops" not in value:
         _refuse(value, "a model, operations, or a graph of operations, which has ops")
 
@@ -226,7 +226,7 @@ def _refuse(value: Mapping[str, Any], wanted: str) -> None:
 
 
 def _kind(value: Mapping[str, Any]) -> str | None:
-    """Return what a document is, and the command that reads it; None where that is not known."""
+    """Return the kind of a document and the command that reads it, or None if it is unknown."""
     if "symbols" in value and "buffers" in value:
         return "a problem whose sizes are expressions, which `memplan shapes` plans for all values"
     if "placements" in value:

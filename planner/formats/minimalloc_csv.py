@@ -33,7 +33,7 @@ from memplan.planner.model.rows import MAX_TIME
 SUFFIX = ".csv"
 MEDIA_TYPE = "text/csv"
 CLOSED_COLUMN = "end"
-"""The name of a column whose times are still of the lifetime; those of `upper` are the first after it."""
+"""The name of a column with inclusive ends; ends under `upper` are exclusive."""
 _FIELDS = {
     "id": "id",
     "lower": "start",
@@ -61,13 +61,13 @@ _PLACED = _PLAN._replace(
 
 
 def is_own(data: bytes) -> bool:
-    """Say whether the first line names an id and columns of these tables only, which no other system writes."""
+    """Return True if the first line names an id and columns that only these tables have."""
     names = set(first_line(data))
     return "id" in names and names <= _PLACED.fields.keys() | _PLAN.fields.keys()
 
 
 def recognises(data: bytes) -> bool:
-    """Say whether the first line names columns, an id among them."""
+    """Return True if the first line names columns, an id among them."""
     names = first_line(data)
     return "id" in names and len(names) > 1
 
@@ -86,7 +86,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def table_of(sheet: Sheet) -> BufferTable:
-    """Return the buffers of the columns id, start, end and size; raises ProblemError, which names wrong cells."""
+    """Return the buffers from the columns id, start, end and size; raises ProblemError, which names wrong cells."""
     ids = sheet.texts["id"]
     _ids_are_unique(sheet, ids)
     try:
@@ -97,7 +97,7 @@ def table_of(sheet: Sheet) -> BufferTable:
 
 
 def _after_closed(sheet: Sheet) -> I64:
-    """Return the first times after the closed lifetimes of a table; raises ProblemError where one is none."""
+    """Return exclusive ends for a table with inclusive ones; raises ProblemError if one has no successor."""
     start, last = sheet.numbers["start"], sheet.numbers["end"]
     breaks: list[Break] = [
         (i, "end", rule)
@@ -127,7 +127,7 @@ def _break(location: tuple[int | str, ...], rule: str) -> Break:
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
-    """Read a plan, ids matched as strings; raises FormatError or PlanError."""
+    """Read a plan, matching ids as strings; raises FormatError or PlanError."""
     if "placed" in first_line(data):
         sheet = read_sheet(data, _PLACED, PlanError)
         rows = np.flatnonzero(sheet.numbers["offset"] != ABSENT)
@@ -154,7 +154,7 @@ def _empty(cells: Sequence[str]) -> list[int]:
 
 
 def _ids_by_text(problem: Problem) -> dict[str, int | str]:
-    """Return the ids of a problem by their text in a table; raises FormatError where two have equal texts."""
+    """Return the ids of a problem by their text in a table; raises FormatError if two have the same text."""
     by_text = {str(name): name for name in problem.buffers.ids}
     if len(by_text) < len(problem.buffers):
         name = next(name for name in problem.buffers.ids if by_text[str(name)] != name)
@@ -163,7 +163,7 @@ def _ids_by_text(problem: Problem) -> dict[str, int | str]:
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Write a problem; raises FormatError where it has what a table cannot say."""
+    """Write a problem; raises FormatError if a table cannot express it."""
     beyond = _beyond_a_table(problem)
     if beyond:
         raise FormatError(*(f"{where}: cannot be written to a table" for where in beyond[:MAX_SHOWN]))
@@ -175,7 +175,7 @@ def write_problem(problem: Problem) -> bytes:
 
 
 def _beyond_a_table(problem: Problem) -> list[str]:
-    """Name what a reader of the table would not know; names, and traffic that nothing counts, are no loss."""
+    """Name what a table cannot express; names, and traffic that no objective counts, may be lost."""
     table, pool = problem.buffers, problem.pools[0]
     lost = [f"pools[0].{name}" for name, default in Pool(name=pool.name) if getattr(pool, name) != default]
     if len(problem.pools) > 1:

@@ -1,6 +1,6 @@
-"""Files that are given where a problem, a plan or a model is wanted, and that nothing here reads: what they are.
+"""Descriptions of files that memplan does not read, given where a problem, a plan or a model is expected.
 
-A file is known by its first bytes, where these say it, or by the names in its archive, or by how its name ends.
+A file is identified by its first bytes, by the names in its archive, or by the suffix of its name.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"\xfe\xff", "a text in UTF-16", "save it as UTF-8"),
     (b"ML\xefR", "MLIR in bytecode", _AS_MLIR),
 )
-"""Beginnings of bytes, what such a file is, and what to do instead."""
+"""First bytes of files, each with the kind of file and a suggestion."""
 _VERSIONED = rb'\s*\{\s*"format"\s*:\s*"(?!memplan/)([a-z-]+/[0-9]+)"'
 _PORTABLE = rb"(?s)ML\xefR.StableHLO_v"
-"""What a StableHLO program begins with in the FlatBuffer that JAX wraps it in."""
+"""The prefix of a StableHLO program in the FlatBuffer that JAX wraps it in."""
 _IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {
     b"ORTM": ("a model in ONNX Runtime's own format", "give the .onnx that it was made of"),
     b"FT01": ("data of an ExecuTorch program (.ptd)", "give the program, the .pte"),
     b"CIRC": ("a model of Circle (ONE)", _OF_WHAT),
 }
-"""Identifiers of FlatBuffers, which are behind the first offset."""
+"""Identifiers of FlatBuffers, which follow the first offset."""
 _HLO_FLAGS = "--xla_dump_hlo_as_proto beside --xla_dump_to in XLA_FLAGS"
 _TEXTS: tuple[tuple[bytes, str, str], ...] = (
     (
@@ -128,7 +128,7 @@ _TEXTS: tuple[tuple[bytes, str, str], ...] = (
     ),
     (rb"((#[^\n]*|---)\n\s*)*(?!ir_version)[A-Za-z_][\w-]*:(\s|$)", "YAML", _AS_JSON),
 )
-"""Patterns of what texts begin with, what such a file is, and what to do instead; compiled when they are tried."""
+"""Patterns for the beginnings of texts, each with the kind of file and a suggestion; compiled on first use."""
 _NAMES: Mapping[str, tuple[str, str]] = {
     ".mlmodel": ("a model of Core ML", _OF_WHAT),
     ".mlpackage": ("a model of Core ML", _OF_WHAT),
@@ -143,7 +143,7 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     ".pth": ("a checkpoint of PyTorch, of Python objects", _EXPORT),
     ".pt": ("a checkpoint of PyTorch, of Python objects", _EXPORT),
 }
-"""Endings of names, where the bytes do not say it."""
+"""Suffixes of names, for files whose bytes do not identify them."""
 _ARCHIVES: tuple[tuple[str, str, str], ...] = (
     ("constants.pkl", "a TorchScript model, of Python code", _EXPORT),
     ("data.pkl", f"a checkpoint of PyTorch, which {_NO_OPERATIONS}", _EXPORT),
@@ -153,11 +153,11 @@ _ARCHIVES: tuple[tuple[str, str, str], ...] = (
     ("saved_model.pb", "a SavedModel of TensorFlow, packed", _CONVERT),
     (".mlmodel", "a model of Core ML, packed", _OF_WHAT),
 )
-"""Endings of names in ZIP archives, what such an archive is, and what to do instead."""
+"""Suffixes of names inside ZIP archives, each with the kind of archive and a suggestion."""
 
 
 def refuse_other_files(data: bytes, name: str | None = None) -> None:
-    """Raise FormatError for a file of a kind that is known and not read, with what it is and what to do instead."""
+    """Raise FormatError for a file of a known kind that is not read, with a suggestion."""
     if not data.strip():
         raise FormatError("must not be empty")
     kind = other_kind(data, name)
@@ -166,14 +166,14 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
 
 
 def refuse_unknown(data: bytes) -> NoReturn:
-    """Raise FormatError, which lists what is read, for a file that nothing knows."""
+    """Raise FormatError, which lists the readable formats, for an unknown file."""
     kinds = ", ".join(f"{each.title} ({each.files})" for each in systems() if each.files)
     read = f"problems and plans of memplan (.json, .csv), and models and dumps of {kinds}"
     raise FormatError(f"must be of a known format, got {shown(data[:20])}; known are {read}{more_of_systems()}")
 
 
 def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
-    """Return what a file is that nothing here reads, and what to do instead; None for all others."""
+    """Return the kind of a file that is not read, and a suggestion; None for all others."""
     for beginning, what, instead in _BEGINNINGS:
         if data.startswith(beginning):
             return what, instead
@@ -204,7 +204,7 @@ def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
 
 
 def begins_with_description(data: bytes) -> bool:
-    """Return True for messages of a version and a message, as of SavedModel and Core ML; in ONNX, a text follows."""
+    """Return True for two messages, a version first, as in SavedModel and Core ML; in ONNX, a text follows."""
     if data[:1] != b"\x08" or data[2:3] != b"\x12":
         return False
     at = _behind_number(data, 3)
@@ -212,7 +212,7 @@ def begins_with_description(data: bytes) -> bool:
 
 
 def begins_with_nodes(data: bytes) -> bool:
-    """Return True for a list of messages that begin with a name, as TensorFlow's nodes; an HloProto has one of them."""
+    """Return True for messages that begin with a name, as TensorFlow's nodes do; an HloProto has one of them."""
     if data[:1] != b"\n":
         return False
     at = _behind_number(data, 1)
@@ -221,7 +221,7 @@ def begins_with_nodes(data: bytes) -> bool:
 
 
 def _behind_number(data: bytes, at: int) -> int:
-    """Return what is behind a number of protocol buffers, which takes at most ten bytes."""
+    """Return the position after a protocol-buffers varint, which takes at most ten bytes."""
     return at + 1 + next((k for k, byte in enumerate(data[at : at + 9]) if byte < 0x80), 9)
 
 

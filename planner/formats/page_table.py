@@ -1,4 +1,4 @@
-"""Tables that pages save: all of a problem, and where a plan has its buffers.
+"""Tables that pages save: a whole problem, and the placements of its plan.
 
 To the columns of `minimalloc_csv` come `gaps`, the times between a buffer's lifetimes (`4-6 8-9`, half-open),
 `alias_of` and `alias_offset`, and `rest`, the JSON of a row's other fields; the row without an id has those of the
@@ -43,12 +43,12 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def unguarded(cell: str) -> str:
-    """Return a text without the quote by which a page keeps programs for tables from taking it for a formula."""
+    """Return a text without the quote that a page adds so that spreadsheets do not read it as a formula."""
     return cell[1:] if re.match(_GUARDED, cell) else cell
 
 
 def _buffer(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a buffer, as JSON has them."""
+    """Yield the fields of a buffer as in JSON."""
     yield "id", row["id"]
     yield from ((name, _number(row[name])) for name in ("size", "alignment", "alias_offset") if name in row)
     if "alias_of" in row:
@@ -66,7 +66,7 @@ def _buffer(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str,
 
 
 def _number(cell: str) -> int | str:
-    """Return the integer of a cell; another text as it is, which the problem refuses."""
+    """Return the integer in a cell; other text is returned unchanged, and the problem refuses it."""
     return int(cell) if re.fullmatch(_INTEGER, cell.strip()) else cell[:MAX_SHOWN]
 
 

@@ -1,4 +1,4 @@
-"""A table of comma-separated values: its cells checked by column, and errors that name line and column."""
+"""Reading of comma-separated tables: cells are checked by column, and errors name line and column."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from _csv import Reader
 
 _ROWS_AT_ONCE = 256
-"""Few: the more lists are alive, the longer Python's collector looks at them, again and again."""
+"""Small, since Python's garbage collector repeatedly scans all lists that are alive."""
 _INTEGER = re.compile(r" *[+-]?[0-9]+ *", re.ASCII)
 _NOT_IN_INTEGERS = re.compile(r"[^0-9+\- ]")
 # No number of 64 bits has so many digits, and int() takes the square of their count.
 _LONGEST_INTEGER = 100
 
 Break = tuple[int, str, str]
-"""Row, field, and the sentence that says what is wrong there."""
+"""The row and field of a wrong cell, and the sentence about it."""
 
 
 class Layout(NamedTuple):
@@ -57,16 +57,16 @@ class Sheet:
 
     @cached_property
     def lines(self) -> list[int]:
-        """The line (from 1) on which each row ends; read once more, as only errors need it."""
+        """The line (from 1) on which each row ends; found by a second pass, as only errors need it."""
         reader, rows = _rows(self.data)
         return list(islice((reader.line_num for _ in rows), 1, 1 + self.n_rows))
 
     def cell(self, row: int, field: str) -> str:
-        """Name a cell as the file's author sees it."""
+        """Return the name of a cell as the file's author sees it."""
         return f"line {self.lines[row]}, column {self.headings[field]!r}"
 
     def sentences(self, breaks: Sequence[Break]) -> tuple[str, ...]:
-        """Say what is wrong, in the file's order, and no more than can be read."""
+        """Return the sentences in the order of the file, at most as many as an error shows."""
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
         lines = [f"{self.cell(row, field)}: {rule}" for row, field, rule in in_order[:MAX_SHOWN]]
@@ -74,7 +74,7 @@ class Sheet:
 
 
 def first_line(data: bytes) -> list[str]:
-    """Return the cells of the first line, without the spaces around them; none where it is no table."""
+    """Return the cells of the first line without surrounding spaces; none if the data is no table."""
     # A line of headings is short; a file of another kind may be one line of gigabytes.
     line = data.lstrip(b"\xef\xbb\xbf\r\n")[:1000].splitlines()[:1]
     try:
@@ -84,7 +84,7 @@ def first_line(data: bytes) -> list[str]:
 
 
 def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
-    """Read what the layout requires; raises FormatError for what is no such table, and `kind` for wrong cells."""
+    """Read a table by its layout; raises FormatError for another kind of table, and `kind` for wrong cells."""
     chunks = _chunks(data)
     headings = _headings(next(chunks), layout)
     texts: dict[str, list[str]] = {field: [] for field in layout.texts if field in headings}
@@ -110,13 +110,13 @@ def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
 
 
 def _rows(data: bytes) -> tuple[Reader, Iterator[list[str]]]:
-    """Return a reader, which knows the line that it is on, and its rows; blank ones are left out."""
+    """Return a reader, which knows its current line, and its rows without blank ones."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
     return reader, (row for row in reader if len(row) > 1 or "".join(row).strip())
 
 
 def _chunks(data: bytes) -> Iterator[list[list[str]]]:
-    """Yield the first row by itself, then many at a time, all as wide as the first."""
+    """Yield the first row by itself, then many rows at a time, all as wide as the first."""
     reader, rows = _rows(data)
     try:
         first = list(islice(rows, 1))
@@ -132,7 +132,7 @@ def _chunks(data: bytes) -> Iterator[list[list[str]]]:
 
 
 def _raggedness(data: bytes, width: int) -> str:
-    """Say which row has not as many cells as the first one."""
+    """Return the sentence about the first row whose number of cells differs from that of the heading."""
     reader, rows = _rows(data)
     return next(
         f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: {_shown(','.join(row))}"
@@ -142,7 +142,7 @@ def _raggedness(data: bytes, width: int) -> str:
 
 
 def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
-    """Return the file's own names of its columns by their fields, in the file's order."""
+    """Return the file's own column names by field, in the order of the file."""
     columns: dict[str, str] = {}
     names = [cell.strip() for row in first for cell in row]
     for name in names:
@@ -159,7 +159,7 @@ def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
 
 
 def _meant_column(name: str, names: Sequence[str], layout: Layout) -> str:
-    """Say of a heading of another kind which columns there may be, and what it most likely means."""
+    """Return the sentence about an unknown column, with the known ones and the one most likely meant."""
     where, required = f"first line, column {_shown(name)}", ",".join(layout.required)
     if name.startswith("#"):
         return f"{where}: must name a column, as tables have no comments (leave them out): {required}"
@@ -178,7 +178,7 @@ def _meant_column(name: str, names: Sequence[str], layout: Layout) -> str:
 
 
 def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[int, str]]]:
-    """Return the integers of a column, and what is wrong with which of its cells."""
+    """Return the integers of a column, and the row and fault of each wrong cell."""
     try:
         if not _NOT_IN_INTEGERS.search("".join(cells)):
             values = np.array(list(map(int, cells)), dtype=np.int64)

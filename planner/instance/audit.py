@@ -1,4 +1,4 @@
-"""The verifier together with the hash of the problem, which it cannot make by itself: all that a plan can claim."""
+"""The full check of a plan: the verifier, and the hash of the problem, which the verifier cannot compute by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 
 def refuse_other_plan(problem: Problem, plan: Plan) -> None:
-    """Raise PlanError for a plan that places none of the problem's buffers: it is one of something else."""
+    """Raise PlanError for a plan that places none of the problem's buffers, as it belongs to another problem."""
     placed, pools = plan.placements.ids, {use.name: use for use in plan.pools}
     used = [plan.placements.pool_names[k] for k in sorted(set(plan.placements.pool.tolist()))]
     if used and problem.pool_index.keys().isdisjoint(used):

@@ -1,10 +1,9 @@
-"""The content hash of a problem, however it is written, and the order of buffers that goes with it.
+"""The content hash of a problem, which does not depend on how it is written, and the canonical order of its buffers.
 
 Names, the order of buffers, time stamps, hints, buffers of no bytes and a common divisor of all bytes make no
-difference; whatever the optimum depends on does, the end of the address space included where plans can reach it. Equal
-hashes mean isomorphic problems: the k-th buffers in their canonical orders correspond. A problem written otherwise may,
-rarely, get another hash: where buffers can hardly be distinguished by a large or very regular graph of explicit
-conflicts and other ties.
+difference. Everything that the optimum depends on does, including the end of the address space where plans can reach
+it. Equal hashes mean isomorphic problems: the k-th buffers in their canonical orders correspond. The converse rarely
+fails: large or very regular graphs of explicit conflicts may get several hashes.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ from memplan.planner.model.problem import Problem
 
 _VERSION = b"memplan problem 1"
 _FEW = 1_000
-"""Columns that require nothing are kept for so few buffers: those of long problems would fill a server's memory."""
+"""Default columns are cached for at most this many buffers, as those of long problems would fill a server's memory."""
 _NO_ROWS = b"<i8(0, 2)"
 """The reserved ranges of a pool that has none."""
 _HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
-"""Hashes of instances that are in use: looking a problem up and then solving it needs it twice."""
+"""Hashes of live instances, since looking a problem up and solving it both need the hash."""
 _LOOKS = 2_000_000
-"""The number of buffers, and of ties between them, that are compared with their neighbours to distinguish buffers."""
+"""The most buffers and ties that are examined when buffers are distinguished by their neighbours."""
 _SPLITMIX64 = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)]
 """The multipliers and shifts of splitmix64."""
 _FAR = 2.0**60
-"""The bytes, an eighth of the address space, below which no best plan can depend on where that ends."""
+"""An eighth of the address space, in bytes: best plans below it do not depend on where the address space ends."""
 _WITHOUT_WORD = "pages"
-"""The one constraint without a word in the hash, since version 1: no other has two columns for each pool."""
+"""The one constraint whose word is not hashed, since version 1: no other constraint has two columns for each pool."""
 
 
 def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 | None = None) -> str:
-    """Return `sha256:…` of all that matters in a problem.
+    """Return `sha256:…` of everything in a problem that affects its best plans.
 
     `instance` is the compiled problem and `order` its canonical order, where they exist already.
     """
@@ -63,12 +62,12 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
 
 
 def _encoded(part: npt.NDArray[np.generic]) -> bytes:
-    """Return an array as the hash has it."""
+    """Return an array in the encoding that is hashed."""
     return f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
 
 
 def canonical_order(instance: Instance) -> I64:
-    """Return the buffers of an instance in an order that depends on their content only, ties by position; (n,)."""
+    """Return the buffers of an instance in an order that depends on content alone, ties by position; (n,)."""
     if instance.is_plain:  # what its buffers require is stirred in as `numbers` has it
         both = _mixed(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
         own, lifetimes = _mixed(both, np.stack((instance.pin, instance.end)))
@@ -86,7 +85,7 @@ def canonical_order(instance: Instance) -> I64:
 
 
 def _around(relation: Neighbours | Groups, values: U64) -> U64:
-    """Return, for each buffer, the sum of its neighbours' values, stirred with weights, or of its group's others."""
+    """Return, for each buffer, the mixed sum of the values of its neighbours, or of the others in its group."""
     if isinstance(relation, Groups):
         total = np.zeros_like(values)
         np.add.at(total, relation.name, values)
@@ -120,7 +119,7 @@ def _refined(ties: list[Neighbours | Groups], colour: U64) -> U64:
 
 
 def _one_of_many(ties: list[Neighbours | Groups], colour: U64) -> int | None:
-    """Return a buffer that is like others in colour but not interchangeable with all of them; None: there is none.
+    """Return a buffer that shares its colour with others but is not interchangeable with all of them, or None.
 
     Buffers of one colour are interchangeable where they are tied to the same others, among themselves all or none.
     """
@@ -141,7 +140,7 @@ def _one_of_many(ties: list[Neighbours | Groups], colour: U64) -> int | None:
 
 
 def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield arrays of all that counts of an instance, its buffers in canonical order."""
+    """Yield the arrays of an instance that affect its best plans, buffers in canonical order."""
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     yield _word(instance.objective)
@@ -168,7 +167,7 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
 
 
 def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
-    """Yield the bytes of `_content` of a plain instance, of which most columns follow from the number of buffers."""
+    """Yield the bytes of `_content` for a plain instance, most of whose columns follow from the number of buffers."""
     n = len(instance)
     head, zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
@@ -180,7 +179,7 @@ def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
 
 @lru_cache(maxsize=64)
 def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Return the head of a column in the hash, and those that require nothing: zeros, ones, pins, and conflicts."""
+    """Return the encoded default columns of n buffers: zeros, ones, pins, and conflicts."""
     zeros, ones = np.zeros(n, dtype="<i8"), np.ones(n, dtype="<i8")
     none = _encoded(zeros)
     return f"<i8{zeros.shape}".encode(), none, _encoded(ones), _encoded(-ones), none + _encoded(zeros[:0])
@@ -196,7 +195,7 @@ def _encoded_capacities(instance: Instance) -> list[int]:
 
 
 def _reach(instance: Instance) -> float:
-    """Return an offset, in units, that some best plan has nothing above, were there no end.
+    """Return an offset, in units, above which some best plan has nothing if memory has no end.
 
     From any plan, whatever lies above the last pin, barred and reserved range can sink by common multiples of all
     alignments, pages and banks into a stretch that is empty for twice so long.
@@ -219,7 +218,7 @@ def _reach(instance: Instance) -> float:
 
 
 def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield what is required of buffers together, each with the word of its feature; nothing where there is none."""
+    """Yield the relations between buffers, each with the word of its feature; nothing where there are none."""
     wordless = {ALWAYS, *PLAIN, _WITHOUT_WORD}
     for name, column in counting(instance.features).items():
         values = getattr(instance, name)
@@ -252,7 +251,7 @@ def _word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
 
 
 def _tied(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield how many neighbours each buffer has, and which, in the canonical order."""
+    """Yield the number of neighbours of each buffer, and the neighbours, in canonical order."""
     rows, counts = _gathered(first, order)
     yield counts.astype("<i8")
     # One number a pair, n * first + second, sorts much faster than two keys.
@@ -274,7 +273,7 @@ def _sums(values: U64, first: I64) -> U64:
 
 
 def _mixed(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
-    """Stir values into colours, so that different ones are hardly ever equal afterwards."""
+    """Mix values into colours such that different values hardly ever give equal colours."""
     mixed = colour * _SPLITMIX64[0]
     mixed += values.view(np.uint64)
     mixed ^= mixed >> _SPLITMIX64[1]

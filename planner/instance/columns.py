@@ -1,7 +1,7 @@
 """Declarations of an instance's columns.
 
-Parts of an instance, units, the canonical form and symmetry go through the declarations, so that a
-column which is declared is right in all of them.
+Parts of an instance, units, the canonical form and symmetry are derived from the declarations, so that a declared
+column is handled correctly in all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ALWAYS, NEVER = "always", "never"
 
 
 class Axis(Enum):
-    """The entries of a column, in an instance of `n` buffers, `m` lifetimes and `p` pools."""
+    """The axis along which a column has entries, in an instance of `n` buffers, `m` lifetimes and `p` pools."""
 
     WHOLE = "one value for the instance"
     POOL = "p values, a tuple"
@@ -68,7 +68,7 @@ class Column(NamedTuple):
 
 
 def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
-    """Return a column, not of lifetimes, of an instance of `n` buffers that requires nothing by it; in any unit."""
+    """Return a default column for `n` buffers, not of lifetimes, that requires nothing in any unit."""
     if column.holds is Holds.GROUPS:
         return np.arange(n)
     if column.axis is Axis.PAIR:
@@ -101,7 +101,7 @@ def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more:
 
 
 def distinct(values: I64) -> list[int]:
-    """Return the values, each once, ascending; mostly all are equal."""
+    """Return the distinct values, ascending; fast where most are equal."""
     if values.size and (least := int(values.min())) == int(values.max()):
         return [least]
     return sorted(set(values.ravel().tolist()))

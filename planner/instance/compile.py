@@ -1,4 +1,4 @@
-"""From a problem to an instance, and from an assignment back to placements."""
+"""Conversion of a problem to an instance, and of an assignment back to placements."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _pools(problem: Problem, places: LegalPlaces, banks: list[tuple[int, int]], 
 
 
 def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> PlacementTable:
-    """Return the placements, in the problem's order and in bytes, of an assignment to an instance's buffers.
+    """Return the placements for an assignment to an instance's buffers, in the problem's order and in bytes.
 
     Buffers of no bytes go where they do not raise a peak, where there is such a place; aliases go into their buffers.
     """
@@ -137,7 +137,7 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
 
 
 def _pages(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
-    """Return `page` and `page_shift`, in bytes: 0 where a buffer has no such rule, or may not lie."""
+    """Return `page` and `page_shift` in bytes; 0 where a buffer has no such rule or may not use the pool."""
     page, base = np.where(places.allowed, places.page, 0), np.array([pool.base_address for pool in problem.pools])
     return {"page": page, "page_shift": np.where(page > 0, base[:, None] % np.maximum(page, 1), 0)}
 
@@ -154,7 +154,7 @@ def _barred(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[str, Any]:
 
 
 def _traffic(problem: Problem) -> I64:
-    """Return the bytes that each family moves: those of its buffers of some bytes, 2^63 - 1 at the most."""
+    """Return the bytes that each family moves: the traffic of its buffers that have bytes, at most 2^63 - 1."""
     table = problem.buffers
     traffic = np.where(table.size == 0, 0, np.where(table.traffic >= 0, table.traffic, table.size))
     for i, (root, _) in problem.roots.items() if table.aliases else ():

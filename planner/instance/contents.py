@@ -1,4 +1,4 @@
-"""The parts of an instance that best plans depend on: each buffer by itself, and its relations to others.
+"""The parts of an instance that best plans depend on: the properties of each buffer, and relations between buffers.
 
 They are the declared columns that count with the instance's features, in the order of their declarations.
 """
@@ -21,7 +21,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 def traffic_unit(instance: Instance) -> int:
-    """Return the largest divisor of all traffic: costs divided by it leave the best choice as it is.
+    """Return the largest divisor of all traffic; dividing costs by it does not change the best choice.
 
     Prices of pairs are costs that nothing divides; beside them traffic counts as given.
     """
@@ -43,7 +43,7 @@ def _numbers(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
 
 
 def numbers(instance: Instance) -> Iterator[I64]:
-    """Yield what an instance requires of each buffer alone, lifetimes left out: arrays of n; pool after pool."""
+    """Yield the requirements on single buffers, without lifetimes, as arrays of n; pool after pool."""
     for axis, names in _numbers(instance.features):
         if axis is Axis.BUFFER:
             for name in names:
@@ -56,7 +56,7 @@ def numbers(instance: Instance) -> Iterator[I64]:
 
 
 class Neighbours(NamedTuple):
-    """Symmetric lists of buffers, list i at neighbour[first[i]:first[i + 1]]; each entry with a weight, if any."""
+    """Symmetric lists of neighbours, list i at neighbour[first[i]:first[i + 1]]; each entry may have a weight."""
 
     first: I64
     neighbour: I64
@@ -69,7 +69,7 @@ class Neighbours(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Groups of buffers: the position of one buffer names the group of each."""
+    """Groups of buffers, each named by the position of one of its members."""
 
     name: I64
 
@@ -80,7 +80,7 @@ class Groups(NamedTuple):
 
 
 def relations(instance: Instance) -> list[Neighbours | Groups]:
-    """Return what an instance requires of buffers together, lifetimes left out: first pairs, then groups."""
+    """Return the relations between buffers, without lifetimes: first pairs, then groups."""
     pairs: list[Neighbours] = []
     groups: list[Groups] = []
     for name, column in counting(instance.features).items():
@@ -95,7 +95,7 @@ def relations(instance: Instance) -> list[Neighbours | Groups]:
 
 
 def weights(instance: Instance, pairs: str) -> F64 | I64:
-    """Return the numbers that belong to the rows of a column of pairs."""
+    """Return the numbers attached to the rows of a column of pairs."""
     beside = (name for name, column in COLUMNS.items() if column.along == pairs and name != pairs)
     weights_column: F64 | I64 = getattr(instance, next(beside))
     return weights_column

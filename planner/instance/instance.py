@@ -20,7 +20,7 @@ from memplan.planner.model.problem_fields import Objective, counts_cost
 
 F64 = npt.NDArray[np.float64]
 FEW = 7
-"""So many buffers can be enumerated: of plans of one cost the one that ends lowest is found, too."""
+"""The most buffers for which plans are enumerated, so that of equally cheap plans the lowest is found."""
 
 
 class CompiledPool(NamedTuple):
@@ -151,14 +151,14 @@ class Instance:
 
     @cached_property
     def has_one_lifetime_each(self) -> bool:
-        """True if each buffer has one lifetime, which so has the buffer's position."""
+        """True if each buffer has exactly one lifetime, so that their positions are equal."""
         return len(self.start) == len(self.size) and "holes" not in self.features
 
     @cached_property
     def is_ranged(self) -> Bool:
-        """True for the buffers, one a rigid group, that are kept from the bottom or the top of a pool, (n,).
+        """True for buffers that a rule keeps from the bottom or the top of a pool, (n,); one of each rigid group.
 
-        Pinned ones are not among them.
+        Pinned buffers are not among them.
         """
         is_cut = self.allowed & ((self.highest < I64_MAX) | (self.lowest >= self.alignment))
         is_ranged: Bool = is_cut.any(axis=0) & (self.pin < 0) & (self.anchor == np.arange(len(self)))
@@ -166,7 +166,7 @@ class Instance:
 
     @cached_property
     def features(self) -> frozenset[str]:
-        """The features that a solver must honour for this instance: words of PLAIN and of CONSTRAINTS."""
+        """The features that a solver must support for this instance: words of PLAIN and of CONSTRAINTS."""
         return frozenset(word for word, is_there in (*PLAIN.items(), *CONSTRAINTS.items()) if is_there(self))
 
     @cached_property
@@ -178,12 +178,12 @@ class Instance:
 
     @property
     def is_cost_alone(self) -> bool:
-        """True where plans of one cost are equally good: of what shares bytes, pools are filled as far as they go."""
+        """True if plans of equal cost are equally good, as when sharing bytes has a price: peaks do not matter then."""
         return self.objective == "cost" and len(self.reuse_pairs) > 0 and len(self) > FEW
 
     @cached_property
     def is_plain(self) -> bool:
-        """True for buffers of one pool, with one lifetime each and no rule but capacity and alignment."""
+        """True if there is one pool, one lifetime for each buffer, and no rule but capacity and alignment."""
         if len(self) == 0 or self.unplaceable or not self.features <= {"capacity", "alignment"}:
             return False
         return self.has_one_lifetime_each and not self.lowest.any()
@@ -204,7 +204,7 @@ class Instance:
 
     @cached_property
     def fixed_end(self) -> int:
-        """An offset above which no pin, lowest offset, barred or reserved range says where a buffer may lie."""
+        """The offset above which no pin, lowest offset, barred or reserved range has any effect."""
         ranges = (*(pool.reserved for pool in self.pools), *self.barred_ranges, self.lowest)
         return max(int(rows.max(initial=0)) for rows in ranges)
 
@@ -224,7 +224,7 @@ class Instance:
 
     @property
     def most_clear(self) -> float:
-        """A number that the bytes which clearances leave free in a plan, in units, never pass: a side of each pair."""
+        """An upper bound, in units, on the bytes that clearances leave free in a plan: one side of each pair."""
         return 2 * float(self.clearance.sum(dtype=np.float64))
 
     def members(self, live_set: int) -> I64:
@@ -241,7 +241,7 @@ class Instance:
         return self.sums(self.start, self.end, values[self.lifetime_buffer])
 
     def sums(self, start: I64, end: I64, weight: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of the weights (k,) of the ranges of live sets that it is in.
+        """Return, for each live set, the sum of the weights (k,) of the ranges that contain it.
 
         The ranges are `start` to `end`, half-open, (k,) each; the sums are as those of `load`.
         """
@@ -277,7 +277,7 @@ PLAIN: Mapping[str, Callable[[Instance], bool]] = {
     "reserved": lambda instance: any(len(pool.reserved) for pool in instance.pools),
     "cost": lambda instance: counts_cost(instance.objective),
 }
-"""The features that most solvers honour, and the test of each."""
+"""The features that most solvers support, and the test for each."""
 
 CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
     "relative": lambda instance: bool((instance.anchor != np.arange(len(instance))).any()),
@@ -294,6 +294,6 @@ CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
         len(instance.pools) > 1 and bool((instance.anchor[instance.colocation] != instance.anchor).any())
     ),
 }
-"""The features that come with constraint kinds, which a solver honours only where its entry of the registry says so."""
+"""The features of constraint kinds; a solver supports only those that its registry entry lists."""
 ON_OFFSETS = CONSTRAINTS.keys() - {"together"}
-"""Those that restrict offsets, or make them cost; the others are about pools alone."""
+"""The constraint features that restrict offsets or give them a cost; the others concern pools only."""

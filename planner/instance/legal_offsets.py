@@ -21,7 +21,7 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 
 def families(problem: Problem) -> I64:
-    """Return, for each buffer, the position of the one it lives in (its own, where it is no alias)."""
+    """Return, for each buffer, the position of the buffer that it lives in; its own position if it is no alias."""
     family = np.arange(len(problem.buffers))
     for i, (root, _) in problem.roots.items() if problem.buffers.aliases else ():
         family[i] = root
@@ -54,14 +54,14 @@ class LegalPlaces(NamedTuple):
     colocation: I64
 
     def among(self, kept: I64) -> Self:
-        """Return the places of the `kept` buffers, positions that ascend; groups keep the positions that name them."""
+        """Return the places of the `kept` buffers (ascending); groups keep the positions that name them."""
         # An index would leave gaps in the rows of (pools, buffers); `take` makes them anew, as kernels need them.
         columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]
         return self._replace(**{name: getattr(self, name).take(kept, axis=-1) for name in columns})
 
 
 def legal_places(problem: Problem) -> LegalPlaces:
-    """Return where each buffer may lie when nothing else is placed."""
+    """Return where each buffer may lie if no other buffer is placed."""
     table, pools = problem.buffers, problem.pools
     bound = _bound(problem) if table.aliases or table.rules["relative"] else {}
     rules = offset_rules(problem)
@@ -116,7 +116,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
 def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
     """Return, for each alias and each member of a rigid group, (the buffer it is bound to, bytes above that one).
 
-    That is the group's lowest buffer, or the one that the alias lives in; these are bound to themselves.
+    An alias is bound to the buffer it lives in, a member to the lowest buffer of its group, and that one to itself.
     """
     bound = {int(i): (int(i), 0) for i in {root for root, _ in problem.roots.values()}} | dict(problem.rigid)
     for i, (root, distance) in problem.roots.items():
@@ -128,9 +128,9 @@ def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
 def _range(
     problem: Problem, bound: Mapping[int, tuple[int, int]], ranged: Sequence[tuple[int, Ranges]]
 ) -> tuple[I64, I64]:
-    """Return the least and the greatest offset that pins and intervals leave each buffer that is no alias, in a pool.
+    """Return the least and greatest offset that pins and intervals allow each buffer in a pool, aliases aside.
 
-    Where they leave none, the least is above the greatest; I64_MAX says that there is no greatest.
+    If they allow none, the least is above the greatest; I64_MAX means that there is no greatest.
     """
     pin = problem.buffers.offset
     least, most = np.maximum(pin, 0), np.where(pin >= 0, pin, I64_MAX)
@@ -148,7 +148,7 @@ def _range(
 
 
 def _barred(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> dict[int, Ranges]:
-    """Return what lies between the intervals that rules leave each buffer that is no alias, and its aliases."""
+    """Return the gaps between the intervals that rules allow each buffer and its aliases."""
     barred: dict[int, list[tuple[int, int]]] = {}
     for i, intervals in ranged:
         root, distance = problem.roots.get(i, (i, 0))
@@ -158,7 +158,7 @@ def _barred(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> dict[int,
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return half-open ranges as few as cover the same, ascending; those that are empty are left out."""
+    """Return the fewest half-open ranges that cover the same integers, ascending, without empty ones."""
     rows: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if rows and low <= rows[-1][1]:
@@ -169,7 +169,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def _past(ranges: Ranges, at: int, step: int) -> int:
-    """Return the first of the offsets at + k * step, k >= 0, that is in none of the ranges."""
+    """Return the first offset at + k * step, k >= 0, outside of all ranges."""
     for low, high in ranges:
         if low <= at < high:
             at = high + (at - high) % step
@@ -177,7 +177,7 @@ def _past(ranges: Ranges, at: int, step: int) -> int:
 
 
 def _pinned(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
-    """Return True for the buffers that are pinned, with all that is bound to them."""
+    """Return True for the buffers that are pinned, directly or through a buffer bound to them."""
     is_pinned: Bool = problem.buffers.offset >= 0
     for i, (lead, _) in bound.items():
         is_pinned[lead] |= is_pinned[i]
@@ -209,13 +209,13 @@ def last_end(pool: Pool) -> int:
 
 
 def _fits(size: int, page: int, address: int, step: int | None) -> bool:
-    """Return True if a buffer at one of the addresses `address` + k * `step` crosses no page; None: at the first."""
+    """Return True if a buffer at some address `address` + k * `step` crosses no page; for None, at the first."""
     least = address % (page if step is None else gcd(step, page))
     return least + size <= page
 
 
 def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
-    """Return True for the buffers that may use a pool by its name, with all that is bound to them."""
+    """Return True for the buffers that may use a pool by name, together with everything bound to them."""
     table = problem.buffers
     is_open = [not names or pool.name in names for names in table.pool_choices]
     may_use = np.array(is_open, dtype=np.bool_)[table.pool_choice]
@@ -260,13 +260,13 @@ def _meets(pin: I64, size: I64, ranges: I64) -> Bool:
 
 
 def _congruence(value: int, pool: Pool) -> tuple[int, int]:
-    """Return (m, r) such that an offset o in the pool meets both alignments where o = r mod m."""
+    """Return (m, r): an offset o in the pool satisfies both alignments exactly if o = r mod m."""
     step = lcm(value, pool.alignment)
     return step, -pool.base_address % step
 
 
 def _both(first: tuple[int, int] | None, second: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (m, r) with o = r mod m exactly where both congruences hold, or None where no offset meets them."""
+    """Return (m, r) with o = r mod m exactly where both congruences hold, or None if no offset satisfies both."""
     if first is None:
         return None
     (a, r), (b, s) = first, second
@@ -280,6 +280,6 @@ def _both(first: tuple[int, int] | None, second: tuple[int, int]) -> tuple[int, 
 
 
 def _in_int64(rule: tuple[int, int] | None) -> tuple[int, int]:
-    """Return a congruence in int64, for offsets below 2^63 - 1; r = 2^63 - 1 says that none of them meets it."""
+    """Return a congruence in int64, for offsets below 2^63 - 1; r = 2^63 - 1 means that no offset satisfies it."""
     step, start = rule or (1, I64_MAX)
     return min(step, I64_MAX), min(start, I64_MAX)

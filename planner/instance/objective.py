@@ -34,7 +34,7 @@ def score(instance: Instance, pool: I64, offset: I64) -> Score:
 
 
 def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
-    """Return the sum over the buffers of traffic (bytes) x cost of the pool, and of weights, rounded once, and down.
+    """Return traffic (bytes) x cost of the pool, summed, plus the prices of pairs that meet, rounded down once.
 
     Counted are the prices of the pairs that meet.
     """
@@ -46,12 +46,12 @@ def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
 
 
 def cost_of(priced: Iterable[tuple[int, float]]) -> float:
-    """Return the sum of counts x prices, taken as the decimals that they are written as, rounded once, and down."""
+    """Return the sum of counts x prices, computed exactly in decimals and rounded down once."""
     return rounded_down(sum((count * Fraction(repr(float(price))) for count, price in priced), Fraction(0)))
 
 
 def rounded_down(exact: Fraction) -> float:
-    """Return the largest number that, as it is written, does not pass an exact one: so a bound stays one."""
+    """Return the largest float whose decimal text does not exceed an exact number, so that a bound stays a bound."""
     number = float(exact)
     while Fraction(repr(number)) > exact:
         number = nextafter(number, float("-inf"))
@@ -59,7 +59,7 @@ def rounded_down(exact: Fraction) -> float:
 
 
 def meeting(instance: Instance, pool: I64, offset: I64) -> Bool:
-    """Return True for the priced pairs that share bytes, or touch a common bank where that is what costs; (k,)."""
+    """Return True for the priced pairs that share bytes or, where that is priced, touch a common bank; (k,)."""
     priced = instance.priced
     if len(priced) == 0:
         return np.zeros(0, dtype=np.bool_)
@@ -75,5 +75,5 @@ def meeting(instance: Instance, pool: I64, offset: I64) -> Bool:
 
 
 def reaches(instance: Instance, value: Score, bound: Score) -> bool:
-    """Say whether a score is as good as a bound: by its cost alone where nothing else is minimised."""
+    """Return True if a score reaches a bound; only costs are compared if nothing else is minimised."""
     return value[0] <= bound[0] if instance.is_cost_alone else value <= bound

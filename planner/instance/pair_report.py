@@ -16,7 +16,7 @@ IdPairs = tuple[tuple[int | str, int | str], ...]
 
 
 def shared_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> IdPairs:
-    """Return the pairs of `may_share` that start at one offset while they are alive together, as the problem has them.
+    """Return the pairs of `may_share` that have one offset while both are alive, as the problem lists them.
 
     The placements are in the problem's order.
     """
@@ -32,7 +32,7 @@ def shared_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 
 
 def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
-    """Return the pairs of `bank` entries with a weight that touch a common bank, as the problem has them.
+    """Return the pairs of weighted `bank` entries that touch a common bank, as the problem lists them.
 
     The placements are in the problem's order, their pools in any. With an alias, its whole family touches a bank.
     """
@@ -50,7 +50,7 @@ def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
 
 
 def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> tuple[Reused, ...]:
-    """Return the pairs of `reuse` that share bytes, as the problem has them, each with the order that it needs.
+    """Return the pairs of `reuse` that share bytes, as the problem lists them, each with the order that it requires.
 
     The placements are in the problem's order. A pair that two entries name is there twice.
     """
@@ -74,21 +74,21 @@ def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 
 
 def _first_births(instance: Instance) -> list[int]:
-    """Return the first live set of each buffer; one without lifetimes has that behind all."""
+    """Return the first live set of each buffer; without lifetimes, the number behind the last live set."""
     births = np.full(len(instance), instance.n_live_sets)
     np.minimum.at(births, instance.lifetime_buffer, instance.start)
     return list(births.tolist())
 
 
 def _last_deaths(instance: Instance) -> list[int]:
-    """Return the live set behind the last one of each buffer, 0 without lifetimes."""
+    """Return the live set after the last one of each buffer; 0 without lifetimes."""
     deaths = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(deaths, instance.lifetime_buffer, instance.end)
     return list(deaths.tolist())
 
 
 def _banks(problem: Problem, placements: PlacementTable, rows: I64) -> tuple[Bool, U64, U64]:
-    """Return (True where a buffer touches a bank at all, the first bank, the last bank)."""
+    """Return (True where a buffer touches any bank, its first bank, its last bank)."""
     pools = [problem.pools[problem.pool_index[name]] for name in placements.pool_names]
     width = np.array([pool.bank_size or 0 for pool in pools], dtype=np.uint64)[placements.pool[rows]]
     base = np.array([pool.base_address for pool in pools], dtype=np.uint64)[placements.pool[rows]]

@@ -1,1 +1,1 @@
-"""Findings: what a problem or a graph most likely does not mean."""
+"""Findings: parts of a problem or graph that are legal but probably not intended."""

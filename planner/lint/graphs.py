@@ -10,9 +10,9 @@ from memplan.planner.operations.graph import OperationGraph
 
 
 def made_again(graph: OperationGraph) -> Iterator[Finding]:
-    """Yield a finding, where operations make tensors that others made and that they do not read.
+    """Yield a finding where operations write tensors that others made and that they do not read.
 
-    That is a change of a tensor where it lies; in graphs that somebody writes it is mostly a wrong position.
+    Such a write changes the tensor in place; in graphs written by hand it is usually a wrong position.
     """
     repeats = [
         (position, tensor)

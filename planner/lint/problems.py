@@ -1,4 +1,4 @@
-"""Findings about problems: legal, but surely not meant."""
+"""Findings about problems: legal, but probably not intended."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from memplan.planner.verify.verifier import every_place_is_legal
 __all__ = ["MAX_LISTED", "Finding", "closed_ends", "lifetimes_look_inclusive", "lint"]
 
 _STIR = 0x5851F42D4C957F2D
-"""A multiplier that makes one number of several, so that different ones are rarely equal."""
+"""A multiplier that combines several numbers into one, so that different rows rarely collide."""
 _MOST_TABLES = 3
-"""The most buffers that are pinned as tables of some hardware are, all alone; more of them are a plan."""
+"""The most pinned buffers that can be hardware tables; a problem with more, all pinned, is a plan."""
 _LEAST_DOUBLED = 16
-"""Fewer rows that are alike are the pairs and sets that a kernel takes turns with."""
+"""The least number of equal rows that is reported, since kernels use a few equal buffers in turn."""
 
 
 def lint(problem: Problem) -> tuple[Finding, ...]:
-    """Return the findings, at most MAX_LISTED of a rule; O(m log m) for m lifetimes."""
+    """Return the findings, at most MAX_LISTED for each rule; O(m log m) for m lifetimes."""
     table, pools = problem.buffers, problem.pools
     stated = {
         "buffers": True,
@@ -47,7 +47,7 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
 
 
 def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
-    """Some programs write a plan in the columns of a problem: read as one, it leaves nothing to plan."""
+    """All buffers are pinned, as when a program writes a plan in the columns of a problem: nothing is left to plan."""
     table = problem.buffers
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
@@ -59,7 +59,7 @@ def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
-    """Some pairs are given both ways, as in a list for each buffer, but others only one way."""
+    """Some pairs appear in both directions, as in adjacency lists, but others in only one."""
     first, second = _conflicting(problem)
     n = len(problem.buffers)
     directed, turned = each_once((first * n + second)[first != second]), second * n + first
@@ -79,7 +79,7 @@ def _conflicts_with_oneself(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflicting(problem: Problem) -> I64:
-    """Return the places of all first, and of all second buffers of the conflicts."""
+    """Return the positions of the first and of the second buffers of all conflicts."""
     names = chain.from_iterable(problem.conflicts)
     return np.fromiter(map(problem.index.__getitem__, names), np.int64, 2 * len(problem.conflicts)).reshape(-1, 2).T
 
@@ -95,7 +95,7 @@ def _buffers_without_conflicts(problem: Problem) -> Iterator[Finding]:
 
 
 def _buffers_without_room(problem: Problem) -> Iterator[Finding]:
-    """A buffer is larger than every pool that it may use, or than what follows the first aligned offset in each."""
+    """A buffer is larger than every pool that it may use, counted from the first aligned offset."""
     table, pools = problem.buffers, problem.pools
     kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]
@@ -121,7 +121,7 @@ def _first_offset(pool: Pool, alignment: int) -> int:
 
 
 def _pools_off_their_alignment(problem: Problem) -> Iterator[Finding]:
-    """The pool's own alignment does not divide its base address, so that nothing can lie at its start."""
+    """A pool's alignment does not divide its base address, so that nothing can lie at its start."""
     for pool in problem.pools:
         if pool.base_address % pool.alignment:
             rule = f"must be a multiple of the pool's alignment ({pool.alignment}), or offset 0 cannot be used"
@@ -164,7 +164,7 @@ def lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
 
 
 def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
-    """Yield a finding about a table that says by its column that ends are of the lifetime, where more is alive by that.
+    """Yield a finding for a table whose column says that ends are inclusive, if this increases the bytes alive.
 
     Nothing is said where a buffer would not be alive at all if they were not: then they surely are.
     """
@@ -181,13 +181,13 @@ def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
 
 
 def _most_alive(table: BufferTable, end: I64) -> int:
-    """Return the most bytes that are alive at once, up to other ends."""
+    """Return the most bytes that are alive at once with other ends."""
     times, change = np.concatenate([end, table.start]), np.concatenate([-table.size, table.size])
     return int(np.cumsum(change[np.argsort(times, kind="stable")]).max(initial=0))
 
 
 def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:
-    """More than half of the buffers are like another one in all but the id; in real problems up to 41 % are."""
+    """More than half of the buffers equal another one in all but the id; in real problems at most 41 % do."""
     table = problem.buffers
     if table.has_one_lifetime_each:  # of n alike there are n - 1 neighbours, and mostly there are far too few
         mixed = np.sort((table.start * _STIR + table.end) * _STIR + table.size)
@@ -238,7 +238,7 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
 
 
 def _pins_collide(problem: Problem) -> Iterator[Finding]:
-    """A pinned buffer breaks a rule where it is pinned, so no plan can be valid."""
+    """A pinned buffer breaks a rule at its pin, so that no plan can be valid."""
     table = problem.buffers
     n = len(table)
     pool, offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
@@ -257,7 +257,7 @@ def _pins_collide(problem: Problem) -> Iterator[Finding]:
 
 
 def _nothing_to_plan(problem: Problem) -> Iterator[Finding]:
-    """There are no buffers, or none has bytes: most likely whatever wrote the problem lost them."""
+    """No buffer has bytes, probably since the program that wrote the problem lost them."""
     table = problem.buffers
     if not len(table):
         yield Finding("no-buffers", "buffers: there are none, so there is nothing to plan")
@@ -279,4 +279,4 @@ _RULES: tuple[tuple[str, Callable[[Problem], Iterator[Finding]]], ...] = (
     ("lifetimes", _lifetimes_overlap),
     ("pins", _pins_collide),
 )
-"""The rules, and what a problem must state for each to say anything; constraint kinds have further ones."""
+"""The rules, each with the field that must be present for it to apply; constraint kinds have further rules."""

@@ -1,4 +1,4 @@
-"""Lifetimes from operations: what is alive when, apart from any compiler."""
+"""Lifetimes from operations, independent of any compiler."""
 
 from memplan.planner.liveness.analysis import analyse, pose, problem_of, read_before_written
 from memplan.planner.liveness.expansion import expand

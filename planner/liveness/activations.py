@@ -1,4 +1,4 @@
-"""The buffers of calls: every call of a function has variables of its own, and borrows its arguments."""
+"""The buffers of calls: each call of a function has its own variables and borrows its arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.planner.operations.operations import DeclaredBuffer, Function, Oper
 
 @dataclass(frozen=True)
 class CallWorkspace:
-    """The bytes that a call needs in a pool beside its arguments, if its function is planned by itself."""
+    """The bytes that a call needs in a pool besides its arguments, if its function is planned by itself."""
 
     pool: str
     size: int
@@ -22,7 +22,7 @@ class CallWorkspace:
 
 
 class Activations:
-    """The activations of a program so far, in the order in which they begin, and their variables."""
+    """The activations of a program so far, in the order in which they begin, with their variables."""
 
     def __init__(self, operations: Operations) -> None:
         self.operations = operations
@@ -31,7 +31,7 @@ class Activations:
         self.characters = 0
 
     def begin(self, name: str, path: str, stretch: int, bound: Mapping[str, int]) -> dict[str, int]:
-        """Begin a call of a function; return its buffers' variables, of which `bound` are the caller's."""
+        """Begin a call of a function and return the variables of its buffers; those in `bound` belong to the caller."""
         function = self.operations.functions[name]
         for formal, variable in bound.items():
             self._bind(path, function.declared[formal], variable)
@@ -45,15 +45,15 @@ class Activations:
         return names
 
     def end(self, activation: int) -> None:
-        """End a call: what is added from now on is not in it."""
+        """End a call: variables added later do not belong to it."""
         self.found[activation] = replace(self.found[activation], after_variables=len(self.variables))
 
     def mark(self, variable: int, stretch: int, action: Action, *, is_passed: bool = False) -> None:
-        """Note what is done to a variable."""
+        """Record an action on a variable."""
         self.variables[variable].marks.append(Mark(stretch, action, is_passed))
 
     def add_workspaces(self, path: str, activation: int, stretch: int, workspaces: Sequence[CallWorkspace]) -> None:
-        """Add variables for what a call needs while it runs, one for each pool."""
+        """Add one variable for each pool in which a call needs a workspace."""
         for workspace in workspaces:
             name = path if len(workspaces) == 1 else f"{path}/{workspace.pool}"
             row = Variable(name, workspace.size, workspace.alignment, (workspace.pool,), "temporary", activation)
@@ -76,7 +76,7 @@ class Activations:
         return made
 
     def _bind(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
-        """Let a variable stand for a param or result: it must satisfy what both require."""
+        """Bind a parameter or result to a variable, which must then satisfy the requirements of both."""
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:

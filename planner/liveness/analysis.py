@@ -1,4 +1,4 @@
-"""From operations to a problem, and to facts about the program that need no plan."""
+"""Analysis of operations: the resulting problem, and facts about the program that need no plan."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
 
 _LARGE = 10_000
-"""The buffers from which on an analysis takes long."""
+"""The number of buffers from which an analysis takes long."""
 
 
 def analyse(
     operations: Operations, reading: Reading | None = None, is_over: Callable[[], bool] = lambda: False
 ) -> Analysis:
-    """Return the problem that operations pose, read by usage and nested by default, and what is known of it.
+    """Return the problem that operations pose, read by usage and nested by default, and facts about the program.
 
     Nothing is solved. Raises OperationsError for too many steps and buffers, and for uses outside of scopes;
     TimeOverError of many buffers, once time `is_over`.
@@ -78,7 +78,7 @@ def analyse(
 
 
 def problem_of(operations: Operations, reading: Reading | None = None) -> Problem:
-    """Return the problem that operations pose, and nothing else; as `analyse` does."""
+    """Return the problem that operations pose, without the facts that `analyse` adds."""
     return pose(operations, expand(operations), reading or Reading())
 
 
@@ -89,7 +89,7 @@ def read_before_written(operations: Operations) -> tuple[Finding, ...]:
 
 
 def pose(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:
-    """Return the problem that a function of the operations poses, laid out in time."""
+    """Return the problem that a function poses, laid out in time."""
     return _problem(operations, timeline, lifetimes(timeline, reading), reading.way)
 
 
@@ -121,20 +121,20 @@ def _problem(
 
 
 def _load(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
-    """Return the bytes alive in each step, from that before the first to that after the last."""
+    """Return the bytes alive in each step, including the steps before the first and after the last."""
     # From step -1, in which inputs are written, to the one after the last, in which outputs are read.
     change = _changes(timeline, alive, way)
     return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
 
 
 def _most(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
-    """Return the most bytes alive at a time; O(m log m) for m intervals."""
+    """Return the most bytes alive at once; O(m log m) for m intervals."""
     change = _changes(timeline, alive, way)
     return max(accumulate(change[time] for time in sorted(change)), default=0)
 
 
 def _changes(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> defaultdict[int, int]:
-    """Return by how many bytes what is alive changes at each time."""
+    """Return the change of the bytes alive at each time."""
     change: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         size = timeline.variables[span.variable].size
@@ -158,12 +158,12 @@ def _workspace(timeline: ProgramTimeline, load: list[int], alive: Iterable[Plann
 
 
 def _stretch_at(timeline: ProgramTimeline) -> dict[int, int]:
-    """Return the innermost statement that takes each step."""
+    """Return the innermost statement of each step."""
     return {row.start: i for i, row in enumerate(timeline.stretches) if row.end == row.start + 1}
 
 
 def _readings(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield what each way to read says; by usage and nested, which loses nothing, comes first."""
+    """Yield the facts for each reading; the one by usage and nested, which loses nothing, comes first."""
     least = _most(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
@@ -196,7 +196,7 @@ def _temporaries(operations: Operations, functions: Iterable[FunctionFacts]) -> 
 
 
 def _apart(timeline: ProgramTimeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
-    """Return what is not in the problem: constants (of a function once, however often it is called), and the rest."""
+    """Return the buffers outside of the problem: constants (once per function, not per call), and the rest."""
     constants: dict[tuple[str, str], int] = {}
     not_planned, unused = [], []
     for i, row in enumerate(timeline.variables):

@@ -1,4 +1,4 @@
-"""Lay operations out in time, every call replaced by what it does."""
+"""Expansion of operations in time: every call is replaced by its body."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from memplan.planner.operations.statements import (
 
 T = TypeVar("T")
 MAX_EXPANDED = 1_000_000
-"""The largest number of statements and buffers of a program, once its calls are replaced by what they do."""
+"""The largest number of statements and buffers of a program after its calls are expanded."""
 TOO_MANY = "must be at most {most} statements and buffers, once every call is replaced by what it does"
 MAX_NESTING = 100
 """The deepest nesting of branches and loops, calls included."""
 _PATH_LENGTH = 16
-"""The longest average path of calls in a program with the largest number of statements and buffers."""
+"""The longest mean path of calls in a program with the largest number of statements and buffers."""
 
 
 def expand(
@@ -61,7 +61,7 @@ def expand(
 
 
 def expanded_count(operations: Operations, function: str | None = None) -> int:
-    """Return the statements and buffers of a function and of all that it calls, however often: few can come to many."""
+    """Return the number of statements and buffers of a function after all its calls are expanded."""
     count: dict[str, int] = {}
     for name, callees in operations.callees.items():
         laid_out = operations.functions[name]
@@ -86,11 +86,11 @@ class _Place(NamedTuple):
 
 
 Laid = Generator["Laid[Any]", Any, T]
-"""A layout that yields those inside of it, one after the other, and is sent what each returns."""
+"""A layout as a generator: it yields the layouts inside of it, and is sent the result of each."""
 
 
 def _lay_out(layout: Laid[T]) -> T:
-    """Run a layout with those inside of it, however deep: Python's own stack stays as it is."""
+    """Run a layout and those inside of it without recursion, so that Python's stack stays shallow."""
     stack: list[Laid[Any]] = [layout]
     value: Any = None
     while stack:
@@ -105,7 +105,7 @@ def _lay_out(layout: Laid[T]) -> T:
 
 
 class _Expansion:
-    """What has been laid out so far, up to the step `now`."""
+    """The state of an expansion up to the step `now`."""
 
     def __init__(
         self, operations: Operations, workspaces: Mapping[str, Sequence[CallWorkspace]] | None, characters: int
@@ -117,7 +117,7 @@ class _Expansion:
         self.freed = {name: _freed(function.body) for name, function in operations.functions.items()}
 
     def timeline(self, name: str) -> ProgramTimeline:
-        """Lay out a function, between the step in which it gets its inputs and that in which it gives its outputs."""
+        """Lay out a function, from the step that supplies its inputs to the step that reads its outputs."""
         function = self.operations.functions[name]
         self.stretches.append(Stretch(0, (), "inputs", -1, 0, 0))
         names = self.calls.begin(name, name, 0, {})
@@ -191,7 +191,7 @@ class _Expansion:
         return index
 
     def _hold(self, at: _Place, k: int, statement: Operation) -> None:
-        """Hold what an operation names to its end, so that no scope may end before."""
+        """Hold the operands of an operation until its end, so that no scope ends earlier."""
         held = self._begin(at, k, statement.op, end=self.now)
         for name in dict.fromkeys((*statement.inputs, *statement.outputs, *statement.temporaries)):
             self.calls.mark(at.names[name], held, "hold")
@@ -240,13 +240,13 @@ class _Expansion:
         self._end(index)
 
     def _begin(self, at: _Place, k: int, label: str, end: int = NOWHERE) -> int:
-        """Begin the stretch of a statement, which ends at `end` or is ended later; return its index."""
+        """Begin the stretch of a statement and return its index; it ends at `end`, or later by `_end`."""
         position = (*at.position, k)
         self.stretches.append(Stretch(at.activation, position, label, self.now, end, at.depth, at.operation))
         return len(self.stretches) - 1
 
     def _end(self, index: int) -> None:
-        """End a stretch here; what took no step of its own takes one now."""
+        """End a stretch at the current step; a statement without steps of its own gets one."""
         if self.now == self.stretches[index].start:
             self.now += 1
         self.stretches[index] = self.stretches[index]._replace(end=self.now)
@@ -260,7 +260,7 @@ def _freed(body: tuple[Statement, ...]) -> set[str]:
 
 
 def _arguments(statement: Operation | Call) -> Iterator[tuple[str, Action]]:
-    """Yield each buffer that a statement reads or writes, and what it does to it."""
+    """Yield each buffer that a statement reads or writes, with the action on it."""
     inputs, outputs = dict.fromkeys(statement.inputs), dict.fromkeys(statement.outputs)
     for name in inputs | outputs:
         yield name, "read" if name not in outputs else "update" if name in inputs else "write"

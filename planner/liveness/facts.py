@@ -1,4 +1,4 @@
-"""Facts about a program that need no plan, as fields of the analysis."""
+"""Facts about a program that need no plan: the fields of an analysis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memplan.planner.operations.operations import OrderStatus
 
 @dataclass(frozen=True)
 class Event:
-    """A buffer is allocated, or its bytes become free, at the beginning of a time step."""
+    """A buffer is allocated or freed at the beginning of a time step."""
 
     time: int
     kind: Literal["alloc", "kill"]
@@ -26,9 +26,9 @@ class Event:
 
 @dataclass(frozen=True)
 class InsertFree:
-    """The earliest statement after which a program that allocates by itself may free a buffer, by its uses.
+    """The earliest statement after which a program that allocates dynamically may free a buffer, by its uses.
 
-    It is after the statement at `path`, or at the start of the branch (or program) there: one place for each way.
+    It is the statement at `path`, or the start of the branch (or program) there; each control path has one such point.
     """
 
     buffer: str
@@ -38,7 +38,7 @@ class InsertFree:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of time, the statement that takes it, and the bytes that are alive in it."""
+    """A time step: its statement, and the bytes alive in it."""
 
     time: int
     path: str
@@ -61,7 +61,7 @@ class FunctionFacts:
 
 @dataclass(frozen=True)
 class TemporaryCounts:
-    """The numbers of called functions with no temporary, one, and several."""
+    """The numbers of called functions with no temporary, with one, and with several."""
 
     none: int
     one: int
@@ -70,7 +70,7 @@ class TemporaryCounts:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The most bytes alive at a time, which no plan can do without, and where that is; null for a program of no steps.
+    """The most bytes alive at once, which no plan can avoid, and where that is; null for a program without steps.
 
     In any order of the operations, one of them needs `any_order_live_bytes` by itself.
     """
@@ -83,7 +83,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class ReadingFacts:
-    """A way to read operations, the most bytes alive then, and the bytes more than by usage and nested."""
+    """A way to read operations, its most bytes alive, and how many more these are than by usage and nested."""
 
     liveness: Liveness
     temporaries: Temporaries
@@ -94,7 +94,7 @@ class ReadingFacts:
 class Analysis(WireValue):
     """The problem that operations pose, read in one way, and facts about the program.
 
-    `constants` lie apart and are not planned; nor are `not_planned` inputs and outputs, and `unused` buffers.
+    `constants` are placed elsewhere; `not_planned` inputs and outputs and `unused` buffers are not planned either.
     `orphans` are never read.
     """
 

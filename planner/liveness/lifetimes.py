@@ -54,7 +54,7 @@ class Reading(WireValue):
 
 @dataclass(frozen=True)
 class PlannedVariable:
-    """A variable that is planned, by position: its family's uses, and its lifetime in each way to read them."""
+    """A variable that is planned, by position: the uses of its family, and its lifetime for each way to read them."""
 
     variable: int
     uses: list[Use]
@@ -62,16 +62,16 @@ class PlannedVariable:
 
 
 def is_planned(variable: Variable, reading: Reading) -> bool:
-    """Return True if a variable is planned: constants never are, inputs and outputs by option."""
+    """Return True if a variable is planned: constants never are, inputs and outputs only by option."""
     if variable.role == "input":
         return reading.plan_inputs
     return variable.role != "constant" and (variable.role != "output" or reading.plan_outputs)
 
 
 def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVariable]:
-    """Yield the lifetimes of each variable that is planned, is no alias, and is used; O(uses x depth of parts) each.
+    """Yield the lifetimes of each variable that is planned, used and no alias; O(uses x depth of parts) each.
 
-    Of the reading, only what is planned matters. Raises OperationsError for uses outside of scopes.
+    Of the reading, only the options about what is planned matter. Raises OperationsError for uses outside of scopes.
     """
     for root, row in enumerate(timeline.variables):
         if row.root != NOWHERE or not is_planned(row, reading):
@@ -87,7 +87,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
 def _in_every_way(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
-    """Return the lifetime in every way; lifted, it may be that of a whole call or operation."""
+    """Return the lifetime for each way to read it; a lifted one may be that of a whole call or operation."""
     row = timeline.variables[root]
     whole = _whole(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
     family = (timeline.variables[i] for i in timeline.families[root])
@@ -103,7 +103,7 @@ def _in_every_way(
 
 
 def _whole(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
-    """Return the time of the call whose temporary it is, or of the program's only operation that uses it inside."""
+    """Return the time of the call whose temporary this is, or of the only operation that uses it inside."""
     stretch = timeline.activations[activation].stretch
     if not activation:
         operations = {timeline.stretches[use.stretch].operation for use in uses}
@@ -141,14 +141,14 @@ def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use])
 
 
 class _Walk:
-    """Follows what may be held through the parts of the program's time in which a variable is named."""
+    """A walk through the parts of the program's time that name a variable; it tracks which states are possible."""
 
     def __init__(self, timeline: ProgramTimeline, name: str) -> None:
         self.timeline, self.name = timeline, name
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
-        """Find the lifetime in a run; return what may be held behind it."""
+        """Compute the lifetime within a run; return the states that are possible behind it."""
         at = run.start
         for item in items(run, uses):
             if True in held:

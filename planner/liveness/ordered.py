@@ -1,4 +1,4 @@
-"""The problem of a graph of operations in a chosen order: each tensor is a buffer, each step of the order a time."""
+"""The problem of a graph of operations in a fixed order: each tensor is a buffer, each position a time step."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ Span = tuple[int, int]
 
 @dataclass
 class _Steps:
-    """The time steps of operations, those inside of others among them, and the buffers that are counted inside.
+    """The time steps of operations and of the operations inside their regions, with the buffers counted inside.
 
-    The steps of one region of an operation come after those of the other.
+    The steps of an operation's regions follow one another.
     """
 
     alignment: int
@@ -63,7 +63,7 @@ class _Steps:
     now: int = 0
 
     def run(self, graph: OperationGraph, order: Sequence[int], prefix: str = "") -> dict[int, list[Span]]:
-        """Run operations in an order, and return when each tensor is alive that takes bytes."""
+        """Run operations in an order; return the lifetime of each tensor that takes bytes."""
         began, spans = self.now, list[Span]()
         inside: dict[int, dict[int, list[Span]]] = {}
         for operation in order:
@@ -93,7 +93,7 @@ class _Steps:
         return alive
 
     def _regions(self, graph: OperationGraph, operation: int, prefix: str) -> dict[int, list[Span]]:
-        """Run the regions of an operation; return when tensors are alive that they count, while it runs."""
+        """Run the regions of an operation; return the lifetimes of the tensors that they count."""
         row, start = graph.ops[operation], self.now - 1
         counted: dict[int, list[Span]] = {}
         peaks = [0]
@@ -127,7 +127,7 @@ class _Steps:
 def _chained(
     graph: OperationGraph, chain: list[int], alive: dict[int, tuple[int, int]], alignment: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the buffers of tensors that are written over each other, the first one first, no one larger than before."""
+    """Yield the buffers of tensors written over each other, first to last; none is larger than the one before."""
     first, low = f"tensor_{chain[0]}", graph.size[chain[-1]]
     yield _buffer(first, low, [alive[chain[0]]], alignment)
     for tensor in chain[1:]:
@@ -142,7 +142,7 @@ def _chained(
 
 
 def _replaced(spans: Sequence[Span], part: Span, by: Sequence[Span]) -> list[Span]:
-    """Return spans of time with those inside a part of it replaced; spans that meet are one."""
+    """Return spans of time with a part replaced by others; adjacent spans are merged."""
     before = [(start, min(end, part[0])) for start, end in spans if start < part[0]]
     after = [(max(start, part[1]), end) for start, end in spans if end > part[1]]
     found: list[Span] = []

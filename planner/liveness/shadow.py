@@ -1,8 +1,8 @@
-"""Shadow execution: run operations on a plan's addresses, and see whether what is read is what was written.
+"""Shadow execution: operations run on a plan's addresses, and every read is compared with the last write.
 
-No overlap check can find a wrong lifetime, because it believes it. This one does not look at lifetimes: it remembers
-what may have been written, and what was written over it, for all ways through the program at once, and for any number
-of iterations.
+An overlap check trusts the lifetimes, so it cannot find a wrong one. Shadow execution ignores lifetimes: it tracks what
+may have been written where, and what was overwritten, for all paths through the program at once and for any number of
+iterations.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _FORGETS: frozenset[Action] = frozenset(("alloc", "free", "end"))
 
 @dataclass(frozen=True)
 class Clobber:
-    """A buffer that is not what was written to it when the statement at `path` needs it, on some way there.
+    """A buffer whose content is lost when the statement at `path` needs it, on some path to that statement.
 
-    The statement at `overwritten_at` wrote `by` over `bytes` of its pool, a half-open range of what both have there.
+    The statement at `overwritten_at` wrote `by` over `bytes` of its pool, a half-open range that both have in common.
     """
 
     buffer: str
@@ -69,12 +69,12 @@ class _Memory:
         return _Memory(self.written | other.written, other.lost | self.lost)
 
     def holds(self, other: _Memory) -> bool:
-        """Return True if joining the other one would change nothing."""
+        """Return True if joining another memory would change nothing."""
         return other.lost.keys() <= self.lost.keys() and not (other.written & ~self.written).any()
 
 
 def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
-    """Return every buffer that some statement may find overwritten; none for a plan that the operations can run on.
+    """Return every buffer that some statement may find overwritten; none if the operations can run on the plan.
 
     Inputs and outputs that the plan does not place, and all constants, are elsewhere. An alias lies where its buffer
     is. Raises PlanError for a plan that does not place what the operations use, or places what they do not have.
@@ -84,7 +84,7 @@ def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
 
 
 def _places(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]:
-    """Find the pool and offset of each variable that is no alias."""
+    """Return the pool and offset of each variable that is no alias."""
     placed = plan.placements
     index = {row.id: i for i, row in enumerate(timeline.variables)}
     breaks = [
@@ -114,7 +114,7 @@ def _is_used(timeline: ProgramTimeline, family: list[int]) -> bool:
 
 
 class _Execution:
-    """Runs a program again and again, until nothing new goes from one iteration of a loop to the next."""
+    """Repeated execution of a program, until iterations of loops carry nothing new."""
 
     def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
         self.timeline, self.places = timeline, places
@@ -140,7 +140,7 @@ class _Execution:
         self.found: dict[tuple[int, int], Clobber] = {}
 
     def _cut(self, root: int, offset: int) -> None:
-        """Cut a family into pieces: where each begins and ends in its pool, and the root."""
+        """Cut a family into pieces at the starts and ends of its aliases, relative to the root."""
         rows = [(i, self.timeline.variables[i]) for i in self.timeline.families[root]]
         cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
         first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
@@ -149,7 +149,7 @@ class _Execution:
             self.pieces_of[i] = range(first[row.distance], first[row.distance + row.size])
 
     def run(self) -> Iterator[Clobber]:
-        """Execute until every loop has carried all that it can, and return what was found on the way."""
+        """Execute until every loop has reached its fixed point; return the clobbers."""
         while True:
             before = dict(self.carried)
             self._run(self.timeline.whole, _Memory(np.zeros(len(self.pieces), np.bool_)))
@@ -184,7 +184,7 @@ class _Execution:
         return end if loop.surely_runs else memory.join(end)
 
     def _step(self, stretch: int, memory: _Memory) -> None:
-        """Read, write all at once, and see that what was read or written is still there when all is done."""
+        """Execute one step: read, write everything at once, then check that all operands are still intact."""
         marks = self.marks.get(stretch, ())
         for i, action in marks:
             if action in _FORGETS:
@@ -210,7 +210,7 @@ class _Execution:
     def _write(
         self, variable: int, stretch: int, memory: _Memory, written: set[int], shared: dict[int, tuple[int, int]]
     ) -> None:
-        """Write a variable; what this step has `written` to the same bytes is `shared`: neither can be relied on."""
+        """Write a variable; bytes that this step has `written` already are `shared` and thus unreliable."""
         for piece in self.pieces_of[variable]:
             memory.lost.pop(piece, None)
             for other in np.flatnonzero(memory.written & self._meets(piece)).tolist():
@@ -221,7 +221,7 @@ class _Execution:
             written.add(piece)
 
     def _meets(self, piece: int) -> NDArray[np.bool_]:
-        """Say of each other piece whether it shares bytes with this one."""
+        """Return True for each other piece that shares bytes with this one."""
         met: NDArray[np.bool_] = (
             (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
         )
@@ -229,7 +229,7 @@ class _Execution:
         return met
 
     def _forget(self, variable: int, memory: _Memory) -> None:
-        """Expect no content of a variable: its bytes are new, or given back."""
+        """Forget the content of a variable, whose bytes are new or freed."""
         for piece in self.pieces_of[variable]:
             memory.written[piece] = False
             memory.lost.pop(piece, None)

@@ -51,7 +51,7 @@ class Stretch(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """One action on a variable in a stretch; one of a call itself `is_passed`, before the actions inside."""
+    """One action on a variable in a stretch; the action of a call itself, `is_passed`, precedes those inside."""
 
     stretch: int
     action: Action
@@ -60,7 +60,7 @@ class Mark(NamedTuple):
 
 @dataclass
 class Variable:
-    """A buffer of one activation, in bytes; `marks` are in program order. An alias lies in the variable `root`."""
+    """A buffer of one activation, in bytes; `marks` are in program order; an alias lies in the variable `root`."""
 
     id: str
     size: int
@@ -86,7 +86,7 @@ class TimeSpan:
 
 @dataclass(frozen=True)
 class StatementBlock(TimeSpan):
-    """A time in which steps and parts follow each other."""
+    """A time whose steps and parts run one after another."""
 
     depth: int
     parts: tuple[BlockPart, ...] = ()
@@ -94,7 +94,7 @@ class StatementBlock(TimeSpan):
 
 @dataclass(frozen=True)
 class BranchChoice(TimeSpan):
-    """Branches: in each execution, the time of one of them is gone through and the others' is not."""
+    """Branches: each execution passes through the time of exactly one of them."""
 
     path: str
     branches: tuple[StatementBlock, ...]
@@ -102,7 +102,7 @@ class BranchChoice(TimeSpan):
 
 @dataclass(frozen=True)
 class Loop(TimeSpan):
-    """A body that may be gone through again and again, and at least once where `surely_runs`."""
+    """A body that may run repeatedly, and at least once if `surely_runs`."""
 
     path: str
     body: StatementBlock
@@ -123,14 +123,14 @@ class ProgramTimeline:
     variables: list[Variable]
 
     def path(self, stretch: int) -> str:
-        """Name the position of a stretch: `main/3:f/0` is the first statement of what the fourth of main calls."""
+        """Return a stretch's position: `main/3:f/0` is the first statement in the call by main's fourth statement."""
         span = self.stretches[stretch]
         path = self.activations[span.activation].path
         return f"{path}/{'.'.join(map(str, span.position))}" if span.position else path
 
     @cached_property
     def families(self) -> dict[int, list[int]]:
-        """From each variable that is no alias to its aliases and itself, itself first."""
+        """Maps each variable that is no alias to its family, itself first."""
         families: dict[int, list[int]] = {i: [i] for i, row in enumerate(self.variables) if row.root == NOWHERE}
         for i, row in enumerate(self.variables):
             if row.root != NOWHERE:

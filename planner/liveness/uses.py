@@ -1,4 +1,4 @@
-"""The uses of one variable, found again in the parts of a program's time; and lifetimes by usage.
+"""The uses of a variable within the parts of a program's time, and lifetimes by usage.
 
 A step belongs to the lifetime if some way that leads there has used the variable, that step included, and some way on
 from there uses it. A variable that an iteration of a loop surely writes before it reads it, and that is not used
@@ -26,11 +26,11 @@ from memplan.planner.liveness.timeline import (
 _READING: Set[Action] = frozenset(("read", "update"))
 _WRITING: Set[Action] = frozenset(("write", "scratch", "alloc"))
 WRITING_IN_PART: Set[Action] = _WRITING | {"update", "part"}
-"""The actions that may write a variable bit by bit: a part that is written is given as an update, or by an alias."""
+"""The actions that may write a variable bit by bit; partial writes appear as updates, or through aliases."""
 
 
 class Use(NamedTuple):
-    """An action of a stretch on a variable, or on a family of a buffer and its aliases."""
+    """An action of a stretch on a variable or its family (the buffer and its aliases)."""
 
     stretch: int
     start: int
@@ -40,12 +40,12 @@ class Use(NamedTuple):
 
     @property
     def is_about_scope(self) -> bool:
-        """True if it is about the variable's scope only, and needs none of its bytes."""
+        """True if this concerns the variable's scope only and needs none of its bytes."""
         return self.action in ("alloc", "free", "end")
 
 
 class BlockItem(NamedTuple):
-    """A use in a block itself (`part` is None), or all uses that lie in one of its parts."""
+    """A use in a block itself (`part` is None), or all uses within one of its parts."""
 
     start: int
     end: int
@@ -54,7 +54,7 @@ class BlockItem(NamedTuple):
 
 
 def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -> list[Use]:
-    """Return the uses of a buffer and its aliases in program order, with those that calls pass on if `passed`.
+    """Return the uses of a buffer and its aliases in program order; with `passed`, also those that calls pass on.
 
     A write to an alias of a part writes a part.
     """
@@ -74,7 +74,7 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
 
 
 def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
-    """Yield the uses in a run, in program order, those in one of its parts together; O(log n) each."""
+    """Yield the uses in a run in program order, grouped by part; O(log n) each."""
     at = 0
     while at < len(uses):
         use = uses[at]
@@ -89,13 +89,13 @@ def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
 
 
 def within(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
-    """Return the uses that lie in a run, of those around it, too."""
+    """Return those of the given uses that lie in a run."""
     low = bisect_left(uses, run.first, key=lambda use: use.stretch)
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 
 
 def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] = _WRITING) -> tuple[bool, bool]:
-    """Return if a variable may be read before it is written or allocated, and if it surely is written or allocated.
+    """Return whether a variable may be read before it is written or allocated, and whether it surely is written.
 
     `writing` are the actions that count as writing it.
     """
@@ -122,7 +122,7 @@ Where = Literal["after", "start-of"]
 
 @dataclass(frozen=True)
 class Death:
-    """The end of a variable's use: after a statement, or at the start of a branch, or of the program."""
+    """The end of a variable's use: after a statement, or at the start of a branch or of the program."""
 
     where: Where
     path: str
@@ -130,13 +130,13 @@ class Death:
 
 @dataclass
 class Lifetime:
-    """Half-open intervals in time order, touching ones apart; and every point where the variable dies."""
+    """Half-open intervals in time order, merged where they touch, and every point where the variable dies."""
 
     intervals: list[tuple[int, int]] = field(default_factory=list)
     deaths: list[Death] = field(default_factory=list)
 
     def add(self, start: int, end: int) -> None:
-        """Add an interval that starts no earlier than the last; one that touches it makes it longer."""
+        """Add an interval that starts no earlier than the last one; it extends that one if they touch."""
         if start >= end:
             return
         if self.intervals and self.intervals[-1][1] >= start:
@@ -159,9 +159,9 @@ def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation
 
 
 class _Walk:
-    """Goes down the parts of the program's time in which a variable is used.
+    """A walk down the parts of the program's time in which a variable is used.
 
-    `before`: some way to this part has used the variable; `after`: some way on from it uses it.
+    `before`: some path to this part has used the variable; `after`: some path from it uses it.
     """
 
     def __init__(self, timeline: ProgramTimeline, uses: Sequence[Use], born_at: int) -> None:
@@ -218,7 +218,7 @@ class _Walk:
             self._dies("after", loop.path)
 
     def _crosses_iterations(self, loop: Loop) -> bool:
-        """Return True if an iteration may read what an earlier one left, of a variable that is used nowhere else."""
+        """Return True if an iteration may read a value left by an earlier one, of a variable used nowhere else."""
         if loop.body.depth <= self.born_at:  # the loop goes round the call, and each call has a variable of its own
             return False
         return first_access(loop.body, within(loop.body, self.uses))[0]

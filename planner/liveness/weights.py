@@ -12,7 +12,7 @@ from memplan.planner.operations.statements import Call, Operation, Repetition, S
 
 @dataclass(frozen=True)
 class Weight:
-    """A constant of a function; `traffic` are the bytes that are read of it while the program runs once."""
+    """A constant of a function; `traffic` is the number of its bytes read in one run of the program."""
 
     id: str
     size: int
@@ -21,7 +21,7 @@ class Weight:
 
 
 def weights_of(operations: Operations) -> list[Weight]:
-    """Return the constants of all functions that a program calls, by the names of the buffers that they become.
+    """Return the constants of all called functions, by the names of their buffers in the problem.
 
     Each read is of the whole constant; what a loop without a known number of trips reads is counted once.
     """
@@ -40,7 +40,7 @@ def weights_of(operations: Operations) -> list[Weight]:
 
 
 def _counted(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
-    """Count how often statements name something while a body runs once; of branches, all."""
+    """Count how often statements name each buffer while a body runs once; all branches count."""
     counts: Counter[str] = Counter()
     for statement in body:
         counts.update(names(statement))

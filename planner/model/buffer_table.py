@@ -29,10 +29,10 @@ I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 ABSENT = -1
-"""The value of a column of optional, non-negative numbers where there is none."""
+"""The value that marks a missing entry in a column of optional, non-negative numbers."""
 _CHUNK = 8192
 _FEW = 1024
-"""Columns that require nothing are kept for tables of so few buffers: for longer ones they would fill the memory."""
+"""Default columns are cached for tables of at most this many buffers, to save memory."""
 _WITH_COLUMNS = frozenset(
     {"id", "size", "start", "end", "lifetimes", "alignment", "pools", "offset", "traffic", "hint"}
     | {"alias_of", "alias_offset"}
@@ -41,7 +41,7 @@ _BUFFERS = TypeAdapter(list[Buffer], config=ConfigDict(defer_build=True))
 
 
 def column(values: npt.ArrayLike) -> I64:
-    """Return the values as a read-only int64 array; one that is such an array already is shared, not copied."""
+    """Return the values as a read-only int64 array; a read-only int64 array is shared, not copied."""
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
         flags = values.flags
         if flags.owndata and flags.c_contiguous and not flags.writeable:
@@ -52,7 +52,7 @@ def column(values: npt.ArrayLike) -> I64:
 
 
 def frozen(values: Array) -> Array:
-    """Return the array itself, read-only from now on: for one that nothing else writes to."""
+    """Return the array itself, made read-only; nothing else may hold a writable view of it."""
     values.setflags(write=False)
     return values
 
@@ -133,7 +133,7 @@ class BufferTable(Columns[Buffer]):
         return list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
 
     def fields(self, i: int) -> dict[str, Any]:
-        """Return row `i` as the wire format writes it: what is absent or default is left out."""
+        """Return row `i` as in the wire format, without absent and default values."""
         row: dict[str, Any] = {"id": self.ids[i], "size": int(self.size[i])}
         low, high = int(self.first[i]), int(self.first[i + 1])
         if high - low == 1:
@@ -158,7 +158,7 @@ class BufferTable(Columns[Buffer]):
 
 
 def _class_of(field: FieldInfo) -> type[Value] | None:
-    """Return the class of a field's values that have fields of their own."""
+    """Return the class of a field's values, if they have fields of their own."""
     kinds = (kind for kind in get_args(field.annotation) if isinstance(kind, type) and issubclass(kind, Value))
     return next(kinds, None)
 
@@ -166,12 +166,12 @@ def _class_of(field: FieldInfo) -> type[Value] | None:
 RARE_FIELDS: Mapping[str, type[Value] | None] = {
     name: _class_of(field) for name, field in Buffer.model_fields.items() if name not in _WITH_COLUMNS
 }
-"""Fields of Buffer that few rows have, and the class whose fields are kept as a tuple."""
+"""Fields of Buffer that few rows have, each with the class whose fields are stored as a tuple."""
 _NO_RULES: Mapping[str, Mapping[int, Any]] = read_only({name: {} for name in RARE_FIELDS})
 
 
 class _Builder:
-    """Collects rows into columns, chunk by chunk, so that the rows themselves need not all exist at once."""
+    """Collects rows into columns chunk by chunk, so that the rows need not all exist at once."""
 
     def __init__(self) -> None:
         self.ids: list[int | str] = []
@@ -269,7 +269,7 @@ def _made_defaults(n: int) -> tuple[I64, I64, I64, I64]:
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
-    """Hold the columns to the rules of Buffer; raises pydantic.ValidationError with the sentences of Buffer."""
+    """Check the columns against the rules of Buffer; raises pydantic.ValidationError with Buffer's sentences."""
     breaks: list[tuple[Location, str]] = []
     for name, values, lowest, least in (
         ("size", size, 0, 0),

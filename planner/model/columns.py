@@ -1,4 +1,4 @@
-"""The base of the tables behind buffers and placements: columns that nothing writes to."""
+"""The base class of the read-only tables behind buffers and placements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def each_once(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """Return the values, each once, ascending."""
+    """Return the distinct values, ascending."""
     # np.unique hashes them: 1.2 s for a million that differ, where sorting them takes 0.06.
     ordered: npt.NDArray[Number] = np.sort(values, axis=None)
     unique: npt.NDArray[Number] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: ordered.size]]
@@ -27,7 +27,7 @@ def each_once(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
 
 
 def repeated(ids: Sequence[int | str]) -> list[tuple[int, int]]:
-    """Return (first position, later position) of every id that occurs again."""
+    """Return (first position, later position) of every id that is repeated."""
     if len(set(ids)) == len(ids):
         return []
     seen: dict[int | str, int] = {}
@@ -88,12 +88,12 @@ class Columns(Sequence[Row]):
 
 
 def _plain(value: Any) -> Any:
-    """Return a column with mappings, those inside mappings too, as dicts, which can be pickled."""
+    """Return a column with its mappings, nested ones included, as dicts that can be pickled."""
     return {key: _plain(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
 
 
 def read_only(value: Any) -> Any:
-    """Return a dict as a read-only mapping, the dicts inside it too; other values as they are."""
+    """Return a dict, with the dicts inside it, as a read-only mapping; other values unchanged."""
     if not isinstance(value, dict):
         return value
     return MappingProxyType({key: read_only(entry) for key, entry in value.items()})
@@ -110,7 +110,7 @@ _FIELDS = ("id", "size", "start", "end")
 
 
 def plain_columns(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...] | None:
-    """Return the columns id, size, start, end and, where the rows have one, alignment, of rows of JSON.
+    """Return the columns id, size, start, end and, if present, alignment of JSON rows.
 
     The rows must have equal fields, the ids be ids, and the rest whole numbers; None for other rows.
     """

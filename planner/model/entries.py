@@ -1,4 +1,4 @@
-"""The entries of a problem that name several buffers, of whatever constraint kind: pairs, groups, rows of values."""
+"""The entries of a problem that name several buffers, of any constraint kind: pairs, groups, rows of values."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def named(entry: Entry) -> tuple[Id, ...]:
 
 
 def forbids(entry: Entry) -> bool:
-    """Return True unless an entry has a price: such a one only costs."""
+    """Return True unless an entry has a price, which makes it a cost instead of a rule."""
     return not isinstance(entry, ReuseCost) and getattr(entry, "weight", None) is None
 
 
 def among(entry: Entry, kept: Container[Id]) -> Entry | None:
-    """Return what an entry says of the kept buffers alone; None for one or no buffer, of which it says nothing."""
+    """Return an entry restricted to the kept buffers, or None if fewer than two of its buffers are left."""
     if isinstance(entry, ReuseCost):
         return entry.among(kept)
     ids = named(entry)
@@ -42,7 +42,7 @@ def among(entry: Entry, kept: Container[Id]) -> Entry | None:
 
 
 def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
-    """Return, for each list, what its entries say of the kept buffers alone."""
+    """Return, for each list, its entries restricted to the kept buffers."""
     return {
         name: tuple(rest for entry in entries if (rest := among(entry, kept)) is not None)
         for name, entries in entries_of(problem).items()

@@ -1,4 +1,4 @@
-"""A finding of lint: something legal that was surely not meant."""
+"""A finding of lint: something legal that was probably not intended."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ MAX_LISTED = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """Something legal that was surely not meant, and the buffers that it is about, if any."""
+    """Something legal that was probably not intended, and the buffers concerned, if any."""
 
     rule: str
     message: str
@@ -16,5 +16,5 @@ class Finding:
 
     @property
     def is_unknown(self) -> bool:
-        """True for what a file does not say and its reader does not know, so that a plan may need more bytes."""
+        """True for a fact that the file omits and its reader cannot know; a plan may need more bytes."""
         return self.rule.startswith("unknown-")

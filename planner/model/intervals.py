@@ -1,4 +1,4 @@
-"""Lifetimes as intervals: closed ones of other programs made half-open where they are read; merged ones."""
+"""Lifetimes as intervals: inclusive ones are made half-open on reading; overlapping ones can be merged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
 from memplan.planner.model.rows import MAX_TIME, Buffer
 
 Interval = Literal["half-open", "closed"]
-"""The meaning of an end: the first time after a lifetime, or its last one."""
+"""The meaning of an end: the first time after a lifetime, or the last time in it."""
 
 
 def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a problem with `interval` closed as one with half-open lifetimes.
+    """Return the fields of a problem with `interval` closed, converted to half-open lifetimes.
 
     Only ends that are integers are changed: what is wrong with others is reported later. Raises a break of the rules
     where a lifetime ends before it starts, or where buffers are a table, which is half-open already.
@@ -43,7 +43,7 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def closed_rule(start: int, last: int) -> str | None:
-    """Say what is wrong with a closed lifetime; None if nothing is."""
+    """Return the sentence about an invalid closed lifetime, or None."""
     if last < start:
         return f"must be at least start ({start}), as ends are inclusive, got {last}"
     if last >= MAX_TIME:
@@ -52,7 +52,7 @@ def closed_rule(start: int, last: int) -> str | None:
 
 
 def is_time(value: object) -> bool:
-    """Return True for an integer that is no truth value."""
+    """Return True for an integer that is not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -71,7 +71,7 @@ def _wrong(where: Location, start: object, last: int) -> Iterator[tuple[Location
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return half-open intervals, rising, with those that overlap or meet joined into one."""
+    """Return half-open intervals in ascending order, merged where they overlap or touch."""
     merged_spans: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged_spans and start <= merged_spans[-1][1]:

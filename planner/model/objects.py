@@ -19,7 +19,7 @@ Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
 
 
 class ObjectBuffer(Value):
-    """A buffer that needs a whole object while it is alive, in `[start, end)`: bytes, or a texture of two sides.
+    """A buffer that needs a whole object while alive, in `[start, end)`: a size in bytes, or two sides of a texture.
 
     Buffers of different kinds, such as formats of texels, and textures and bytes, never have one object.
     """
@@ -45,12 +45,12 @@ class ObjectBuffer(Value):
 
     @property
     def sides(self) -> tuple[int, int]:
-        """Its width and height; bytes are as wide as they are many, and 1 high."""
+        """The width and height; a buffer of bytes has its size as width, and height 1."""
         return (self.size or 0, 1) if self.width is None or self.height is None else (self.width, self.height)
 
 
 class ObjectsProblem(Value):
-    """Buffers that share whole objects, each as wide as its widest buffer and as high as its highest; least is the sum.
+    """Buffers that share whole objects, each as large as its largest buffer; the objects' sum is minimised.
 
     Sizes are rounded up to `alignment`. No side of an object is more than `ratio` times that of a buffer in it.
     """
@@ -78,19 +78,19 @@ class ObjectsProblem(Value):
         return self
 
     def sides(self, i: int) -> tuple[int, int]:
-        """Return the width and height of what a buffer takes, bytes rounded up to the alignment."""
+        """Return the width and height of a buffer, bytes rounded up to the alignment."""
         width, height = self.buffers[i].sides
         return (-(-width // self.alignment) * self.alignment, 1) if self.buffers[i].width is None else (width, height)
 
     def group(self, i: int) -> tuple[bool, str | None]:
-        """Return what buffers that may share an object have in common."""
+        """Return the key that buffers must have in common to share an object."""
         return self.buffers[i].width is not None, self.buffers[i].kind
 
 
 def of_problem(problem: Problem) -> ObjectsProblem:
-    """Return the buffers of a problem, in whatever pools, as those that share objects; raises ProblemError.
+    """Return the buffers of a problem of pools as a shared-object problem; raises ProblemError.
 
-    What lies in another buffer lives in its object: each has one lifetime, and that of both together has no hole.
+    An alias shares the object of its buffer: each has one lifetime, and together they have no hole.
     """
     table, spans = problem.buffers, dict[int, list[tuple[int, int]]]()
     for i in range(len(table)):
@@ -113,7 +113,7 @@ def of_problem(problem: Problem) -> ObjectsProblem:
 
 
 class SharedObject(Value):
-    """An object: its bytes, or its sides, and the buffers that have it one after the other."""
+    """An object: its bytes or sides, and the buffers that use it one after another."""
 
     size: int | None = None
     width: int | None = None
@@ -128,9 +128,9 @@ class SharedObject(Value):
 
 
 def as_plan(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> tuple[Problem, Plan]:
-    """Return a problem with a pool for each object, and the plan in which every buffer starts its object.
+    """Return a problem with a pool for each object, and a plan with each buffer at its object's start.
 
-    Textures are as many bytes as texels.
+    For textures, texels count as bytes.
     """
     rows = [
         Buffer(id=one.id, size=one.width * one.height if one.width and one.height else one.size or 0)

@@ -1,6 +1,6 @@
-"""Long lists and wide objects of the wire format, validated in parts: of what is wrong, no more is made than is named.
+"""Validation of long lists and wide objects in parts, so that no more errors are built than are shown.
 
-Each break of a rule takes a kilobyte and some microseconds, and two bytes of a body can be one.
+Each error takes a kilobyte and some microseconds, while two bytes of a request body can cause one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_FIELDS = 64
 
 
 def in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a list of JSON as a tuple, part by part, up to the first with more breaks than are reported."""
+    """Validate a JSON list as a tuple, part by part, up to the first part with more errors than are shown."""
     if isinstance(value, list):
         value = tuple(value)
     if not isinstance(value, tuple):
@@ -35,7 +35,7 @@ def in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], object], title: str) -> None:
-    """Validate parts of a list up to the first with more breaks than are reported; raises ValidationError for all."""
+    """Validate a list part by part, up to the first part with more errors than are shown; raises ValidationError."""
     errors: list[InitErrorDetails] = []
     for low in range(0, len(value), size):
         try:
@@ -49,7 +49,7 @@ def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], obje
 
 
 def entries_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate an object of JSON with names of its sender's own, as `in_parts` does a list."""
+    """Validate a JSON object whose names the sender chooses, as `in_parts` does a list."""
     if not isinstance(value, dict):
         return handler(value)
     _check_width(value.items())
@@ -74,7 +74,7 @@ def _check_width(entries: Iterable[tuple[Any, Any]]) -> None:
 
 
 def narrowed(value: Any, known: Mapping[str, FieldInfo]) -> Any:
-    """Return an object without most of its unknown fields, where it has more of them than are reported."""
+    """Return an object without most of its unknown fields, if it has more of them than are shown."""
     if type(value) is not dict or len(value) <= _MOST_FIELDS:
         return value
     others = islice((name for name in value if name not in known), MAX_SHOWN + 1)

@@ -1,4 +1,4 @@
-"""The plan: what is known (status), why the work stopped, and where every buffer lies. The wire format itself."""
+"""The plan: its status, why the search stopped, and the place of every buffer. This is the wire format itself."""
 
 import weakref
 from collections.abc import Callable
@@ -38,7 +38,7 @@ Ids = Annotated[tuple[Id, ...], WrapValidator(in_parts)]
 
 
 def _as_finding(value: object) -> object:
-    """Return the finding that an object of JSON writes down; what is none as it is."""
+    """Return the finding in a JSON object; other values unchanged."""
     if isinstance(value, dict) and value.keys() <= _FINDING and all(type(value.get(key)) is str for key in _SAID):
         buffers = value.get("buffers", ())
         if isinstance(buffers, list | tuple) and {*map(type, buffers)} <= {int, str}:
@@ -52,7 +52,7 @@ Findings = Annotated[tuple[Annotated[Finding, BeforeValidator(_as_finding)], ...
 Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...], WrapValidator(in_parts)]
 
 _SHOWN_AT_MOST = 100_000
-"""The most buffers of a plan that a notebook shows by itself: each cell keeps a whole page."""
+"""The most buffers of a plan that a notebook shows automatically, since each cell stores a whole page."""
 NO_PLACEMENTS = PlacementTable((), (), column([]), column([]))
 Placements = Annotated[
     PlacementTable,
@@ -65,7 +65,7 @@ Placements = Annotated[
 
 
 class PoolUse(PlanValue):
-    """The use of a pool: the largest end offset in it, the least that can be, and its capacity, in bytes."""
+    """The use of a pool: its largest end offset, the lower bound on that, and its capacity, in bytes."""
 
     name: Name
     used: int | None = None
@@ -74,7 +74,7 @@ class PoolUse(PlanValue):
 
 
 class CertificateFacts(PlanValue):
-    """The certificate of a plan: how large it is, and the file it was written to; or the reason why there is none.
+    """The certificate of a plan: its size and file, or the reason why there is none.
 
     `left_open` is what the plan claims beyond it, and why that is not proved.
     """
@@ -89,7 +89,7 @@ class CertificateFacts(PlanValue):
 
 
 class Certified(PlanValue):
-    """A part of a plan that a certificate may belong to; without one, it is not written."""
+    """A part of a plan that may have a certificate; without one, the field is left out."""
 
     certificate: CertificateFacts | None = Field(None, exclude_if=lambda facts: facts is None)
 
@@ -112,7 +112,7 @@ class Proof(Certified):
 
 
 class RuleMember(PlanValue):
-    """A rule that a reason needs: its word, what it is about, and its value as the problem gives it."""
+    """A rule that a reason needs: its word, its subject, and its value in the problem."""
 
     rule: str
     buffer: Id | None = None
@@ -122,7 +122,7 @@ class RuleMember(PlanValue):
 
 
 class Enough(PlanValue):
-    """A size of one pool with which everything fits, the others as they are; `proved`: no smaller one would do."""
+    """A size of one pool with which everything fits, the others unchanged; `proved`: no smaller size is enough."""
 
     pool: str
     size: int
@@ -209,7 +209,7 @@ class Reused(PlanValue):
 
 
 class Others(PlanValue):
-    """Plans beside a first one, each the cheapest, as far as its bound says, that differs from all before it.
+    """Plans beside a first one: each is the cheapest, within its bound, that differs from all before it.
 
     Two differ in at least `distance` pairs that are in `reused` or `bank_clashes` of one of them alone. `complete` says
     that no other plan differs so from all of these.
@@ -312,7 +312,7 @@ class Plan(PlanValue):
         return columns
 
     def to_dataframe(self) -> Any:
-        """Return `to_columns` as a data frame of pandas; raises OptionError where pandas is not installed."""
+        """Return `to_columns` as a pandas data frame; raises OptionError if pandas is not installed."""
         try:
             pandas = import_module("pandas")
         except ImportError as error:
@@ -320,7 +320,7 @@ class Plan(PlanValue):
         return pandas.DataFrame(self.to_columns())
 
     def _repr_html_(self) -> str | None:
-        """Return the page of the plan for a notebook's cell; None where the problem is not known, or is too large."""
+        """Return the page of the plan for a notebook cell; None if the problem is unknown or too large."""
         problem = problem_of(self)
         if problem is None or len(problem.buffers) > _SHOWN_AT_MOST:
             return None
@@ -333,7 +333,7 @@ _DISPLAYS: "list[Callable[[Problem, object], str | None]]" = []
 
 
 def with_problem(plan: P, problem: "Problem") -> P:
-    """Return the plan, and keep its problem for `problem_of`."""
+    """Return the plan, with its problem stored for `problem_of`."""
     if id(plan) not in _PROBLEMS:
         weakref.finalize(plan, _PROBLEMS.pop, id(plan), None).atexit = False
     _PROBLEMS[id(plan)] = problem
@@ -341,10 +341,10 @@ def with_problem(plan: P, problem: "Problem") -> P:
 
 
 def show_with(display: "Callable[[Problem, object], str | None]") -> None:
-    """Let a function of the problem and the plan write the HTML of plans in notebooks."""
+    """Set the function of problem and plan that renders plans as HTML in notebooks."""
     _DISPLAYS[:] = [display]
 
 
 def problem_of(plan: object) -> "Problem | None":
-    """Return the problem of a plan; None for one that was made of JSON alone."""
+    """Return the problem of a plan; None for a plan made from JSON alone."""
     return _PROBLEMS.get(id(plan))

@@ -1,4 +1,4 @@
-"""The problem: buffers, memory pools, what must not share bytes, and what to minimise. The wire format itself."""
+"""The problem: buffers, pools, conflicts, and an objective. This is the wire format itself."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -48,9 +48,9 @@ class Problem(ProblemFields):
             return cls(buffers=buffers, **header)  # raises the same, as sentences
 
     def with_capacity(self, capacity: int | Mapping[str, int]) -> "Problem":
-        """Return the problem with so many bytes in its only pool, or in those that are named; raises ProblemError.
+        """Return the problem with another capacity of its only pool, or of the named pools; raises ProblemError.
 
-        Where the problem names no pools, the names make them, in order of preference.
+        If the problem names no pools, the names define them, in order of preference.
         """
         sizes = capacity if isinstance(capacity, Mapping) else {self.pools[0].name: capacity}
         if self.pools == (Pool(),) and sizes and self.pools[0].name not in sizes:
@@ -82,7 +82,7 @@ class Problem(ProblemFields):
         return self._checked()
 
     def _checked(self) -> "Problem":
-        """Return the problem; raises ValidationError for what its parts say of each other."""
+        """Return the problem; raises ValidationError if its parts contradict each other."""
         all_breaks = [self._repeats()]
         if len(self.buffers.pool_choices) > 1:
             all_breaks.append(self._unknown_pools())
@@ -128,7 +128,7 @@ class Problem(ProblemFields):
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[tuple[Location, str]]:
-        """Yield the pools that have bytes of another one of their device, which that one does not keep free."""
+        """Yield the pools that overlap another pool of their device that does not reserve the common bytes."""
         spans = sorted(
             (pool.base_address, pool.base_address + (ADDRESS_SPACE if pool.size is None else pool.size), q)
             for q, pool in enumerate(self.pools)
@@ -156,12 +156,12 @@ class Problem(ProblemFields):
 
 
 def _has_address_0(pool: Pool) -> bool:
-    """Say whether a pool was given its address: what dumps all fields of a pool writes 0 for none."""
+    """Return True if a pool's address was given; programs that dump all fields write 0 for no address."""
     return "base_address" in pool.model_fields_set and len(pool.model_fields_set) < len(Pool.model_fields)
 
 
 def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
-    """Return the profile that a problem is planned by: for several pools and objective `peak`, `balanced` by default.
+    """Return the profile for planning a problem: with several pools and objective `peak`, `balanced` by default.
 
     None is for objectives `cost` and `fit` where no profile is given, and for one pool, where all profiles are one.
     """
@@ -171,7 +171,7 @@ def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
 
 
 def with_fields(problem: Problem, **fields: Any) -> Problem:
-    """Return the problem with other fields, which is checked anew; raises ProblemError."""
+    """Return the problem with some fields replaced and checked anew; raises ProblemError."""
     return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
 
 

@@ -65,11 +65,11 @@ def target(relative: tuple[Id, int], index: Mapping[Id, int], roots: Roots) -> t
 
 
 ADDRESS_SPACE = 2**63
-"""The end of a pool without a size, in bytes: no runtime of any client addresses more."""
+"""The end of a pool without a size, in bytes: no supported runtime addresses more."""
 MAX_COST = 1e30
-"""The largest cost of moving one byte: sums of costs stay finite numbers."""
+"""The largest cost of moving one byte, so that sums of costs stay finite."""
 MAX_REUSE_COST = 1_000_000_000
-"""The largest cost of a pair that shares bytes: a million of them add up exactly in int64, and in a double."""
+"""The largest cost of a pair that shares bytes: a million of them add up exactly in int64 and in a double."""
 
 PEAK_THEN_COST = ("peak", "cost")
 
@@ -88,11 +88,11 @@ Objective = Annotated[
     Literal["peak", "fit", "cost"] | tuple[Literal["peak"], Literal["cost"]],
     WrapValidator(_objective),
 ]
-"""What is minimised; the pair is the least cost of all plans with the least peak."""
+"""The quantity to minimise; the pair means the least cost among plans with the least peak."""
 
 
 def counts_cost(objective: Objective) -> bool:
-    """Say whether an objective minimises costs."""
+    """Return True if an objective minimises costs."""
     return objective not in ("peak", "fit")
 
 
@@ -133,7 +133,7 @@ class Pool(Value):
 
 
 class BufferUse(Value):
-    """An entry of a problem about some buffers; what it says of them comes in further fields."""
+    """An entry of a problem about some buffers; further fields state the requirement."""
 
     buffers: Ids
 
@@ -148,7 +148,7 @@ class BankUse(BufferUse):
 
 
 class ReuseCost(Value):
-    """Pairs of buffers of which each costs so much where the two share bytes: in one pool, one after the other."""
+    """Pairs of buffers, each with a cost for sharing bytes: one after the other in one pool."""
 
     pairs: Annotated[tuple[Pair, ...], WrapValidator(in_parts), Field(min_length=1)]
     cost: Annotated[int, Field(ge=1, le=MAX_REUSE_COST)]
@@ -159,15 +159,15 @@ class ReuseCost(Value):
         return tuple(dict.fromkeys(chain.from_iterable(self.pairs)))
 
     def among(self, kept: Container[Id]) -> "ReuseCost | None":
-        """Return what is said of the kept buffers alone; None where that is nothing."""
+        """Return the entry restricted to the kept buffers, or None if nothing is left."""
         pairs = tuple(pair for pair in self.pairs if pair[0] in kept and pair[1] in kept)
         return ReuseCost.model_construct(pairs=pairs, cost=self.cost) if pairs else None
 
 
 class ProblemFields(Value):
-    """The fields of a problem, of which each is valid by itself; `Problem` checks what they say of each other.
+    """The fields of a problem, each valid by itself; `Problem` checks that they are consistent with each other.
 
-    Closed lifetimes are made half-open before anything looks at them, so `interval` is half-open in every problem.
+    Closed lifetimes are converted before anything reads them, so `interval` is half-open in every problem.
     """
 
     format: Literal["memplan/1"] | None = None
@@ -186,12 +186,12 @@ class ProblemFields(Value):
 
     @cached_property
     def index(self) -> Mapping[int | str, int]:
-        """From a buffer's id to its position."""
+        """Maps a buffer's id to its position."""
         return {name: i for i, name in enumerate(self.buffers.ids)}
 
     @cached_property
     def pool_index(self) -> Mapping[str, int]:
-        """From a pool's name to its position."""
+        """Maps a pool's name to its position."""
         return {pool.name: i for i, pool in enumerate(self.pools)}
 
     def target(self, i: int) -> tuple[int, int]:
@@ -207,7 +207,7 @@ class ProblemFields(Value):
 
     @cached_property
     def roots(self) -> Mapping[int, tuple[int, int]]:
-        """From an alias's position to (position of the buffer it finally lives in, bytes from that one's start)."""
+        """Maps an alias's position to (position of the buffer it finally lives in, bytes from its start)."""
         roots: dict[int, tuple[int, int]] = {}
         for i in self.buffers.aliases:
             path = []
@@ -222,7 +222,7 @@ class ProblemFields(Value):
 
     @cached_property
     def rigid(self) -> Mapping[int, tuple[int, int]]:
-        """From each buffer that `relative` joins with others to (the lowest of them, bytes above it), as positions."""
+        """Maps each buffer that `relative` joins with others to (the lowest of them, bytes above it), as positions."""
         return (
             rigid_groups(self.buffers.rules["relative"], self.index, self.roots)
             if self.buffers.rules["relative"]
@@ -230,6 +230,6 @@ class ProblemFields(Value):
         )
 
     def root_of(self, name: int | str) -> int:
-        """Return the position of a buffer, or of the one that it lives in."""
+        """Return the position of a buffer, or of the buffer that it lives in."""
         i = self.index[name]
         return self.roots.get(i, (i, 0))[0]

@@ -1,4 +1,4 @@
-"""One buffer of a problem and one placement of a plan, as the wire format spells them."""
+"""One buffer of a problem and one placement of a plan, as in the wire format."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -36,7 +36,7 @@ from memplan.planner.model.parts import in_parts, narrowed
 MAX_BYTES = 2**62
 """The largest size, alignment, traffic, base address or offset that a problem may name, in bytes."""
 MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
-"""Time steps are any 64-bit integers."""
+"""The range of time steps: all 64-bit integers."""
 
 
 def _id(value: object) -> int | str:
@@ -54,7 +54,7 @@ def _id(value: object) -> int | str:
 
 
 def as_tuple(value: Any) -> Any:
-    """Return a list of JSON as a tuple, where exact types are required."""
+    """Return a JSON list as a tuple, for fields with exact types."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -74,7 +74,7 @@ Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 
 class WireValue(BaseModel):
-    """The base of all values of the wire format: frozen, exact types, no unknown fields."""
+    """The base class of all values in the wire format: frozen, exact types, no unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
@@ -82,11 +82,11 @@ class WireValue(BaseModel):
 
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> "WireValue":
-            """Return the value that an object or a mapping stands for; of many unknown fields, only some are named."""
+            """Return the value for a mapping; of many unknown fields, only some are named in the error."""
             return super().model_validate(narrowed(obj, cls.model_fields), **options)
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError, which says what is most likely meant."""
+            """Raise AttributeError with the attribute that is most likely meant."""
             hint = "" if name.startswith("_") else did_you_mean(name, type(self).model_fields)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
@@ -123,7 +123,7 @@ class Value(WireValue):
 
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> "Value":
-            """Return the value that an object or a mapping stands for; raises InputError."""
+            """Return the value for an object or a mapping; raises InputError."""
             try:
                 return super().model_validate(obj, **options)
             except ValidationError as error:
@@ -131,7 +131,7 @@ class Value(WireValue):
 
         @classmethod
         def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> "Value":
-            """Return the value that a text of JSON stands for; raises InputError."""
+            """Return the value for a JSON text; raises InputError."""
             try:
                 return super().model_validate_json(json_data, **options)
             except ValidationError as error:
@@ -139,7 +139,7 @@ class Value(WireValue):
 
     @classmethod
     def _refused(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
-        """Validate once more with Python's integers where numpy's were in the way. Raises InputError."""
+        """Validate again with numpy's integers converted to Python's; raises InputError if that fails, too."""
         if any(isinstance(fault["input"], np.integer) for fault in error.errors(include_url=False)):
             try:
                 return validate(_with_plain_integers(value))
@@ -167,7 +167,7 @@ def _with_plain_integers(value: Any) -> Any:
 
 
 def brief(value: object) -> str:
-    """Return the repr of a value, or the number of its entries where there are more than five."""
+    """Return the repr of a value, or its number of entries if there are more than five."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"<{len(value)} entries>" if len(value) > 5 else repr(list(value))
     return repr(value)
@@ -180,14 +180,14 @@ class PlanValue(Value):
 
 
 class Relative(Value):
-    """That a buffer lies `offset` bytes above the start of buffer `to` (below, if negative), in the same pool."""
+    """The rule that a buffer lies `offset` bytes above the start of buffer `to` in the same pool; below, if negative."""
 
     to: Id
     offset: Shift
 
 
 class OffsetMod(Value):
-    """That an offset leaves `remainder` when it is divided by `modulus`."""
+    """The rule that an offset leaves `remainder` when it is divided by `modulus`."""
 
     modulus: Alignment
     remainder: Bytes
@@ -273,7 +273,7 @@ if not TYPE_CHECKING and extensions("kinds"):
 
 
 def end_rule(start: int, end: int) -> str:
-    """Say that a lifetime ends before it starts."""
+    """Return the sentence about a lifetime that ends before it starts."""
     return f"must be greater than start ({start}), got {end}"
 
 

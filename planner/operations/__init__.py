@@ -1,1 +1,1 @@
-"""Programs of operations: the values, their statements, and a builder for Python."""
+"""Programs of operations: their values and statements, and a builder for Python."""

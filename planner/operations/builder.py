@@ -33,35 +33,35 @@ class FunctionBuilder:
         self._blocks: list[list[Any]] = [self.row["body"]]
 
     def buffer(self, name: str = "buffer", **row: Any) -> str:
-        """Add a buffer that nothing has written yet, and return its name; one that is taken gets a number."""
+        """Add a buffer that nothing has written yet, and return its name, numbered if the name is taken."""
         self._taken[name] = count = self._taken.get(name, 0) + 1
         unique = name if count == 1 else f"{name}_{count}"
         self.row["buffers"].append({"id": unique, **row})
         return unique
 
     def param(self, name: str = "param", **row: Any) -> str:
-        """Take a value from the caller; of the entry, an input of the program."""
+        """Add a parameter; in the entry function, an input of the program."""
         self.row["params"].append(self.buffer(name, **row))
         return str(self.row["params"][-1])
 
     def constant(self, name: str = "constant", **row: Any) -> str:
-        """Add what is never written."""
+        """Add a constant, which is never written."""
         self.row["constants"].append(self.buffer(name, **row))
         return str(self.row["constants"][-1])
 
     def emit(self, op: str, *inputs: str, temporaries: Iterable[int] = (), **row: Any) -> str:
-        """Add an operation that writes a new buffer, and return that; `temporaries` are bytes it needs meanwhile."""
+        """Add an operation that writes a new buffer, which is returned; `temporaries` are bytes needed meanwhile."""
         result = self.buffer(op, **row)
         self.run(op, *inputs, into=(result,), temporaries=temporaries)
         return result
 
     def run(self, op: str, *inputs: str, into: Iterable[str] = (), temporaries: Iterable[int] = ()) -> None:
-        """Add an operation that writes buffers which are there already, or none."""
+        """Add an operation that writes existing buffers, or none."""
         own = [self.buffer(f"{op}_temporary", size=size) for size in temporaries]
         self.add({"op": op, "inputs": inputs, "outputs": list(into), "temporaries": own})
 
     def call(self, function: FunctionBuilder, *inputs: str) -> tuple[str, ...]:
-        """Call a function that has been written, and return what it returned, in new buffers."""
+        """Call a finished function, and return its results in new buffers."""
         rows = {row["id"]: row for row in function.row["buffers"]}
         same = ("size", "dtype", "shape")
         outputs = [
@@ -72,7 +72,7 @@ class FunctionBuilder:
         return tuple(outputs)
 
     def returns(self, *values: str) -> None:
-        """Say what the function gives its caller; of the entry, the outputs of the program."""
+        """Declare the results of the function; in the entry function, the outputs of the program."""
         self.row["results"] = list(values)
 
     def add(self, statement: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ class FunctionBuilder:
 
     @contextmanager
     def loop(self, trips: int | None = None) -> Iterator[None]:
-        """Repeat the block: so many times or, without `trips`, any number of times, none included."""
+        """Repeat the block `trips` times; without `trips`, any number of times, including none."""
         statement: dict[str, Any] = {"loop": [], "trips": trips}
         self.add(statement)
         with self._block(statement["loop"]):
@@ -89,7 +89,7 @@ class FunctionBuilder:
 
     @contextmanager
     def choice(self, *inputs: str) -> Iterator[None]:
-        """Go through one of the `branch` blocks in the block, after the inputs were read to choose it."""
+        """Open a choice: one of the `branch` blocks in this block runs, after the inputs have been read."""
         statement: dict[str, Any] = {"branches": [], "inputs": inputs}
         self.add(statement)
         with self._block(statement["branches"]):
@@ -97,7 +97,7 @@ class FunctionBuilder:
 
     @contextmanager
     def branch(self) -> Iterator[None]:
-        """Write one of the branches of the choice that is open."""
+        """Open a branch of the current choice."""
         body: list[Any] = []
         self._blocks[-1].append(body)
         with self._block(body):
@@ -113,14 +113,14 @@ class FunctionBuilder:
 
 
 class ProgramBuilder:
-    """Functions that are being written, and what else operations say (`order`, `pools`, `objective`, `name`)."""
+    """A program under construction: functions and other fields (`order`, `pools`, `objective`, `name`)."""
 
     def __init__(self, **more: Any) -> None:
         self._more = more
         self._functions: dict[str, FunctionBuilder] = {}
 
     def function(self, name: str) -> FunctionBuilder:
-        """Begin a function, or go on with it."""
+        """Begin a function, or continue it."""
         return self._functions.setdefault(name, FunctionBuilder(name))
 
     def operations(self) -> Operations:

@@ -1,4 +1,4 @@
-"""The cost of running each operation of a graph again: given, or multiplications, or what it writes."""
+"""The cost of running each operation of a graph again: given, or its multiplications, or the size of its output."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
 
 
 def _taps(kind: str, filter_shape: Sequence[int]) -> int:
-    """Return how many numbers of a filter go into one element, whichever end its channels of outputs are at."""
+    """Return how many filter elements contribute to one output element, whichever end the output channels are at."""
     channels = filter_shape[-1] if "depthwise" in kind and filter_shape[0] == 1 else filter_shape[0]
     return prod(filter_shape) // max(1, channels)
 

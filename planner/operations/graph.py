@@ -130,7 +130,7 @@ class OperationGraph(Value):
 
     @cached_property
     def counted(self) -> tuple[int, ...]:
-        """For each tensor, the bytes that count while it is alive: its size, or none where it is resident."""
+        """For each tensor, the bytes that count while it is alive: its size, or 0 if it is resident."""
         if not self.resident:
             return self.size
         apart = set(self.resident)
@@ -138,12 +138,12 @@ class OperationGraph(Value):
 
     @cached_property
     def there(self) -> frozenset[int]:
-        """The tensors that are there at the start, whatever makes them again."""
+        """The tensors that exist at the start, even if operations make them again."""
         return frozenset((*self.given, *self.resident))
 
     @cached_property
     def lasting(self) -> frozenset[int]:
-        """The tensors whose bytes are never free: kept and resident ones."""
+        """The tensors that are never freed: kept and resident ones."""
         return frozenset((*self.kept, *self.resident))
 
     @cached_property
@@ -158,7 +158,7 @@ class OperationGraph(Value):
 
     @cached_property
     def made(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the tensors whose bytes it adds: those that it makes first."""
+        """For each operation, the tensors that it makes first and whose bytes it therefore adds."""
         maker = self.maker
         return tuple(
             tuple(tensor for tensor in row.outputs if maker[tensor] == position)
@@ -176,9 +176,9 @@ class OperationGraph(Value):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, those that must run before it, ascending, without some that only others need.
+        """For each operation, those that must run before it, ascending; redundant ones may be left out.
 
-        An operation that makes a tensor again comes after all that read it before, in the given order.
+        An operation that makes a tensor again follows all its earlier readers in the given order.
         """
         writer: list[int | None] = [None] * len(self.size)
         since: list[list[int]] = [[] for _ in self.size]
@@ -246,7 +246,7 @@ def _must_be_a_tensor(tensor: int, n_tensors: int) -> str:
 
 
 def _broken_rarities(row: GraphOperation) -> Iterator[tuple[Location, str]]:
-    """Yield what is wrong with the fields that few operations have."""
+    """Yield the broken rules of fields that few operations have."""
     for k, pair in enumerate(row.may_overwrite):
         for one, name, tensors in zip(pair, ("out", "in"), (row.outputs, row.inputs), strict=True):
             if one >= len(tensors):
@@ -271,7 +271,7 @@ Region.model_rebuild()
 
 
 def graph_from(value: object) -> OperationGraph:
-    """Validate a graph that has been parsed; raises OperationsError."""
+    """Validate a parsed graph; raises OperationsError."""
     return OperationGraph.model_validate(value)
 
 
@@ -281,6 +281,6 @@ def read_graph(data: bytes) -> OperationGraph:
 
 
 def write_graph(graph: OperationGraph) -> bytes:
-    """Write a graph as JSON; what is absent or default is left out, but for the format."""
+    """Write a graph as JSON without absent and default values, but with its format."""
     fields = graph.model_dump(by_alias=True, exclude_defaults=True)
     return to_json({"format": FORMAT, **fields}) + b"\n"

@@ -1,4 +1,4 @@
-"""A graph of operations while it is drawn from the statements of a body."""
+"""A graph of operations under construction from the statements of a body."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from memplan.planner.operations.statements import (
 MAX_DEPTH = 100
 """The deepest nesting of regions."""
 MAX_OPERATIONS = 1_000_000
-"""The largest number of operations of a program, those of a called function for each call."""
+"""The largest number of operations in a program; those of a function count once for each call."""
 
 
 class DrawnProgram:
-    """What the graphs of one program share: the facts, the uses in each function, and the graphs of those called."""
+    """State shared by the graphs of one program: facts, uses in each function, and graphs of called functions."""
 
     def __init__(self, operations: Operations, facts: ProgramFacts) -> None:
         self.operations, self.facts = operations, facts
@@ -41,12 +41,12 @@ class DrawnProgram:
         self.around: OperationFacts | None = None
 
     def said_of(self, where: Location) -> OperationFacts | None:
-        """Return what the file says of a statement, if not what it says of the operation that it is inside of."""
+        """Return the facts in the file about a statement, unless they describe the operation around it."""
         facts = self.facts.operations.get(where)
         return None if facts is self.around else facts
 
     def groups(self, body: Sequence[Placed]) -> Iterator[list[Placed]]:
-        """Yield the statements of each operation: one, or those next to each other that a file has as one."""
+        """Yield the statements of each operation: one, or adjacent ones that are one operation in the file."""
         group: list[Placed] = []
         before: OperationFacts | None = None
         for where, statement in body:
@@ -63,10 +63,10 @@ class DrawnProgram:
 
 
 class GraphDraft:
-    """A graph that is being drawn of the operations in a body: `number` has the tensors that it names so far.
+    """A graph under construction from the operations in a body; `number` maps buffers to tensors so far.
 
-    Of the buffers touched, those `counted` are counted here, and the others are resident. `given` ones are there
-    before, `kept` ones are needed behind.
+    Touched buffers in `counted` are counted here; the others are resident. `given` buffers exist before the body,
+    `kept` ones are needed behind it.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class GraphDraft:
         self.drawing: Location = ()
 
     def number_of(self, root: str) -> int:
-        """Return the tensor that a buffer is."""
+        """Return the tensor of a buffer."""
         return self.number.setdefault(root, len(self.number))
 
     def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
-        """Draw all operations, and return the graph; raises OperationsError."""
+        """Convert all operations, and return the graph; raises OperationsError."""
         rows = [self._operation(k, group) for k, group in enumerate(self.groups)]
         size = [self.declared[root].bytes for root in self.number]
         written = {tensor for row in rows for tensor in row.outputs}
@@ -117,7 +117,7 @@ class GraphDraft:
         return OperationGraph(name=name, size=tuple(size), tensors=tuple(tensors), ops=tuple(rows), **rest)
 
     def _operation(self, k: int, group: list[Placed]) -> GraphOperation:
-        """Draw the operation that a group of statements is."""
+        """Convert a group of statements to an operation."""
         where, statement = group[0]
         self.drawing = where
         uses = self.uses[k]
@@ -158,7 +158,7 @@ class GraphDraft:
         return root in self.made or root in self.given or root not in self.counted
 
     def _exact(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
-        """Return what the regions of an operation can count themselves: what it makes, and what only it reads."""
+        """Return the buffers that an operation's regions can count themselves: outputs, and inputs read only here."""
         if isinstance(statement, Repetition | Call):
             return set()
         uses = self.uses[k]
@@ -194,11 +194,11 @@ class GraphDraft:
         return tuple(region for region, _ in drawn), max((peak for _, peak in drawn), default=0)
 
     def _placed(self, where: Location, block: Location, body: Sequence[Statement]) -> list[Placed]:
-        """Return the statements of a block with their places."""
+        """Return the statements of a block with their locations."""
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
-        """Return which of the buffers that a region counts are there before it, and which are needed behind it."""
+        """Return which of a region's counted buffers exist before it, and which are needed behind it."""
         ends = {root for root in exact if self._is_there(root)}
         return ends, exact - ends
 
@@ -220,7 +220,7 @@ class GraphDraft:
         return Region(kind=kind, graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
 
     def _call(self, call: Call) -> tuple[Region, int]:
-        """Return the region of a call; the graph of a function is the same for all of its calls."""
+        """Return the region of a call; calls of one function share its graph."""
         function = self.program.operations.functions[call.call]
         if call.call not in self.program.called:
             self.program.depth += 1
@@ -259,7 +259,7 @@ class GraphDraft:
         return (self.facts.tensors.get(root) or TensorFacts(name=root)).model_copy(update={"role": role})
 
     def _views_of(self, statement: Operation) -> dict[str, Any]:
-        """Return the shapes in which an operation sees its tensors, where one is not the tensor's own."""
+        """Return the shapes in which an operation sees its tensors, if one differs from the tensor's own shape."""
         fields: dict[str, Any] = {}
         for field, names in (("in_shapes", statement.inputs), ("out_shapes", statement.outputs)):
             seen = [self._shape(name) for name in names]
@@ -275,7 +275,7 @@ class GraphDraft:
     def _said_of(
         self, k: int, group: list[Placed], facts: OperationFacts | None, makes: Sequence[str]
     ) -> dict[str, Any]:
-        """Return what a graph says of an operation beside its tensors."""
+        """Return the fields of an operation other than its tensors."""
         statement = group[0][1]
         op = statement.op if isinstance(statement, Operation) else None
         self._count(1)

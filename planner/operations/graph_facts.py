@@ -1,4 +1,4 @@
-"""Facts about the tensors and operations of a graph, where a file has them: no order depends on any."""
+"""Facts about the tensors and operations of a graph, as far as a file states them; no order depends on them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ OVERWRITING = frozenset(
     | {"hard_swish", "leaky_relu", "log", "maximum", "minimum", "mish", "mul", "neg", "not", "pow", "prelu", "relu"}
     | {"relu6", "round", "rsqrt", "sigmoid", "sign", "silu", "sin", "softplus", "sqrt", "square", "sub", "tanh"}
 )
-"""The kinds of operations that need no input's element behind the output's element at the same place."""
+"""The kinds of operations whose output may overwrite an input: each element is read before its place is written."""
 TensorRole = Literal["input", "output", "weight", "state", "activation"]
 Integers = Annotated[tuple[int, ...], WrapValidator(in_parts)]
 Floats = Annotated[tuple[float, ...], WrapValidator(in_parts)]
 
 
 def _attribute(value: object) -> object:
-    """Validate one value, or a list of integers or of numbers, which becomes a tuple."""
+    """Validate a value or list; a list of integers or numbers becomes a tuple."""
     values = as_tuple(value)
     parts = values if isinstance(values, tuple) else (values,)
     if all(isinstance(part, int | float) for part in parts) or isinstance(values, bool | str):
@@ -53,7 +53,7 @@ Attributes: TypeAlias = Mapping[Name, Attribute]
 
 
 def bits_of(dtype: str) -> int | None:
-    """Return the bits of an element of a type, all its lanes; None for an unknown type. A bool takes 8."""
+    """Return the bits of an element of a type, all lanes together; None for an unknown type. A bool takes 8."""
     match = _DTYPE.fullmatch(dtype)
     if match is None or (match[1] != "bool" and not int(match[2] or 0)) or match[3] == "0":
         return None
@@ -97,7 +97,7 @@ class TensorFacts(Value):
 
 @dataclass(frozen=True)
 class OperationFacts:
-    """The facts about an operation of a file, which may become several statements of a program.
+    """The facts about an operation of a file, which may correspond to several statements of a program.
 
     `source` is where the file has it, as positions in lists inside each other.
     """
@@ -110,9 +110,9 @@ class OperationFacts:
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """The facts about a program: of the entry's buffers by id, of its statements by their location in the body.
+    """The facts about a program: for the entry's buffers by id, for its statements by their location in the body.
 
-    Statements next to each other with the very same facts are one operation of the file.
+    Adjacent statements with equal facts are one operation of the file.
     """
 
     tensors: Mapping[str, TensorFacts] = field(default_factory=dict)

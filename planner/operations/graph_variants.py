@@ -1,4 +1,4 @@
-"""Graphs of operations with other options than those with which they were read."""
+"""Variants of graphs: the same operations with other options than on reading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def replaced(graph: OperationGraph, **fields: Any) -> OperationGraph:
 
 
 def with_resident_counted(graph: OperationGraph) -> OperationGraph:
-    """Return a graph whose resident tensors count: weights that are copied to the memory in which it runs."""
+    """Return a graph whose resident tensors count, as for weights that are copied to the working memory."""
     if not graph.resident:
         return graph
     inputs = tuple(dict.fromkeys((*graph.given, *graph.resident)))
@@ -26,7 +26,7 @@ def with_resident_counted(graph: OperationGraph) -> OperationGraph:
 
 
 def with_overwriting(graph: OperationGraph) -> OperationGraph:
-    """Return a graph in which operations that go element by element may write their output over an input.
+    """Return a graph in which element-wise operations may write their output over an input.
 
     Both must have the same shape and elements of the same size, as far as the graph says them, and the same bytes. What
     runs the operations must be able to do that.
@@ -41,7 +41,7 @@ def with_overwriting(graph: OperationGraph) -> OperationGraph:
 
 
 def in_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
-    """Return the graph whose operations have no alternatives, and are computed so: 0 is an own way, k alternative k.
+    """Return the graph with each operation fixed to one way: 0 is its own, k its alternative k.
 
     Raises OperationsError for ways that the operations do not have.
     """

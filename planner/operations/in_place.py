@@ -1,4 +1,4 @@
-"""In place: which outputs of an operation are written over which of its inputs, when it runs after certain others."""
+"""In-place execution: which outputs of an operation are written over which inputs, depending on what ran before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memplan.planner.operations.graph import OperationGraph
 
 
 def overwritable(graph: OperationGraph, operation: int) -> dict[int, list[int]]:
-    """Return the inputs that each output of an operation may be written over, wherever nothing else reads them later.
+    """Return the inputs that each output of an operation may overwrite if no later operation reads them.
 
     The operation makes the output, which needs no more bytes than the input has, and does not make the input again; the
     input is neither kept nor resident.
@@ -25,7 +25,7 @@ def overwritable(graph: OperationGraph, operation: int) -> dict[int, list[int]]:
 
 
 def written_over(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
-    """Return the outputs of an operation that take bytes of an input: from each output to that input.
+    """Return the outputs of an operation that are written over an input, each mapped to that input.
 
     The inputs are those that are `overwritable` all of whose other readers ran `before`. None is written over twice. Of
     all such choices it is one with the most bytes.
@@ -45,7 +45,7 @@ def written_over(graph: OperationGraph, operation: int, before: Container[int]) 
 
 
 def written_over_along(graph: OperationGraph, order: Iterable[int]) -> dict[int, int]:
-    """Return the outputs that are written over inputs when the operations run in an order: from each to its input."""
+    """Return the outputs that are written over inputs when operations run in an order, each mapped to its input."""
     targets: dict[int, int] = {}
     ran: set[int] = set()
     for operation in order:
@@ -55,7 +55,7 @@ def written_over_along(graph: OperationGraph, order: Iterable[int]) -> dict[int,
 
 
 def matched(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return a largest choice of a tensor for each row of those that it may take, none twice: from tensors to rows.
+    """Return a maximum matching of rows and the tensors that each may take, as a map from tensors to rows.
 
     Rows that come first have one if they can, others being moved on if need be; so with the largest outputs first the
     bytes are the most.

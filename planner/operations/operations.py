@@ -30,7 +30,7 @@ from memplan.planner.operations.statements import (
 
 OrderStatus = Literal["final", "tentative"]
 _MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000
-"""The buffers that the statements of a function name, and those of a tuple: tuples of tuples are many in few bytes."""
+"""Limits on the buffers that a function's statements name, and on those of a tuple, as nested tuples grow fast."""
 
 
 class DeclaredBuffer(WireValue):
@@ -106,11 +106,11 @@ class Function(WireValue):
 
     @cached_property
     def declared(self) -> dict[str, DeclaredBuffer]:
-        """From a buffer's id to what is declared of it."""
+        """Maps a buffer's id to its declaration."""
         return {buffer.id: buffer for buffer in self.buffers}
 
     def fields_of(self, name: str) -> tuple[str, ...]:
-        """Return the buffers that a name stands for: those of a tuple, or itself."""
+        """Return the buffers that a name stands for: the fields of a tuple, or the buffer itself."""
         return self._fields.get(name, (name,))
 
     @cached_property
@@ -132,7 +132,7 @@ class Function(WireValue):
 
     @cached_property
     def temporaries(self) -> tuple[str, ...]:
-        """The buffers that are the function's own: neither params, results or constants, nor aliases."""
+        """The buffers of the function itself: no parameters, results, constants or aliases."""
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
@@ -247,7 +247,7 @@ class Operations(WireValue):
                     yield (*where, field, k), f"{rule}, got {caller.declared[actual].bytes}"
 
     def _cycles(self) -> list[tuple[Location, str]]:
-        """Name a cycle of calls, if there is one: memory is planned for calls that end."""
+        """Return a sentence about a cycle of calls, if there is one; memory is planned for calls that end."""
         called = {name: [callee for _, callee in self.calls(name)] for name in self.functions}
         try:
             TopologicalSorter(called).prepare()
@@ -262,19 +262,19 @@ class Operations(WireValue):
 
     @cached_property
     def callees(self) -> dict[str, tuple[str, ...]]:
-        """From a function to what it calls, each as often as it does; those that are called come first."""
+        """Maps each function to the functions that it calls, with repetition; callees come before callers."""
         callees = {name: tuple(callee for _, callee in self.calls(name)) for name in self.functions}
         return {name: callees[name] for name in TopologicalSorter(callees).static_order()}
 
     def calls(self, name: str) -> Iterator[tuple[Location, str]]:
-        """Yield, for each call in a function, its location and what is called."""
+        """Yield the location and the callee of each call in a function."""
         for where, statement in every_statement(self.functions[name].body, ("functions", name, "body")):
             if isinstance(statement, Call):
                 yield where, statement.call
 
 
 def operations_from(value: object) -> Operations:
-    """Validate operations that have been parsed; raises OperationsError."""
+    """Validate parsed operations; raises OperationsError."""
     try:
         return Operations.model_validate(value)
     except ValidationError as error:

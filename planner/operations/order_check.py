@@ -1,6 +1,6 @@
-"""The checks of an order and of a cut: everything is counted anew from the graph alone.
+"""The checks of an order and of a cut: everything is computed again from the graph alone.
 
-Shares no code with what makes orders or plans.
+This module shares no code with the makers of orders or plans.
 """
 
 from __future__ import annotations
@@ -95,19 +95,19 @@ def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -
 
 
 def bytes_needed(graph: OperationGraph, operation: int) -> int:
-    """Return the bytes of all that an operation reads and makes, and of its work: no state has fewer while it runs."""
+    """Return the bytes of all that an operation reads and makes, plus its work: a lower bound while it runs."""
     row = graph.ops[operation]
     own = sum(graph.counted[tensor] for tensor in {*row.inputs, *row.outputs})
     return own + row.work - _bytes_saved(graph, operation, range(len(graph.ops)))
 
 
 def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) -> int:
-    """Return the bytes of an operation's outputs that are written over inputs when it runs after certain others."""
+    """Return the bytes saved by outputs of an operation that overwrite inputs, given the operations that ran before."""
     return sum(graph.counted[output] for output in written_over(graph, operation, ran))
 
 
 def moves_of(order: Sequence[int]) -> int:
-    """Return the fewest operations that have to be moved to make an order of the given one.
+    """Return the least number of operations that must move to turn the given order into this one.
 
     That is the number of operations less the length of the longest ascending subsequence of the order.
     """

@@ -1,4 +1,4 @@
-"""The graph of operations that a program is, where the order of its statements may change.
+"""The graph of operations of a program, for changing the order of its statements.
 
 Views are not operations: what reads a view reads the buffer that it lies in. Branches, loops and calls are operations
 with regions. A buffer counts from the first operation that touches it to the last, as lifetimes by usage do; the scopes
@@ -45,7 +45,7 @@ class ProgramGraph:
 
 
 def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> ProgramGraph:
-    """Return the graph that a program is; raises OperationsError for one of too many operations, or nested too deeply.
+    """Return the graph of a program; raises OperationsError for too many operations or too deep nesting.
 
     Constants are resident; state that is persistent is alive all the time, and counts.
     """
@@ -68,7 +68,7 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
 
 
 def without_scopes(operations: Operations) -> Operations:
-    """Return a program without `alloc` and `free`, which belong to the given order."""
+    """Return a program without `alloc` and `free`, which depend on the given order."""
     functions = {
         name: function.model_copy(update={"body": _unscoped(function.body)})
         for name, function in operations.functions.items()

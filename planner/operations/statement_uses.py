@@ -1,4 +1,4 @@
-"""The buffers that statements touch: read, written, or used as scratch, those inside of them included."""
+"""The buffers that statements read, write, or use as scratch, including the statements inside of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memplan.planner.operations.statements import Branches, Call, Operation, Rep
 Placed = tuple[Location, Statement]
 """A statement and its location."""
 FirstAccess = tuple[bool, bool]
-"""Of a buffer: it may be read before it is written, and it surely is written."""
+"""For a buffer: whether it may be read before it is written, and whether it surely is written."""
 
 
 @dataclass
 class StatementUses:
-    """The buffers that statements touch, each in the order in which they are named; views count as what they lie in."""
+    """The buffers that statements touch, in the order in which they are named; a view counts as its buffer."""
 
     reads: dict[str, None] = field(default_factory=dict)
     writes: dict[str, None] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class StatementUses:
 
     @property
     def all(self) -> dict[str, None]:
-        """The buffers, however they are touched."""
+        """The touched buffers, whatever the kind of use."""
         return {**self.reads, **self.writes, **self.scratch}
 
 
@@ -51,7 +51,7 @@ class FunctionUses:
                 self._with_effects.add(name)
 
     def of(self, function: str, body: Sequence[Placed]) -> StatementUses:
-        """Return what statements of a function touch, with all inside of them."""
+        """Return the buffers touched by statements of a function, including nested ones."""
         root = self.root[function]
         uses = StatementUses()
         for where, outer in body:
@@ -67,7 +67,7 @@ class FunctionUses:
         return uses
 
     def has_effects(self, body: Sequence[Placed]) -> bool:
-        """Return True if an operation in some statements, or one inside of them, has effects."""
+        """Return True if a statement or one inside of it has effects."""
         return any(
             statement.call in self._with_effects if isinstance(statement, Call) else statement.has_effects
             for where, outer in body
@@ -76,11 +76,11 @@ class FunctionUses:
         )
 
     def crosses(self, function: str, body: Sequence[Statement], buffer: str) -> bool:
-        """Return True if an iteration of a loop with this body may read what an earlier one left in a buffer."""
+        """Return True if an iteration of a loop with this body may read a value left in a buffer by an earlier one."""
         return self._first_access(function, body, buffer)[0]
 
     def state_of_calls(self) -> int:
-        """Return the bytes of persistent buffers of all functions but the entry, each time that these are called."""
+        """Return the bytes of persistent buffers of all functions but the entry, once for each call."""
         times = dict.fromkeys(self.program.functions, 0)
         times[self.program.entry] = 1
         for name, callees in reversed(self.program.callees.items()):

@@ -45,14 +45,14 @@ class Call(WireValue):
 
 
 class Branches(WireValue):
-    """Exactly one of the branches is gone through, after the inputs were read to choose it."""
+    """Exactly one of the branches runs, after the inputs were read to choose it."""
 
     branches: Annotated[tuple[Body, ...], WrapValidator(in_parts), Field(min_length=1)]
     inputs: Names = ()
 
 
 class Repetition(WireValue):
-    """A body that is gone through `trips` times; without, any number of times, none included."""
+    """A body that runs `trips` times; without `trips`, any number of times, including none."""
 
     loop: Body
     trips: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
@@ -81,7 +81,7 @@ _KINDS: Mapping[str, type[WireValue]] = {
 
 
 def _of_its_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a statement as what it is, so that errors speak of that kind only."""
+    """Validate a statement by its kind, so that errors mention that kind only."""
     if isinstance(value, tuple(_KINDS.values())):
         return value
     keys = value if isinstance(value, Mapping) else ()
@@ -137,7 +137,7 @@ def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
 
 
 def without_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) -> Statement:
-    """Return a statement that names the fields of tuples in their place, as do those inside of it."""
+    """Return a statement with tuples replaced by their fields, also in the statements inside of it."""
     update: dict[str, Any] = {
         field: tuple(part for name in getattr(statement, field) for part in fields.get(name, (name,)))
         for field in ("inputs", "outputs")

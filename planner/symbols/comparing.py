@@ -1,9 +1,9 @@
-"""Is one polynomial never above another, for all values of the symbols? Exact, and honest: a no means not proved.
+"""Proof that one polynomial is never above another for any values of the symbols. Exact; a "no" means not proved.
 
-The difference gets its atoms replaced by what they are between: `floor(p / d) = (p - r) / d` with `0 <= r <= d - 1`,
-one `r` for each atom, so that what both sides share cancels; `max(p, 0)` is 0 or `p`, and both cases are proved. What
-is left is a polynomial over the symbols in a box. Its coefficients in Bernstein's basis are never above its values
-there, so none below 0 is a proof; above a minimum without a maximum, its coefficients in `symbol - min` are.
+In the difference, each atom is replaced by its range: `floor(p / d) = (p - r) / d` with `0 <= r <= d - 1`, with one `r`
+for each atom, so that what both sides share cancels; `max(p, 0)` is 0 or `p`, and both cases are proved. What is left
+is a polynomial over the symbols in a box. Its coefficients in Bernstein's basis never exceed its values there, so it is
+proved if none is negative; above a minimum without a maximum, the coefficients in `symbol - min` serve instead.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from memplan.planner.symbols.space import Columns, Floor, Positive, Space, Value
 from memplan.planner.symbols.tables import Frame, PolynomialTable, settled, to_bernstein
 
 Box = Mapping[str, tuple[int, int | None]]
-"""The least and the largest step of each symbol; None where nothing bounds it."""
+"""The least and the largest step of each symbol; None if it is unbounded."""
 Exact = Mapping[Monomial, Fraction]
 Case = frozenset[str]
-"""The atoms of `max(p, 0)` that are `p`, while the others are 0."""
+"""The atoms `max(p, 0)` that equal `p` in this case; the others are 0."""
 _REST = "~"
 _MOST_MAXIMA = 8
-"""The most `max` atoms that are taken apart in one comparison: 256 cases."""
+"""The most `max` atoms that one comparison splits into cases: 256 cases."""
 _MOST_MIXED = 4
-"""The most rests of whose ends each is looked at in one comparison: 16 cases."""
+"""The most rests whose two ends are tried in one comparison: 16 cases."""
 _PAIRS_TRIED = 6
 LEAF, _MOST_BOXES = 1024, 2048
-"""Boxes of at most so many values are looked at value by value; so many are looked at for one polynomial."""
+"""Boxes of at most LEAF values are enumerated; at most `_MOST_BOXES` boxes are examined for one polynomial."""
 SAMPLES = 64
 
 
 def bounded(box: Box) -> tuple[tuple[int, int], ...] | None:
-    """Return the ends of a box in the order of its symbols; None where one has no largest."""
+    """Return the ends of a box in the order of its symbols; None if a symbol is unbounded."""
     ends = tuple((low, high) for low, high in box.values() if high is not None)
     return ends if len(ends) == len(box) else None
 
 
 @dataclass
 class Comparer:
-    """Comparisons in one space; what was proved, or not, is remembered."""
+    """Comparisons in one space; results are cached."""
 
     space: Space
     _expanded: dict[tuple[Monomial, Case], Exact] = field(default_factory=dict)
@@ -56,15 +56,15 @@ class Comparer:
 
     @property
     def box(self) -> Box:
-        """The steps for which is compared."""
+        """The steps over which comparisons hold."""
         return {name: symbol.steps for name, symbol in self.space.symbols.items()}
 
     def never_above(self, left: Polynomial, right: Polynomial) -> bool:
-        """True where `left <= right` is proved for all values."""
+        """Return True if `left <= right` is proved for all values."""
         return self.never_negative(minus(right, left))
 
     def never_negative(self, polynomial: Polynomial) -> bool:
-        """True where a polynomial is proved to be at least 0 for all values."""
+        """Return True if a polynomial is proved to be at least 0 for all values."""
         form = key(polynomial)
         if form not in self._known:
             self._known[form] = self._is_plain(polynomial) or all(
@@ -73,7 +73,7 @@ class Comparer:
         return self._known[form]
 
     def negative(self, polynomial: Polynomial) -> Values | bool:
-        """Return a value at which a polynomial is negative; False where there is none, True where that is not known.
+        """Return a value at which a polynomial is negative; False if there is none, True if that is unknown.
 
         What no single comparison proves is proved in halves of the ranges, or looked at value by value.
         """
@@ -104,7 +104,7 @@ class Comparer:
         return True
 
     def _is_plain(self, polynomial: Polynomial) -> bool:
-        """True where no value is negative even if all variables were independent: `n//3` is not, `n//3 - 1` may be."""
+        """Return True if no value is negative even with all variables independent: for `n//3`, but not for `n//3 - 1`."""
         if all(value >= 0 for value in polynomial.values()):
             inner = (self.space.atoms.get(name) for name in sorted(names([polynomial])))
             if all(not isinstance(atom, Floor) or self._is_plain(atom.inner) for atom in inner):
@@ -127,7 +127,7 @@ class Comparer:
         return bounds or [{(): Fraction(-1)}]
 
     def _mixed(self, polynomial: Exact) -> list[str]:
-        """Return rests that add in some terms and take away in others: what is linear in one is least at its ends."""
+        """Return the rests with both positive and negative terms; a polynomial linear in one is least at its ends."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
             for name in monomial:
@@ -137,7 +137,7 @@ class Comparer:
         return mixed[:_MOST_MIXED]
 
     def _at(self, polynomial: Exact, rest: str, end: int) -> Exact:
-        """Return a polynomial that is linear in a remainder, with that at 0 (end 0) or at its largest (end 1)."""
+        """Return a polynomial that is linear in a remainder, with the remainder at 0 (end 0) or at its largest (end 1)."""
         most = self._most_rest(rest)
         assert most is not None
         total: Exact = {}
@@ -149,7 +149,7 @@ class Comparer:
         return total
 
     def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
-        """Return the sets of atoms of `max(p, 0)` that may be `p` while the others are 0; none where they are many."""
+        """Return the sets of `max(p, 0)` atoms that may equal `p` while the others are 0; none if they are too many."""
         symbols: set[str] = set()
         work = names(polynomials)
         while work:
@@ -164,7 +164,7 @@ class Comparer:
         return [frozenset(row) for row in rows]
 
     def table(self, polynomials: Sequence[Polynomial]) -> PolynomialTable | None:
-        """Return polynomials as rows, for comparing many; None where they have too many atoms of `max`."""
+        """Return polynomials as rows, for comparing many; None if they have too many `max` atoms."""
         monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
         if monomials not in self._frames:
             cases = [partial(self._expand, case=case) for case in self._cases([dict.fromkeys(monomials, 1)])]
@@ -173,7 +173,7 @@ class Comparer:
         return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
 
     def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
-        """Replace atoms, those inside each other as well; `~@3` is the rest of atom `@3`, divided."""
+        """Replace atoms, also nested ones; `~@3` is the rest of atom `@3`, divided."""
         total: Exact = {}
         for monomial, value in polynomial.items():
             if (monomial, case) not in self._expanded:
@@ -203,7 +203,7 @@ class Comparer:
         return Fraction(atom.divisor - 1, atom.divisor)
 
     def _without_rests(self, polynomial: Exact) -> Exact:
-        """Return what is never above, without rests: nothing for those that add, the most for those that take away."""
+        """Return a lower polynomial without rests: those that add become 0, those that subtract their maximum."""
         total: dict[Monomial, Fraction] = {}
         for monomial, value in polynomial.items():
             rests = [rest for name in monomial if (rest := self._most_rest(name)) is not None]
@@ -216,7 +216,7 @@ class Comparer:
     # Several polynomials
 
     def undominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
-        """Return those that may be the largest somewhere. Values at samples settle most pairs, proofs the rest."""
+        """Return the polynomials that may be largest somewhere; samples settle most pairs, proofs the rest."""
         different = {key(each): each for each in polynomials}
         rows = [different[each] for each in sorted(different)]
         table = self.table(rows) if len(rows) > 1 else None
@@ -239,7 +239,7 @@ class Comparer:
     def _never_above(
         self, rows: Sequence[Polynomial], table: PolynomialTable, pairs: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the pairs of which the second polynomial is proved never to be above the first."""
+        """Yield the pairs whose second polynomial is proved never to be above the first."""
         box = bounded(self.box)
         is_sure, is_open = np.zeros(len(pairs), bool), np.ones(len(pairs), bool)
         if box is not None and pairs:
@@ -252,7 +252,7 @@ class Comparer:
 
 
 def halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
-    """Return the halves of a box across the symbol whose values differ most by ratio; wide ones are cut by ratios."""
+    """Split a box in two at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
     at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
     low, high = box[at]
     middle = isqrt(max(low, 1) * high) if low * 4 < high else (low + high) // 2
@@ -261,7 +261,7 @@ def halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
 
 
 def not_negative(polynomial: Exact, box: Box) -> bool:
-    """True where a polynomial over symbols, none of which is negative, is proved to be at least 0 in a box."""
+    """Return True if a polynomial over non-negative symbols is proved to be at least 0 in a box."""
     if not polynomial or all(value > 0 for value in polynomial.values()):
         return True
     polynomial = _divided(polynomial, box)
@@ -281,7 +281,7 @@ def not_negative(polynomial: Exact, box: Box) -> bool:
 
 
 def least_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> int:
-    """Return the least coefficient in Bernstein's basis on a box, times a number above 0; its sign is exact."""
+    """Return the least Bernstein coefficient on a box, times a positive number; its sign is exact."""
     variables = sorted(box)
     scale = lcm(*(value.denominator for value in polynomial.values()))
     rows = {
@@ -300,7 +300,7 @@ def least_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> 
 
 
 def _divided(polynomial: Exact, box: Box) -> Exact:
-    """Return the polynomial without the factors that all its terms share, which are above 0."""
+    """Return the polynomial divided by the positive factors that all its terms share."""
     shared: list[str] = []
     first, *others = polynomial
     for name in sorted(set(first)):
@@ -318,7 +318,7 @@ def _divided(polynomial: Exact, box: Box) -> Exact:
 
 
 SHOWN, SAMPLED = 64, 1024
-"""Values of a symbol that nothing bounds end at so many times its least, and are drawn up to so many times that.
+"""An unbounded symbol is shown up to SHOWN times its least value, and sampled up to SAMPLED times that.
 
 Squares of a length exceed constants there; with more than three such symbols values are drawn up to fewer, so that
 products of them are sizes.
@@ -326,13 +326,13 @@ products of them are sizes.
 
 
 def ends(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
-    """Return the first and the last step of each symbol; of one that nothing bounds, `reach` times the first."""
+    """Return the first and last step of each symbol; an unbounded one ends at `reach` times the first."""
     steps = {name: symbol.steps for name, symbol in space.symbols.items()}
     return {name: (low, high if high is not None else max(low, 1) * reach) for name, (low, high) in steps.items()}
 
 
 def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
-    """Return values of the symbols: corners and middles of their ranges, and so many others, spread by ratios."""
+    """Return values of the symbols: corners and middles of their ranges, and `count` others, spread by ratio."""
     free = sum(symbol.steps[1] is None for symbol in space.symbols.values())
     steps = ends(space, min(SAMPLED, max(SHOWN, int(2 ** (30 / max(free, 1))))))
     axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]

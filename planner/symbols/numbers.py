@@ -1,7 +1,7 @@
-"""Whole numbers that keep how they follow from symbols: sizes that readers of models compute with as with any number.
+"""Integers that record how they depend on symbols; readers of models compute with them as with any int.
 
-Such a number has its value at one point, and a polynomial for all others. Sums, products and quotients keep both. What
-is compared is proved for all values: a reader that would go another way at some of them is refused.
+Such a number has its value at one point, and a polynomial for all others. Sums, products and quotients keep both.
+Comparisons are proved for all values: if the result would differ at some of them, the reader is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_TERMS = 1_000
 
 
 class SymbolicNumbers:
-    """The numbers over some symbols; their values are those at a point inside the ranges, which few sizes share.
+    """The numbers over some symbols, evaluated at an interior point where few different sizes coincide.
 
     `prefix` marks the text of a number among the names of dimensions.
     """
@@ -46,7 +46,7 @@ class SymbolicNumbers:
         return self.of(self.space.symbol(name))
 
     def of(self, form: Polynomial) -> int:
-        """Return a polynomial as a number: a plain one where it has no symbols."""
+        """Return a polynomial as a number; a plain int if it has no symbols."""
         if (value := number(form)) is not None:
             return value
         if len(form) > _MOST_TERMS:
@@ -54,14 +54,14 @@ class SymbolicNumbers:
         return SymbolicNumber(self, form)
 
     def text(self, value: int) -> str:
-        """Return what a number is written as among the names of dimensions."""
+        """Return the text of a number among the names of dimensions."""
         assert isinstance(value, SymbolicNumber)
         text = f"{self.prefix}{value}"
         self._by_text[text] = value
         return text
 
     def written(self, text: str) -> int | None:
-        """Return the number that was written so; None where none was."""
+        """Return the number with this text; None if there is none."""
         return self._by_text.get(text)
 
 
@@ -72,7 +72,7 @@ class SymbolicNumber(int):
     form: Polynomial
 
     def __new__(cls, numbers: SymbolicNumbers, form: Polynomial) -> Self:
-        """Return the number that a polynomial is."""
+        """Return the number for a polynomial."""
         made = super().__new__(cls, numbers.space.value(form, numbers.point))
         made.numbers, made.form = numbers, form
         return made
@@ -151,7 +151,7 @@ class SymbolicNumber(int):
         return True
 
     def _is_at_most(self, other: int, less: int) -> bool:
-        """Say whether `self <= other - less` for all values; raises FormatError where only some are so."""
+        """Return True if `self <= other - less` for all values; raises FormatError if it holds only for some."""
         if abs(int(other)) >= MAX_BYTES:  # whether a sum fits is looked at when all are known
             return int(self) <= int(other) - less
         room = minus(_form(other), plus(self.form, constant(less)))
@@ -167,12 +167,12 @@ class SymbolicNumber(int):
 
 
 def largest(left: int, right: int) -> int:
-    """Return the larger one, as an expression where neither always is."""
+    """Return the larger number, as a `max` expression if neither always is."""
     return _either(left, right, at_most=False)
 
 
 def least(left: int, right: int) -> int:
-    """Return the smaller one, as an expression where neither always is."""
+    """Return the smaller number, as a `min` expression if neither always is."""
     return _either(left, right, at_most=True)
 
 
@@ -193,7 +193,7 @@ def _form(value: int) -> Polynomial:
 
 
 def _inner(symbol: SymbolRange, place: int) -> int:
-    """Return a value of a symbol that few others have, so that sizes that are equal there are surely so."""
+    """Return a value of a symbol that rarely makes different sizes equal."""
     low, high = symbol.steps
     step = max(low, 3) + 8 + 3 * place
     return symbol.multiple_of * (step if high is None else min(step, max(low, high - 1 - place)))

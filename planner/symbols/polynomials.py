@@ -12,7 +12,7 @@ Monomial = tuple[str, ...]
 Number = TypeVar("Number", int, Fraction)
 Polynomial = Mapping[Monomial, int]
 Key = tuple[tuple[Monomial, int], ...]
-"""A polynomial that can be hashed."""
+"""A polynomial in hashable form."""
 
 
 def constant(value: int) -> Polynomial:
@@ -26,7 +26,7 @@ def variable(name: str, factor: int = 1) -> Polynomial:
 
 
 def key(polynomial: Mapping[Monomial, Number]) -> tuple[tuple[Monomial, Number], ...]:
-    """Return what is equal for equal polynomials."""
+    """Return a hashable form, equal for equal polynomials."""
     return tuple(sorted(polynomial.items()))
 
 
@@ -74,7 +74,7 @@ def scaled(polynomial: Polynomial, factor: int) -> Polynomial:
 
 
 def exact_quotient(left: Polynomial, right: Polynomial) -> Polynomial | None:
-    """Return the polynomial that times `right`, which is not 0, is `left`, or None where there is none."""
+    """Return the exact quotient of `left` and `right`, which is not 0, or None if there is none."""
     lead = max(right, key=_rank)
     quotient: Polynomial = {}
     rest = dict(left)
@@ -98,7 +98,7 @@ def _rank(monomial: Monomial) -> tuple[int, Monomial]:
 
 
 def number(polynomial: Polynomial) -> int | None:
-    """Return the number that a polynomial is, or None where it has variables."""
+    """Return the number that a polynomial equals, or None if it has variables."""
     if not polynomial:
         return 0
     return polynomial[()] if set(polynomial) == {()} else None

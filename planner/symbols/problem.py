@@ -1,4 +1,4 @@
-"""Problems whose sizes are expressions: the wire format, and what is computed from it."""
+"""Problems whose sizes are expressions: the wire format and derived values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SymbolicBuffer(Value):
 
 
 class SymbolicTensor(Value):
-    """A tensor of a model: it lies at the beginning of a buffer, as a view may of another one's; a weight in none."""
+    """A tensor of a model: it lies at the start of a buffer, perhaps another tensor's; a weight lies in none."""
 
     name: Name
     buffer: Id | None = None
@@ -82,12 +82,12 @@ class SymbolicProblem(Value):
         return self
 
     def without_sizes(self) -> Problem:
-        """Return the problem of buffers of no bytes that has the same rules; raises ProblemError where they do not."""
+        """Return the problem with all sizes 0 and the same rules; raises ProblemError if the rules are invalid."""
         fields = ("id", "start", "end", "alias_of")
         rows = [{"size": 0} | {name: getattr(row, name) for name in fields} for row in self.buffers]
         return Problem.model_validate({"buffers": rows, "conflicts": self.conflicts})
 
 
 def where(point: Values) -> str:
-    """Write a value of each symbol: `b=1, n=128`."""
+    """Return the values of the symbols as text: `b=1, n=128`."""
     return ", ".join(f"{name}={value}" for name, value in point.items())

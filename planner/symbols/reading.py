@@ -1,4 +1,4 @@
-"""Expressions, from the text that a problem has."""
+"""Parsing of expressions in a problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.planner.symbols.space import Space
 MOST_CHARACTERS = 10_000
 MOST_POWER = 16
 MOST_TERMS = 1_000
-"""The most terms of a size; (a + b + c)**16 has 153, a product of ten such sums more than memory holds."""
+"""The most terms of a size: (a + b + c)**16 has 153, while ten such sums multiplied exceed memory."""
 MOST_DIGITS = 19
 FUNCTIONS = "floor_div, ceil_div, align, min and max"
 

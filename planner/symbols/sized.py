@@ -1,4 +1,4 @@
-"""Problems whose sizes are expressions, read: polynomials, and what may not share bytes."""
+"""Problems with expressions as sizes, compiled to polynomials and live sets."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Sized:
 
     @cached_property
     def meets(self) -> NDArray[np.bool_]:
-        """The buffers that may not share bytes with each one: a row and a column for each; none with itself."""
+        """The buffers that may not share bytes with each one, as a boolean matrix with an empty diagonal."""
         alive = np.zeros((self.count, self.live_sets), np.float32)
         alive[self.members, self.sets] = 1
         meets: NDArray[np.bool_] = alive @ alive.T > 0
@@ -69,11 +69,11 @@ class Sized:
         return self.sets[self.first[buffer] : self.first[buffer + 1]]
 
     def sizes(self, points: Sequence[Values]) -> Rows:
-        """Return the padded sizes at points."""
+        """Return the padded sizes at the given points."""
         return self._at(points)[self.form_of]
 
     def least(self, points: Sequence[Values]) -> Rows:
-        """Return the least offset of each buffer at some points: where it is pinned, or else 0."""
+        """Return the least offset of each buffer at some points: its pin, or else 0."""
         least = np.zeros((self.count, len(points)), np.int64)
         for (buffer, _), row in zip(self.pins, self._at(points)[[form for _, form in self.pins]], strict=True):
             least[buffer] = row
@@ -85,7 +85,7 @@ class Sized:
         return np.array(rows, np.int64).reshape(len(rows), len(points))
 
     def demand(self, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-        """Return a lower bound of every plan at each point: the largest sum of a live set, or end of pinned bytes."""
+        """Return a lower bound for every plan at each point: the largest sum of a live set, or end of a pinned buffer."""
         total = np.zeros((self.live_sets, sizes.shape[1]), np.int64)
         np.add.at(total, self.sets, sizes[self.members])
         ends = np.where(sizes > 0, least + sizes, 0)[[buffer for buffer, _ in self.pins]]
@@ -94,7 +94,7 @@ class Sized:
 
 
 def compiled(problem: SymbolicProblem) -> Sized:
-    """Read the sizes of a problem; raises ProblemError, which names the size, the symbol and the value."""
+    """Compile the sizes of a problem; raises ProblemError, which names the size, the symbol and the value."""
     reader = _Reader(problem)
     form_of = np.array([reader.form(i, row.size) for i, row in enumerate(problem.buffers)], np.int64)
     pins = tuple((i, reader.place(i, "offset", row.offset)) for i, row in reader.rows if row.offset is not None)
@@ -117,7 +117,7 @@ def compiled(problem: SymbolicProblem) -> Sized:
 
 
 class _Reader:
-    """The distinct sizes of a problem, and what is wrong with them."""
+    """The distinct sizes of a problem, and the faults found in them."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         self.problem, self.space = problem, Space.of(problem.symbols)
@@ -128,7 +128,7 @@ class _Reader:
         self._by_key: dict[Key, int] = {}
 
     def form(self, i: int, text: int | str) -> int:
-        """Return the index of a buffer's size, which is padded."""
+        """Return the index of a buffer's padded size."""
         if text not in self._by_text:
             form = read(text, self.space, f"buffers[{i}].size")
             if (rule := _refused(form, Comparer(self.space))) is not None:
@@ -137,7 +137,7 @@ class _Reader:
         return self._by_text[text][1]
 
     def place(self, i: int, field: str, text: int | str) -> int:
-        """Return the index of a buffer's pin, or of its offset inside of another buffer."""
+        """Return the index of a buffer's pin, or of its offset inside another buffer."""
         form, alignment = read(text, self.space, f"buffers[{i}].{field}"), self.problem.alignment
         rule = _refused(form, Comparer(self.space))
         if any(value % alignment for value in form.values()):
@@ -147,7 +147,7 @@ class _Reader:
         return self._index(form)
 
     def views(self) -> Iterator[tuple[int, int, int]]:
-        """Yield each alias, the buffer that it finally lies in, and the index of how far it is into that."""
+        """Yield each alias, the buffer that it finally lies in, and the index of its offset there."""
         index, ways = {row.id: i for i, row in self.rows}, {}
         for i, row in self.rows:
             if row.alias_of is not None:
@@ -175,7 +175,7 @@ class _Reader:
 
 
 def _refused(form: Polynomial, compare: Comparer) -> str | None:
-    """Return the rule that a size breaks: it is negative somewhere, or cannot be shown not to be."""
+    """Return the rule that a size breaks: it is negative somewhere, or not proved to be non-negative."""
     space, corner = compare.space, compare.negative(form)
     if corner is False:
         return None
@@ -198,9 +198,9 @@ def _small_enough(space: Space, forms: Sequence[Polynomial], used: Sequence[int]
 
 
 def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tuple[int, ...], ...]]:
-    """Return what is alive together, the largest such sets, and those sets that conflicts add to them.
+    """Return the maximal sets of buffers alive together, and the sets that conflicts add.
 
-    A buffer is alive whenever one of its aliases is, which are in no set.
+    A buffer is alive whenever one of its aliases is; aliases are in no set.
     """
     plain = problem.without_sizes()
     begins, ends = defaultdict(list), defaultdict(list)
@@ -221,7 +221,9 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
 
 def _apart(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return sets of which no two buffers may share bytes: each pair, with what is alive beside one of the two."""
+    """Return sets of buffers that may not share bytes pairwise: each conflict, with the buffers alive beside one of the
+    two.
+    """
     near: dict[int, set[int]] = defaultdict(set)
     for each in [*live, *pairs] if pairs else ():
         for buffer in each:
@@ -238,7 +240,7 @@ def _apart(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> t
 
 
 def _pins_apart(sized: Sized) -> Iterator[str]:
-    """Yield the pins that are not shown to leave each other their bytes."""
+    """Yield the pins that are not proved to lie apart."""
     rows, compare = sized.problem.buffers, sized.compare
     for (a, low), (b, high) in combinations(sized.pins, 2):
         spans = [

@@ -1,4 +1,4 @@
-"""Symbols with their ranges, and the atoms that sizes over them share."""
+"""Symbols with their ranges, and the atoms over them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from memplan.planner.symbols.polynomials import (
 Values = Mapping[str, int]
 """A value of each symbol."""
 Columns = dict[str, NDArray[np.int64]]
-"""The values of each variable at several points, in points; symbols in steps."""
+"""The values of each variable at several points; those of symbols in steps."""
 _BITS = 63
 
 
 class SymbolRange(Value):
-    """The values of a symbol: from `min` to `max`, which both count, multiples of `multiple_of`; no `max`, no bound."""
+    """The values of a symbol: multiples of `multiple_of` from `min` to `max`, inclusive; without `max`, unbounded."""
 
     min: Annotated[int, Field(ge=0, le=MAX_BYTES)] = 1
     max: Annotated[int, Field(ge=0, le=MAX_BYTES)] | None = None
@@ -41,7 +41,7 @@ class SymbolRange(Value):
 
     @property
     def steps(self) -> tuple[int, int | None]:
-        """The least and the largest value, counted in its divisor."""
+        """The least and the largest value, in units of its divisor."""
         return -(-self.min // self.multiple_of), None if self.max is None else self.max // self.multiple_of
 
 
@@ -63,7 +63,7 @@ Atom = Floor | Positive
 
 @dataclass
 class Space:
-    """Symbols, and the atoms over them as they are met; a variable of a polynomial is a symbol or an atom: `@0`, `@1`.
+    """Symbols and the atoms over them, created on demand; a variable is a symbol or an atom: `@0`, `@1`.
 
     A symbol counts steps of its divisor, so that `(b*h*w)//64` of multiples of 8 is whole without an atom.
     """
@@ -74,7 +74,7 @@ class Space:
 
     @classmethod
     def of(cls, symbols: Mapping[str, SymbolRange]) -> Space:
-        """Return the space of symbols; raises ProblemError for a symbol without a value."""
+        """Return the space of symbols; raises ProblemError for a symbol without any value."""
         wrong = []
         for name, symbol in symbols.items():
             low, high = symbol.steps
@@ -90,15 +90,15 @@ class Space:
 
     @property
     def is_bounded(self) -> bool:
-        """True where each symbol has a largest value."""
+        """Return True if each symbol has a largest value."""
         return all(symbol.max is not None for symbol in self.symbols.values())
 
     def symbol(self, name: str) -> Polynomial:
-        """Return a symbol, by its value."""
+        """Return a symbol as the polynomial of its value."""
         return variable(name, self.symbols[name].multiple_of)
 
     def floor(self, inner: Polynomial, divisor: int) -> Polynomial:
-        """Return `floor(inner / divisor)`: whole parts of coefficients leave the atom, so that equal atoms are one."""
+        """Return `floor(inner / divisor)`; whole parts of coefficients are moved out, so that equal atoms are shared."""
         whole = {monomial: value // divisor for monomial, value in inner.items() if value // divisor}
         rest = {monomial: value % divisor for monomial, value in inner.items() if value % divisor}
         if number(rest) is not None:
@@ -106,7 +106,7 @@ class Space:
         return plus(whole, variable(self._atom("floor", rest, divisor)))
 
     def positive(self, inner: Polynomial) -> Polynomial:
-        """Return `max(inner, 0)`; of `p` and `-p` one is the atom: `max(p, 0) = p + max(-p, 0)`."""
+        """Return `max(inner, 0)`; `p` and `-p` share one atom, since `max(p, 0) = p + max(-p, 0)`."""
         if (value := number(inner)) is not None:
             return constant(max(0, value))
         if next(value for _, value in reversed(key(inner))) < 0:
@@ -125,7 +125,7 @@ class Space:
         return scaled(self.largest([scaled(each, -1) for each in polynomials]), -1)
 
     def aligned(self, polynomial: Polynomial, alignment: int) -> Polynomial:
-        """Return the polynomial, up to the next multiple of an alignment."""
+        """Return the polynomial rounded up to a multiple of an alignment."""
         if alignment == 1:
             return polynomial
         return scaled(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
@@ -140,11 +140,11 @@ class Space:
     # Values
 
     def value(self, polynomial: Polynomial, values: Values) -> int:
-        """Return a polynomial's value, exactly, where each symbol has one."""
+        """Return the exact value of a polynomial at given values of all symbols."""
         return self.values([polynomial], values)[0]
 
     def values(self, polynomials: Iterable[Polynomial], values: Values) -> list[int]:
-        """Return the value of each polynomial; what they share is computed once."""
+        """Return the value of each polynomial; common parts are computed once."""
         steps = {name: values[name] // symbol.multiple_of for name, symbol in self.symbols.items()}
         return [self._value(polynomial, steps) for polynomial in polynomials]
 
@@ -169,7 +169,7 @@ class Space:
         return self.filled(steps or {"": np.zeros(len(points), np.int64)})
 
     def filled(self, steps: Columns) -> Columns:
-        """Return the values of symbols, which count steps, and of all atoms at the same points."""
+        """Return the values of symbols, in steps, and of all atoms at the same points."""
         columns = dict(steps)
         for name, atom in self.atoms.items():
             inner = self.at(atom.inner, columns)
@@ -187,7 +187,7 @@ class Space:
         return total
 
     def spread(self, polynomial: Polynomial) -> tuple[int, int] | None:
-        """Return two numbers between which all values lie, by intervals, or None where a symbol has no bound."""
+        """Return two numbers that enclose all values, by interval arithmetic, or None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free(polynomial)):
             return None
         low = high = 0
@@ -212,7 +212,7 @@ class Space:
         return (low // atom.divisor, high // atom.divisor) if isinstance(atom, Floor) else (max(0, low), max(0, high))
 
     def most(self, polynomial: Polynomial) -> int | None:
-        """Return what no partial sum of the polynomial's value passes, or None where a symbol has no bound."""
+        """Return a number that no partial sum of the polynomial's value exceeds, or None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free(polynomial)):
             return None
         total = 0
@@ -224,7 +224,7 @@ class Space:
         return total
 
     def free(self, polynomial: Polynomial) -> set[str]:
-        """Return the symbols of a polynomial, those inside its atoms as well."""
+        """Return the symbols of a polynomial, including those inside its atoms."""
         free_names: set[str] = set()
         for name in names([polynomial]):
             free_names |= {name} if name in self.symbols else self.free(self.atoms[name].inner)
@@ -233,7 +233,7 @@ class Space:
     # Text
 
     def text(self, polynomial: Polynomial) -> str:
-        """Write a polynomial as it is read: `64*((48*b*n*n + 63)//64) + 4096`."""
+        """Return the text of a polynomial in input syntax: `64*((48*b*n*n + 63)//64) + 4096`."""
         ordered = sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0]))
         terms = [self._term(monomial, value) for monomial, value in ordered]
         return " + ".join(terms).replace("+ -", "- ") or "0"

@@ -1,4 +1,4 @@
-"""Many polynomials as rows of numbers, compared at once: doubles settle what is clear, with a margin for their error.
+"""Many polynomials as rows of numbers, compared at once: doubles decide clear cases, with an error margin.
 
 A row has a polynomial's coefficients, over symbols and atoms. One matrix turns it into what atoms are between, over
 symbols and rests (`memplan.planner.symbols.comparing`), another into Bernstein's basis on a box. What doubles leave
@@ -23,12 +23,12 @@ Doubles = NDArray[np.float64]
 Box = Sequence[tuple[int, int]]
 """The least and the largest step of each symbol, in the order of the symbols."""
 ERROR = 1e-11
-"""The margin, of the sum of all terms without signs: sums of hundreds of products of doubles are right to 1e-13."""
+"""The error margin, relative to the sum of all absolute terms: sums of hundreds of products err below 1e-13."""
 
 
 @lru_cache(maxsize=4096)
 def to_bernstein(degree: int, low: int, high: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
-    """Return a number, and the matrix from powers of x to Bernstein's basis on [low, high] times that number."""
+    """Return a factor, and the matrix from powers of x to Bernstein's basis on [low, high] times that factor."""
     width = high - low
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 
@@ -48,7 +48,7 @@ def _in_doubles(degree: int, low: int, high: int) -> Doubles:
 
 
 def settled(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which rows are surely not negative in a box, and of which that is within the error of doubles."""
+    """Return which rows are surely non-negative in a box, and which are within the error of doubles."""
     least = (room @ turned).min(axis=-1, initial=np.inf).min(axis=0)
     return least >= error, np.abs(least) < error
 
@@ -81,7 +81,7 @@ class Frame:
 
 
 class PolynomialTable:
-    """Polynomials as rows, all monomials of which a frame has."""
+    """Polynomials as rows over the monomials of a frame."""
 
     def __init__(self, polynomials: Sequence[Polynomial], frame: Frame) -> None:
         self.frame, self.powers = frame, frame.powers
@@ -95,12 +95,12 @@ class PolynomialTable:
         self._sizes: Doubles = (sizes * frame.most_rest) @ frame.onto
 
     def room(self, above: Any, below: Any, factor: float = 1.0) -> Doubles:
-        """Return, for `factor * above - below`, what is never above it, over powers of symbols: by case, and pair."""
+        """Return lower bounds of `factor * above - below` over powers of symbols, by case and pair."""
         rows, frame = factor * self._rows[:, above] - self._rows[:, below], self.frame
         return np.asarray(np.where(frame.is_plain, rows, np.minimum(rows, 0) * frame.most_rest) @ frame.onto)
 
     def error(self, box: Box) -> Doubles:
-        """Return how wrong doubles may be of each polynomial in a box."""
+        """Return the error of doubles for each polynomial in a box."""
         top = [prod(float(high) ** power for power, (_, high) in zip(each, box, strict=True)) for each in self.powers]
         return np.asarray(ERROR * (self._sizes @ np.array(top)))
 
@@ -114,7 +114,7 @@ class PolynomialTable:
         return values
 
     def values(self, columns: Columns, rows: Any = slice(None)) -> NDArray[np.int64]:
-        """Return the values of polynomials at points: a row a polynomial, a column a point."""
+        """Return the values of polynomials at points, as one row for each polynomial and one column for each point."""
         count = len(next(iter(columns.values())))
         terms = np.ones((len(self.frame.monomials), count), np.int64)
         for term, monomial in zip(terms, self.frame.monomials, strict=True):

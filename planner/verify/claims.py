@@ -24,7 +24,7 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 
 def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield what a plan without placements claims of them."""
+    """Yield the claims about placements in a plan that has none."""
     made: dict[str, object] = {"peak": plan.peak, "gap": plan.gap, "cost": plan.cost, "proof": plan.proof}
     made |= {f"pools[{k}].used": pool.used for k, pool in enumerate(plan.pools)}
     for name, claim in made.items():
@@ -38,7 +38,7 @@ def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield what a plan claims, status included, that its placements contradict; None claims nothing."""
+    """Yield the claims of a plan, status included, that its placements contradict; None claims nothing."""
     used = most_used(problem, placed)
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
@@ -96,7 +96,7 @@ def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) 
 
 
 def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a wrong list of pairs, in whatever order; a plan from elsewhere that has no such list claims nothing."""
+    """Yield wrong lists of pairs, in any order; a missing list claims nothing."""
     truths = {"shared": (plan.shared, pairs_that_share), "bank_clashes": (plan.bank_clashes, pairs_that_clash)}
     for name, (claim, truth) in truths.items():
         if name in plan.model_fields_set:
@@ -127,17 +127,17 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
 
 
 def _has_cost_first(problem: Problem, plan: Plan) -> bool:
-    """Say whether the cost comes before what the pools use."""
+    """Return True if the cost comes before the use of pools."""
     return plan.profile == "speed" or (problem.objective == "cost" and plan.profile is None)
 
 
 def _is_cost_alone(problem: Problem, plan: Plan) -> bool:
-    """Say whether an optimum is one by its cost, whatever the pools use: where pairs that share bytes have a price."""
+    """Return True if optimality concerns the cost alone: when pairs that share bytes have a price."""
     return problem.objective == "cost" and bool(problem.reuse) and plan.profile is None
 
 
 def _goals(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[float, float | None]]:
-    """Return what a plan has of each goal, in their order, and the bound that it states for it."""
+    """Return the value of each goal, in order, and the bound that the plan states for it."""
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
     ends = [(used[pool.name], bounds.get(pool.name)) for pool in reversed(problem.pools)]
     if plan.weighted is not None:
@@ -167,7 +167,7 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
 
 
 def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield pools of a plan that are not the problem's, by their names or their sizes."""
+    """Yield a plan's pools whose names or sizes differ from the problem's."""
     sizes = {pool.name: pool.size for pool in problem.pools}
     for first, k in repeated([pool.name for pool in plan.pools]):
         yield false_claim(f"pools[{k}].name", f"unique (first at pools[{first}])", plan.pools[k].name)
@@ -179,7 +179,7 @@ def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 
 def _cost(problem: Problem, placed: PlacedBuffers) -> float:
-    """Return the sum over the placed buffers of some bytes of traffic x cost of the pool, and of weights of pairs."""
+    """Return the cost: traffic x cost of the pool over all placed buffers, plus the weights of pairs."""
     table = problem.buffers
     prices = np.array([pool.cost for pool in problem.pools])
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
@@ -194,7 +194,7 @@ Times = list[tuple[int, int]]
 
 
 def paid_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], int]]:
-    """Return each pair of `reuse` that shares bytes and is never alive together, with its cost; one named twice twice.
+    """Return each `reuse` pair that shares bytes and is never alive together, with its cost, once for each mention.
 
     A pair in explicit conflict costs nothing: if it shares bytes, that is a violation of its own.
     """
@@ -213,7 +213,7 @@ def paid_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, 
 
 
 def _that_share_bytes(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int]]:
-    """Return the pairs of `reuse`, as positions of what they live in, that have bytes of one pool in common."""
+    """Return the pairs of `reuse`, as positions of roots, that have bytes of one pool in common."""
     partners: dict[int, set[int]] = defaultdict(set)
     for a, b in chain.from_iterable(row.pairs for row in problem.reuse):
         i, j = placed.root_of(a), placed.root_of(b)
@@ -235,7 +235,7 @@ def _that_share_bytes(problem: Problem, placed: PlacedBuffers) -> set[frozenset[
 
 
 def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> dict[int, Times]:
-    """Return when some buffers are alive, each with what lies in it."""
+    """Return the lifetimes of some buffers, including those of buffers inside of them."""
     times: dict[int, Times] = {i: [] for i in buffers}
     if buffers:
         table, home = problem.buffers, placed.lifetime_root
@@ -245,7 +245,7 @@ def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> 
 
 
 def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield what a plan that lists reused pairs says wrongly of them: which, at what cost, in what order.
+    """Yield wrong claims about reused pairs: a wrong pair, cost or order.
 
     Where costs are not minimised, none is listed, and a plan without a cost need not list any.
     """

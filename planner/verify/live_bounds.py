@@ -1,4 +1,4 @@
-"""Bounds of what several pools are used, counted anew from the buffers that are alive at once.
+"""Lower bounds on the use of several pools, computed again from the buffers alive at once.
 
 Shares no code with what makes plans and their bounds.
 """
@@ -16,7 +16,7 @@ Interval = tuple[int, int]
 
 
 def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
-    """Return what no plan uses less of each pool, of those that use no more than this one of later pools; and in all.
+    """Return lower bounds on the use of each pool, given at most this plan's use of later pools; and on the sum.
 
     At some time so many bytes are alive that may lie in a pool, less what the others can hold, or that may lie nowhere
     else. Buffers that may share bytes with others, as those of a rigid group may, are left out.
@@ -49,7 +49,7 @@ def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
 
 
 def _rooms(problem: Problem, plan: Plan) -> list[float]:
-    """Return how far a plan uses each pool; as far as it goes where the plan does not say."""
+    """Return the use of each pool in a plan, or its whole capacity where the plan does not state it."""
     used = {use.name: use.used for use in plan.pools if use.used is not None}
     return [used.get(pool.name, _size(problem, q)) for q, pool in enumerate(problem.pools)]
 
@@ -60,7 +60,7 @@ def _size(problem: Problem, q: int) -> float:
 
 
 def _most_alive(size: Sequence[int], lives: dict[int, list[Interval]], chosen: Sequence[int]) -> int:
-    """Return the most bytes of some buffers that are alive at once."""
+    """Return the most bytes of the chosen buffers that are alive at once."""
     change: dict[int, int] = {}
     for i in chosen:
         end = None

@@ -1,4 +1,4 @@
-"""Buffers that share bytes and must not; part of the verifier."""
+"""Buffers that illegally share bytes; part of the verifier."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memplan.planner.verify.violation import Violation
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 _FEW = 300
-"""Up to so many lifetimes, comparing those that meet in time is quicker than going through them in order."""
+"""For at most this many lifetimes, comparing all that overlap in time is faster than a sweep."""
 _CHUNK = 65_536
-"""The numbers that become Python's at a time, which take several times the memory."""
+"""How many numbers are converted to Python's ints at a time; these take several times the memory."""
 
 
 def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each pair of buffers that shares bytes while both are alive, or although it is in explicit conflict."""
+    """Yield each pair that shares bytes while both are alive, or despite an explicit conflict."""
     seen: set[tuple[int, int]] = set()
     for q in range(len(problem.pools)):
         lives = _Lives.of(problem, placed, q)
@@ -39,7 +39,7 @@ def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Viol
 
 
 class _Lives(NamedTuple):
-    """The lifetimes of all that takes bytes of one pool: the buffer that is alive, the times, and the offsets."""
+    """The lifetimes of everything in one pool: the live buffer, the times, and the offsets."""
 
     lifetime_buffer: I64
     start: I64
@@ -49,7 +49,7 @@ class _Lives(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, placed: PlacedBuffers, q: int) -> _Lives:
-        """Find the lifetimes of pool `q`; those of an alias keep alive the buffer that it lies in."""
+        """Return the lifetimes in pool `q`; those of an alias count for the buffer that it lies in."""
         table, lifetime_buffer = problem.buffers, placed.lifetime_root
         rows = np.flatnonzero((placed.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
         lifetime_buffer = lifetime_buffer[rows]
@@ -80,14 +80,14 @@ class _Lives(NamedTuple):
 
 
 def _crowd(start: Numbers, end: Numbers) -> float:
-    """Return how many ranges hold a point, in the mean over all points that lie between the first and the last."""
+    """Return the mean number of ranges that contain a point between the first and the last end."""
     if len(start) == 0:
         return 0.0
     return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))
 
 
 def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
-    """Return True if no two of few rectangles, of neither length nor height 0, share a point; compares neighbours.
+    """Return True if no two of a few non-empty rectangles overlap; each is compared with those starting within it.
 
     That is each with all that start after it and before its end.
     """
@@ -101,7 +101,7 @@ def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> 
 
 
 def _no_two_meet(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
-    """Say whether no two of some rectangles, of neither length nor height 0, share a point; goes from start to end."""
+    """Return True if no two non-empty rectangles overlap, by a sweep from start to end."""
     n = len(start)
     # Ends stand first and the sort is stable, so ranges that touch do not meet.
     order = np.argsort(np.concatenate((end, start)), kind="stable")
@@ -124,9 +124,9 @@ def _no_two_meet(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> b
 
 
 class _Layer:
-    """Some buffers that are alive now and share no bytes with each other.
+    """Some buffers that are alive now and do not share bytes with each other.
 
-    So they are sorted by offset and by end alike, and a newcomer meets only its neighbours there.
+    They are therefore sorted by offset and by end alike, and a new buffer can overlap only its neighbours there.
     """
 
     def __init__(self, low: list[int], high: list[int]) -> None:
@@ -135,20 +135,20 @@ class _Layer:
         self.apart: list[int] = []
 
     def met_by(self, i: int) -> list[int]:
-        """Return those that a buffer shares bytes with."""
+        """Return the buffers that overlap a buffer."""
         low, high = self.low[i], self.high[i]
         at = bisect(self.lows, low)
         met = self.apart[at - 1 : at] if at > 0 and self.high[self.apart[at - 1]] > low else []
         return met + self.apart[at : bisect_left(self.lows, high, lo=at)]
 
     def add(self, i: int) -> None:
-        """Let a buffer be born that shares bytes with none of them."""
+        """Add a buffer that overlaps none of them."""
         at = bisect(self.lows, self.low[i])
         self.lows.insert(at, self.low[i])
         self.apart.insert(at, i)
 
     def remove(self, i: int) -> None:
-        """Let a buffer die."""
+        """Remove a buffer that has died."""
         at = bisect(self.lows, self.low[i]) - 1
         del self.lows[at], self.apart[at]
 
@@ -166,7 +166,7 @@ class _Alive:
         self.layer_of: dict[int, _Layer] = {}
 
     def add(self, i: int) -> list[int]:
-        """Let a buffer be born; return those that it shares bytes with."""
+        """Add a newborn buffer; return those that it overlaps."""
         met: list[int] = []
         for layer in self.layers:
             neighbours = layer.met_by(i)
@@ -180,7 +180,7 @@ class _Alive:
         return met
 
     def remove(self, i: int) -> None:
-        """Let a buffer die."""
+        """Remove a buffer that has died."""
         self.layer_of.pop(i).remove(i)
 
 
@@ -192,13 +192,13 @@ class _Leave:
         self.pairs = {frozenset(placed.root_of(name) for name in pair) for pair in problem.may_share}
 
     def to_share(self, i: int, j: int) -> bool:
-        """Say whether two buffers are joined, or may and do start at one offset."""
+        """Return True if two buffers are joined, or may and do start at one offset."""
         offset, group = self.placed.offset, self.placed.group[0]
         return bool(group[i] == group[j] or (frozenset((i, j)) in self.pairs and offset[i] == offset[j]))
 
 
 def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Yield the pairs (i < j) of one pool that share bytes while both are alive, and a time range when they are.
+    """Yield pairs (i < j) in one pool that share bytes while both are alive, each with the common time range.
 
     Goes through time, deaths before births, since lifetimes are half-open. Aliases live their family's life: it is born
     with the first of its lifetimes that overlap, and dies with the last of them.

@@ -1,4 +1,4 @@
-"""The causes of a peak's growth: buffers alive at the peak now, against those of them that were alive together then.
+"""The causes of a peak's growth: the buffers alive at the new peak, compared with the old problem.
 
 Times of two problems cannot be compared: an operation in between shifts all that comes after it. Buffers can, by their
 ids. So the peak of one problem is looked up in the other as the time when most of the same buffers were alive.
@@ -26,9 +26,9 @@ _ALWAYS = ((-(2**63), 2**63),)
 
 @dataclass(frozen=True)
 class Cause:
-    """A buffer that takes `bytes` more at the peak than it took there then, or fewer, where negative.
+    """A buffer that adds `bytes` to the peak compared with the old problem; negative if it adds fewer than before.
 
-    `before` and `after` are its sizes, None where it is not in that problem at all.
+    `before` and `after` are its sizes, None where that problem does not have it.
     """
 
     buffer: Id
@@ -40,7 +40,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class LiveSet:
-    """The buffers of a pool that are alive together when they take most bytes; `time` is None where none has times."""
+    """The buffers of a pool that are alive when it holds most bytes; `time` is None if no buffer has times."""
 
     time: int | None
     bytes: int
@@ -49,9 +49,9 @@ class LiveSet:
 
 @dataclass(frozen=True)
 class PeakGrowth:
-    """The live set at the peak now, the bytes that were alive at that place then, and what makes the difference.
+    """The live set at the new peak, the bytes alive at the corresponding time before, and the causes of the difference.
 
-    The bytes of `causes` sum up to it; the largest come first.
+    The bytes of `causes` add up to the difference; the largest come first.
     """
 
     now: LiveSet
@@ -62,9 +62,9 @@ class PeakGrowth:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """The buffers in one pool: the size of each that is no alias, and the times in which it or an alias of it is alive.
+    """The buffers in one pool: the size of each that is no alias, and the times at which it or an alias is alive.
 
-    A buffer that only conflicts speak of is alive all the time.
+    A buffer with conflicts instead of lifetimes is alive all the time.
     """
 
     sizes: Mapping[Id, int]
@@ -73,7 +73,7 @@ class Occupancy:
 
     @cached_property
     def live_set(self) -> LiveSet:
-        """The buffers at the first time when most bytes are alive."""
+        """The buffers at the first time with the most bytes alive."""
         loads = self._loads(self.sizes)
         time = max(loads, key=lambda when: loads[when]) if loads else None
         names = self.at(time)
@@ -85,7 +85,7 @@ class Occupancy:
         return tuple(sorted(names, key=lambda name: -self.sizes[name]))
 
     def most_like(self, now: Occupancy, names: Collection[Id]) -> int | None:
-        """Return the time when most bytes of the named buffers are alive, and fewest of others; None without times.
+        """Return the time with most bytes of the named buffers alive, and fewest of others; None without times.
 
         Those that live longer `now` count last: a longer lifetime is the reason that others meet it that did not.
         """
@@ -94,11 +94,11 @@ class Occupancy:
         return max(everything, key=lambda at: (firm[at], shared[at], -everything[at])) if everything else None
 
     def duration(self, name: Id) -> int:
-        """Return for how many time steps a buffer is alive."""
+        """Return the number of time steps for which a buffer is alive."""
         return sum(end - start for start, end in self.alive[name])
 
     def _loads(self, names: Collection[Id]) -> dict[int, int]:
-        """Return the bytes of the named buffers at every time when some buffer's life begins or ends."""
+        """Return the bytes of the named buffers at every time when a lifetime begins or ends."""
         change: defaultdict[int, int] = defaultdict(int)
         for name, spans in self.alive.items():
             size = self.sizes[name] if name in names else 0
@@ -110,7 +110,7 @@ class Occupancy:
 
 
 def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
-    """Return what lies in each pool of a problem, by a valid plan."""
+    """Return the contents of each pool of a problem according to a valid plan."""
     buffers, places = problem.buffers, plan.placements
     pool_of = {name: places.pool_names[pool] for name, pool in zip(places.ids, places.pool.tolist(), strict=True)}
     spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -127,7 +127,7 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
 
 
 def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) -> PeakGrowth:
-    """Compare a pool with what it was; `elsewhere` has the sizes of what lay in other pools then."""
+    """Compare a pool with its former state; `elsewhere` has the sizes of buffers that other pools held then."""
     peak = now.live_set
     time = then.most_like(now, peak.buffers)
     before = frozenset(then.at(time))
@@ -141,7 +141,7 @@ def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) ->
 
 
 def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict[str, PeakGrowth]:
-    """Compare each pool with what it was, by its name."""
+    """Compare each pool with its former state, by its name."""
     nothing = Occupancy({}, {}, 0)
     growths_ = {}
     for name, mine in now.items():
@@ -151,7 +151,7 @@ def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict
 
 
 def _cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
-    """Say why a buffer is alive at the peak now, with the size it has."""
+    """Return the reason why a buffer is alive at the new peak with its size."""
     size = now.sizes[name]
     if was_there:
         more = size - then.sizes[name]

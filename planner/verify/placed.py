@@ -1,4 +1,4 @@
-"""Placed buffers, and a problem's names resolved: by lines of the verifier that no solver shares."""
+"""Placed buffers with all names resolved, by code of the verifier that no solver shares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlacedBuffers:
 
     @classmethod
     def by(cls, problem: Problem, placements: PlacementTable) -> PlacedBuffers:
-        """Find each buffer's placement: the first that the plan gives."""
+        """Return each buffer's placement: the first in the plan."""
         names = {pool.name: q for q, pool in enumerate(problem.pools)}
         pools = np.array([names.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
         # Plans that memplan made list buffers in the problem's order.
@@ -41,26 +41,26 @@ class PlacedBuffers:
 
     @cached_property
     def end(self) -> npt.NDArray[np.uint64]:
-        """The end offsets, exact: they are below 2^63 + 2^62, which passes int64."""
+        """The end offsets as exact ints, since they can reach 2^63 + 2^62, which exceeds int64."""
         return self.offset.astype(np.uint64) + self.problem.buffers.size.astype(np.uint64)
 
     @cached_property
     def row(self) -> Mapping[int | str, int]:
-        """From a buffer's id to its position."""
+        """Maps a buffer's id to its position."""
         return {name: i for i, name in enumerate(self.problem.buffers.ids)}
 
     @cached_property
     def root(self) -> I64:
-        """The position of the buffer, itself no alias, in which each buffer finally lies."""
+        """For each buffer, the position of the buffer (no alias) in which it finally lies."""
         return self.inside[0] if self.problem.buffers.aliases else np.arange(len(self.problem.buffers))
 
     @cached_property
     def inside(self) -> tuple[I64, I64]:
-        """For each buffer (the position of its root, bytes from the start of its root)."""
+        """For each buffer, (the position of its root, bytes from the start of its root)."""
         return _followed(len(self.problem.buffers), self._named(self.problem.buffers.aliases))
 
     def misplaced(self, i: int, j: int, distance: int) -> tuple[str, str] | None:
-        """Return the place that `i` must have, some bytes above `j`, and the one that it has; None if these are one."""
+        """Return the required place of `i`, `distance` bytes above `j`, and its actual one; None if these agree."""
         if self.pool[i] < 0 or self.pool[j] < 0:
             return None
         wanted = int(self.offset[j]) + distance
@@ -70,7 +70,7 @@ class PlacedBuffers:
         return f"at offset {wanted} of {home}", f"got offset {self.offset[i]} of {got}"
 
     def root_of(self, name: int | str) -> int:
-        """Return the position of a buffer, or of the one that it lives in."""
+        """Return the position of a buffer, or of the buffer that it lives in."""
         return int(self.root[self.row[name]])
 
     @cached_property
@@ -85,7 +85,7 @@ class PlacedBuffers:
 
     @cached_property
     def lifetime_root(self) -> I64:
-        """For each lifetime of the problem, the buffer that it keeps alive: an alias keeps alive what it lies in."""
+        """For each lifetime of the problem, the buffer that it keeps alive; for an alias, its root."""
         table = self.problem.buffers
         if table.has_one_lifetime_each:
             return self.root
@@ -96,7 +96,7 @@ class PlacedBuffers:
 
 
 def _followed(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
-    """Follow ties (to another buffer, at a distance from it) to their ends: all at once, each step twice as far."""
+    """Follow ties (to another buffer, at a distance) to their ends, all at once, doubling the distance each step."""
     at, distance = np.arange(n), np.zeros(n, dtype=np.int64)
     if ties:
         rows = np.array([(i, j, d) for i, (j, d) in ties.items()], dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Places of single buffers of a valid plan: how low each could lie while all others stay, and what it stands on.
+"""Possible places of single buffers in a valid plan: how low each could lie, and which buffer is below it.
 
-The rules are the verifier's. A buffer moves with its aliases; one that is pinned, or at a fixed distance from another,
-does not move alone.
+The rules are the verifier's. A buffer moves with its aliases; a buffer that is pinned, or at a fixed distance from
+another one, does not move alone.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from memplan.planner.verify.tie_rules import PAIR_RULES
 from memplan.planner.verify.verifier import every_place_is_legal
 
 MOST_PAIRS = 500_000
-"""The most pairs of buffers that are compared; places of a plan with more are not looked for."""
+"""The most pairs of buffers that are compared; plans with more are skipped."""
 ON_RESERVED = -2
-"""The value in `under` for a buffer that stands on a reserved range."""
+"""The value in `under` for a buffer on top of a reserved range."""
 _TRIES = 1_000
-"""An offset is raised so often from one page to the next before the search for it is given up."""
+"""The most pages that an offset is raised by before the search for it is given up."""
 _NO_PAGE = 2**65
 """Larger than all addresses."""
 
@@ -54,7 +54,7 @@ class LowestPlaces:
     over: I64
 
     def tower(self, i: int) -> list[int]:
-        """Return a buffer, the one that it stands on, and so on down."""
+        """Return a buffer, the buffer that it stands on, and so on down."""
         tower = [i]
         while (i := int(self.under[i])) >= 0:
             tower.append(i)
@@ -62,9 +62,9 @@ class LowestPlaces:
 
 
 def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> LowestPlaces | None:
-    """Return the places of a valid plan's buffers; None where more pairs than that would be compared.
+    """Return the places of a valid plan's buffers; None if that would compare more than `most_pairs` pairs.
 
-    None, too, for rules of pairs that are not known here.
+    The result is also None if the problem has pair rules that are unknown here.
     """
     is_known = not any(getattr(problem, field) for field in PAIR_RULES.keys() - {"bank"})
     rivals = _rivals(problem, placed, most_pairs) if is_known else None
@@ -83,8 +83,8 @@ def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS
 
 
 def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, npt.NDArray[np.bool_], I64] | None:
-    """Return the pairs (i, j), each in both orders, that must lie apart; which of these may share an offset instead;
-    and the pairs that may touch no common bank. None for too many.
+    """Return the pairs (i, j), in both orders, that must lie apart; those among them that may share an offset; and the
+    pairs that may touch no common bank. None if they are too many.
     """
     table, n = problem.buffers, len(problem.buffers)
     keys: list[I64] = []
@@ -120,19 +120,19 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
 
 
 def _keys(i: I64, j: I64, n: int) -> I64:
-    """Return a number for each pair of two buffers, whichever comes first."""
+    """Return a number for each pair of two buffers, in either order."""
     apart = i != j
     return np.asarray(np.minimum(i, j)[apart] * n + np.maximum(i, j)[apart])
 
 
 def _named(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the numbers of pairs of names, of those that lie in one pool and have bytes."""
+    """Return the numbers of named pairs that lie in one pool and have bytes."""
     pairs = _in_one_pool(problem, placed, names)
     return _keys(pairs[:, 0], pairs[:, 1], len(problem.buffers))
 
 
 def _in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the roots of pairs of names, of those that lie in one pool and have bytes."""
+    """Return the roots of named pairs that lie in one pool and have bytes."""
     row, size = placed.row, problem.buffers.size
     pairs = placed.root[np.array([[row[a], row[b]] for a, b in names], dtype=np.int64).reshape(-1, 2)]
     pool = placed.pool[pairs]
@@ -141,7 +141,7 @@ def _in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
 
 
 def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I64, I64, I64]:
-    """Return, for each root, what it stands on, the bytes between, and what lies next above it."""
+    """Return, for each root, the buffer that it stands on, the bytes between, and the next buffer above it."""
     n, end = len(problem.buffers), placed.end.astype(np.int64)
     under, over, top = np.full(n, ABSENT), np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
     i, j = pairs.T
@@ -163,7 +163,7 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
 
 
 def _lowest(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64) -> I64:
-    """Return the lowest offset of each root, ABSENT where it is not found; in Python's integers, which are exact."""
+    """Return the lowest offset of each root as exact ints, ABSENT where none was found."""
     table, pools = problem.buffers, problem.pools
     size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -191,7 +191,7 @@ def _lowest(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDAr
 
 
 def _lowest_at(grid: Congruence, border: Border, ranges: list[tuple[int, int]], own: int) -> int:
-    """Return the lowest offset, `own` at most, outside of sorted ranges; ABSENT where it is pages away."""
+    """Return the lowest offset, at most `own`, outside of sorted ranges; ABSENT if it is many pages away."""
     (step, rest), (base, size, page) = grid, border
     at, end, k = rest % step, 0, 0
     for _ in range(_TRIES + len(ranges)):
@@ -206,7 +206,7 @@ def _lowest_at(grid: Congruence, border: Border, ranges: list[tuple[int, int]], 
 
 
 def _fixed(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
-    """Say which roots are pinned, by themselves or by an alias, or lie at a fixed distance from another one."""
+    """Return True for roots that are pinned (also by an alias) or at a fixed distance from another buffer."""
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)
     fixed[placed.root[np.flatnonzero(table.offset != ABSENT)]] = True

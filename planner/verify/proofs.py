@@ -1,7 +1,7 @@
 """Proofs of plans: a bound is computed again from the buffers that its proof names; part of the verifier.
 
-A proof by search or by engines is not repeated, and the bound of several pools, or of costs, is no matter of one live
-set: of these, only what is named is looked at, and the numbers are compared with each other.
+Proofs by search or by engines are not repeated. The bound of several pools, or of costs, does not follow from one live
+set: there, the named buffers are checked, and the numbers are compared with each other.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from memplan.planner.verify.tie_rules import pairs_kept_clear
 from memplan.planner.verify.violation import Violation, false_claim
 
 _LIFETIMES_COMPARED = 4_000
-"""The most lifetimes of which all pairs are compared, for a clique."""
+"""The most lifetimes of a clique that are compared pairwise."""
 _JOINED_AT_MOST = 1_000
-"""The most buffers of a clique whose clearances are looked at; the bounds have the same."""
+"""The most buffers of a clique whose clearances are examined; the bounds have the same limit."""
 
 Congruence = tuple[int, int]
 """(m, r): offsets are r modulo m."""
 
 
 def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield what a plan's proof says that is not so, and a bound that it does not give."""
+    """Yield false statements in a plan's proof, and a bound that the proof does not give."""
     proof = plan.proof
     if proof is None or proof.kind in ("search", "engines"):
         return
@@ -47,9 +47,9 @@ def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
 
 
 def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield what a plan that places nothing says of the reason that is not so.
+    """Yield false statements in the explanation of a plan that places nothing.
 
-    Where it names one pool, and how much is missing there, the buffers that it names must not fit the pool.
+    If it names one pool and the bytes that are missing there, the buffers that it names must not fit that pool.
     """
     why, placed = plan.explanation, PlacedBuffers.by(problem, plan.placements)
     if why is None:
@@ -74,7 +74,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
 def _false_witnesses(
     problem: Problem, kind: ProofKind, time: int | None, placed: PlacedBuffers, named: I64, claim: str
 ) -> Iterator[Violation]:
-    """Yield what the witness of a bound is not: buffers that must lie apart, or one that cannot lie lower."""
+    """Yield faults of a bound's witness: buffers that need not lie apart, or one that can lie lower."""
     ids, names = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
     if kind == "capacity":
         yield false_claim(f"{claim}.kind", "that of a bound", kind)
@@ -101,7 +101,7 @@ def _false_witnesses(
 
 
 def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tuple[int, ...]:
-    """Return two of some buffers that neither lifetimes nor `conflicts` keep apart; none where all are kept apart."""
+    """Return two of the named buffers that neither lifetimes nor `conflicts` separate; none if all are separated."""
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
     # All pairs of so many would take memory that a plan can cause; the witness is then taken as it is.
@@ -122,7 +122,7 @@ def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
 
 
 def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
-    """Return the least end of the only pool with all that a proof names in it."""
+    """Return the least end of the only pool with all buffers that a proof names in it."""
     size = problem.buffers.size
     if kind == "pinned":
         return _pins(problem, placed, int(named[0]))[0] + int(size[named[0]])
@@ -141,9 +141,9 @@ def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: 
 
 
 def _kept_free(problem: Problem, placed: PlacedBuffers, named: I64, step: int) -> int:
-    """Return the bytes, in whole steps for each pair, that lie free at least between buffers which lie apart.
+    """Return the bytes that clearances surely leave free between buffers that lie apart, each rounded up to steps.
 
-    Joining those that keep least free of each other first, each is joined to another one (Kruskal, 1956).
+    This is a minimum spanning tree of the clearances (Kruskal, 1956).
     """
     inside = set(named.tolist())
     free: dict[frozenset[int], int] = {}
@@ -165,7 +165,7 @@ def _kept_free(problem: Problem, placed: PlacedBuffers, named: I64, step: int) -
 
 
 def _covered(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
-    """Return the bytes that buffers take together, one number for each group of fixed distances."""
+    """Return the bytes that the buffers of each group of fixed distances cover together."""
     group, above = (values[named].tolist() for values in placed.group)
     rows = sorted(zip(group, above, problem.buffers.size[named].tolist(), strict=True))
     covered: dict[int, int] = {}
@@ -195,7 +195,7 @@ def _end_of(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
 
 
 def _grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Congruence]:
-    """Yield the (step, shift) that the offsets of all the named buffers keep to, coarse ones first."""
+    """Yield each (step, shift) that all named buffers' offsets satisfy, coarse steps first."""
     rules = _congruences(problem, placed, named)
     common, rest = next(iter(rules))
     for step, start in rules:
@@ -209,7 +209,7 @@ def _grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Cong
 
 
 def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Congruence]:
-    """Return the congruence that each named buffer's offset keeps to, each once."""
+    """Return the distinct congruences of the named buffers' offsets."""
     table, pool = problem.buffers, problem.pools[0]
     if table.rules["relative"] or table.aliases or table.rules["offset_mod"]:
         return {congruence(rules) for rules in rules_of(problem, placed, named).values()}
@@ -218,7 +218,7 @@ def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Con
 
 
 def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:
-    """Return the congruences of each named buffer's offset: its own, and those of what lies at a distance from it."""
+    """Return the congruences of each named buffer's offset: its own, and those of buffers at a fixed distance."""
     table, (group, above) = problem.buffers, placed.group
     of_group = {int(group[i]): int(i) for i in named}
     rules: dict[int, list[Congruence]] = {int(i): [] for i in named}
@@ -233,7 +233,7 @@ def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, l
 
 
 def congruence(rules: Iterable[Congruence]) -> Congruence:
-    """Return the one congruence that says what several say; they contradict each other for no buffer with an offset."""
+    """Return the conjunction of several congruences; a buffer with an offset has none that contradict each other."""
     step, rest = 1, 0
     for modulus, remainder in rules:
         shared = gcd(step, modulus)
@@ -244,14 +244,14 @@ def congruence(rules: Iterable[Congruence]) -> Congruence:
 
 
 def _pins(problem: Problem, placed: PlacedBuffers, i: int) -> list[int]:
-    """Return the offsets of a buffer that pins require: its own, and those of what lies at a distance from it."""
+    """Return the offsets that pins require of a buffer: its own pin, and those of buffers at a fixed distance."""
     group, above = placed.group
     tied = np.flatnonzero((group == group[i]) & (problem.buffers.offset != ABSENT)).tolist()
     return [int(problem.buffers.offset[j]) - int(above[j]) + int(above[i]) for j in tied]
 
 
 def _lowest_offset(problem: Problem, placed: PlacedBuffers, i: int) -> int:
-    """Return the lowest offset of a buffer at which all that lies at a distance from it starts at 0 or above."""
+    """Return a buffer's lowest offset such that no buffer at a fixed distance from it starts below 0."""
     group, above = placed.group
     lowest = int(above[i]) - int(above[group == group[i]].min())
     step, rest = congruence(rules_of(problem, placed, np.array([i]))[i])

@@ -1,4 +1,4 @@
-"""The rules that tie buffers to each other: `relative`, `together` and `bank`; part of the verifier."""
+"""The rules between buffers: `relative`, `together` and `bank`; part of the verifier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PairRule = Callable[[Problem, PlacedBuffers], Iterator[Violation]]
 
 
 def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each buffer that is not at its distance from the one that it is relative to."""
+    """Yield each buffer that is not at its required distance from its target."""
     ids = problem.buffers.ids
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if rule := placed.misplaced(i, placed.row[name], distance):
@@ -29,7 +29,7 @@ def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> It
 
 
 def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each buffer that is not in the pool of the first one that it must be together with."""
+    """Yield each buffer that is not in the pool of the first buffer of its `together` group."""
     for names in problem.together:
         pools = [(name, int(placed.pool[placed.row[name]])) for name in names]
         (first, home), *others = [(name, pool) for name, pool in pools if pool >= 0] or [("", ABSENT)]
@@ -41,7 +41,7 @@ def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Vio
 
 
 def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each pair that must touch no common bank but does; a pair of two entries once."""
+    """Yield each pair that illegally touches a common bank, once even if two entries name it."""
     pairs = [pair for use in problem.bank if use.weight is None for pair in combinations(use.buffers, 2)]
     seen: set[frozenset[Id]] = set()
     for k in np.flatnonzero(in_a_common_bank(problem, placed, pairs)).tolist():
@@ -55,13 +55,13 @@ def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violati
 
 
 KEPT_FREE: Mapping[str, Callable[[Problem], Iterable[tuple[Id, Id, int]]]] = {}
-"""The bytes that two buffers keep free between them wherever they lie in one pool, by the field that requires it."""
+"""The clearances between two buffers of one pool, by the field that requires them."""
 
 
 def pairs_kept_clear(
     problem: Problem, placed: PlacedBuffers, fields: Iterable[str] = KEPT_FREE
 ) -> Iterator[tuple[Id, Id, int, int, int]]:
-    """Yield (id, id, row, row, bytes) for what two buffers of some bytes keep free; the rows are of roots."""
+    """Yield (id, id, row, row, bytes) for each clearance between two buffers with bytes; the rows are of roots."""
     for field in fields:
         for a, b, free in KEPT_FREE[field](problem):
             i, j = placed.root_of(a), placed.root_of(b)
@@ -70,7 +70,7 @@ def pairs_kept_clear(
 
 
 def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each pair that lies nearer than a field requires."""
+    """Yield each pair that lies closer than a field requires."""
     for a, b, i, j, free in pairs_kept_clear(problem, placed, (field,)):
         low, high = sorted((i, j), key=lambda row: int(placed.offset[row]))
         is_near = int(placed.offset[high]) < int(placed.end[low]) + free
@@ -80,7 +80,7 @@ def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> 
 
 
 def offsets_are_equal(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each buffer that is not at the offset of the first one of its set."""
+    """Yield each buffer whose offset differs from that of the first buffer in its set."""
     for names in problem.same_offset:
         offsets = [int(placed.offset[placed.row[name]]) for name in names]
         for name, offset in zip(names, offsets, strict=True):
@@ -92,7 +92,7 @@ def offsets_are_equal(problem: Problem, placed: PlacedBuffers) -> Iterator[Viola
 
 
 def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each pool that is too small for what another one uses."""
+    """Yield each pool that is smaller than the use of another one that must be equal."""
     most = max(most_used(problem, placed).values())
     for pool in problem.pools:
         if pool.size is not None and pool.size < most:
@@ -101,7 +101,7 @@ def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
 
 
 def most_used(problem: Problem, placed: PlacedBuffers) -> dict[str, int]:
-    """Return what each pool uses: its largest end offset, or that of all pools where they have equal use."""
+    """Return the use of each pool: its largest end offset, or with equal use the largest of all pools."""
     ends = np.where(problem.buffers.size > 0, placed.end, np.uint64(0))
     used = {pool.name: int(ends[placed.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
     return dict.fromkeys(used, max(used.values())) if problem.equal_use else used
@@ -113,11 +113,11 @@ PAIR_RULES: Mapping[str, PairRule] = {
     "equal_use": pools_hold_equal_use,
     **{field: partial(clearances_are_kept, field) for field in KEPT_FREE},
 }
-"""The rules that keep two buffers apart wherever they lie in one pool, by the field that requires each."""
+"""The rules that separate two buffers wherever they lie in one pool, by the field that requires each."""
 
 
 def in_a_common_bank(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tuple[Id, Id]]) -> npt.NDArray[np.bool_]:
-    """Say which pairs lie in one pool and touch a common bank of it, aliases with the whole buffer they live in."""
+    """Return True for the pairs in one pool that touch a common bank; an alias counts as its whole root."""
     rows = np.array([[placed.root_of(name) for name in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
     is_common = np.zeros(len(rows), dtype=np.bool_)
     size = problem.buffers.size
@@ -134,7 +134,7 @@ def in_a_common_bank(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tu
 
 
 def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], float]]:
-    """Return each pair that should touch no common bank but does, and what it costs."""
+    """Return each pair that touches a common bank at a cost, and the cost."""
     pairs = [
         (pair, use.weight) for use in problem.bank if use.weight is not None for pair in combinations(use.buffers, 2)
     ]
@@ -142,12 +142,12 @@ def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tupl
 
 
 def pairs_that_clash(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
-    """Return each pair that should touch no common bank but does; one of two entries twice."""
+    """Return each pair that touches a common bank at a cost, once for each entry that names it."""
     return [pair for pair, _ in weighted_clashes(problem, placed)]
 
 
 def pairs_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
-    """Return the pairs of `may_share`, of some bytes both, at one offset of one pool while both are alive."""
+    """Return the pairs of `may_share`, both with bytes, at one offset of one pool while both are alive."""
     table = problem.buffers
     rows = [(placed.root_of(a), placed.root_of(b)) for a, b in problem.may_share]
     alive: dict[int, list[tuple[int, int]]] = {i: [] for pair in rows for i in pair}

@@ -58,7 +58,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 
 def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
-    """Yield what is wrong with each plan beside a first one, and those that differ too little from one before them."""
+    """Yield the violations of each plan beside a first one, and the plans that differ too little from earlier ones."""
     before = [_paying(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):
@@ -75,7 +75,7 @@ def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> I
 
 
 def _paying(problem: Problem, plan: Plan) -> set[frozenset[int]]:
-    """Return the pairs that pay in a plan, as positions of what they lie in; a weight of 0 is paid by none."""
+    """Return the pairs that cost something in a plan, as positions of roots; a weight of 0 costs nothing."""
     weighted = (use.buffers for use in problem.bank if use.weight)
     may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}
     clashes = {frozenset(map(problem.root_of, pair)) for pair in plan.bank_clashes}
@@ -109,7 +109,7 @@ def _every_buffer_has_one_place(problem: Problem, placements: PlacementTable) ->
 
 
 def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield what is wrong with each placement alone, of buffers that are in a pool."""
+    """Yield the violations of single placements, for buffers that are in a pool."""
     for q, pool in enumerate(problem.pools):
         here = np.flatnonzero(placed.pool == q)
         for rule, bad, sentence in _broken_rules(problem, pool, here, placed):
@@ -147,13 +147,13 @@ FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]
     "offset_mod": ("wrong-remainder", _has_another_remainder),
     **extensions("checkers"),
 }
-"""Fields that few buffers have: the word of each rule, and what is wrong with a value at an offset in a pool."""
+"""Rare fields of buffers: the rule's word, and the check of a value against an offset in a pool."""
 
 
 def _broken_rules(
     problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
 ) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
-    """Yield each rule about one pool, with which of the buffers `here` break it."""
+    """Yield each rule about one pool, with the buffers among `here` that break it."""
     table = problem.buffers
     offset, end = placed.offset[here], placed.end[here]
     if len(table.pool_choices) > 1:

@@ -1,4 +1,4 @@
-"""How the verifier says that a plan breaks a rule; the word of each rule stands where it is checked."""
+"""How the verifier reports a broken rule; the word of each rule is defined where it is checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memplan.planner.errors import shown
 
 @dataclass(frozen=True)
 class Violation:
-    """A broken rule of a plan; `first` and `second` are buffers, `bytes` and `time` half-open ranges they share."""
+    """A broken rule of a plan; `first` and `second` are buffers, `bytes` and `time` the half-open ranges they share."""
 
     rule: str
     message: str

@@ -8,7 +8,7 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield aliases of what is no buffer."""
+    """Yield aliases whose target is not a buffer."""
     for i, (name, _) in problem.buffers.aliases.items():
         if name not in problem.index:
             yield ("buffers", i, "alias_of"), f"must be the id of a buffer, got {shown(name)}"

@@ -21,7 +21,7 @@ MAX_PAIRS = 1_000_000
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield uses of what is no buffer."""
+    """Yield uses that name no buffer."""
     return unknown_ids(problem, ((("bank", k, "buffers"), use.buffers) for k, use in enumerate(problem.bank)))
 
 
@@ -31,14 +31,14 @@ def bank_pairs(problem: ProblemFields) -> int:
 
 
 def too_many_pairs(problem: ProblemFields) -> Breaks:
-    """Yield that there are more pairs than can be looked at."""
+    """Report that there are more pairs than can be processed."""
     pairs = bank_pairs(problem)
     if pairs > MAX_PAIRS:
         yield ("bank",), f"must make at most {MAX_PAIRS} pairs, got {pairs}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield buffers of one entry that are tied together."""
+    """Yield buffers of one entry that are tied to each other."""
     return tied_in_entries(problem, "bank")
 
 
@@ -67,7 +67,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tuple[I64, npt.NDArray[np.float64]]:
-    """Return every two buffers i < j of each use which one of some pools may hold, as n * i + j, and weights."""
+    """Return all pairs i < j of each use that one of some pools may hold, as n * i + j, and their weights."""
     codes, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for use in uses:
         at = kept.home[[kept.problem.index[name] for name in use.buffers]]
@@ -81,7 +81,7 @@ def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tup
 
 
 def idle_banks(problem: ProblemFields) -> Iterator[Finding]:
-    """Entries of `bank` require nothing: no pool has banks, or weights are not minimised."""
+    """Report `bank` entries without effect: no pool has banks, or weights are not minimised."""
     if all(pool.bank_size is None for pool in problem.pools):
         yield Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size")
     elif not counts_cost(problem.objective) and any(use.weight for use in problem.bank):

@@ -11,7 +11,7 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield conflicts of what is no buffer."""
+    """Yield conflicts that name no buffer."""
     return unknown_ids(problem, ((("conflicts", k), pair) for k, pair in enumerate(problem.conflicts)))
 
 

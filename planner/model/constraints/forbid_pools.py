@@ -8,7 +8,7 @@ from memplan.planner.model.problem_fields import Pool, ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield names of what is no pool."""
+    """Yield names that are no pool's."""
     for i, names in problem.buffers.rules["forbid_pools"].items():
         for k, pool in enumerate(names):
             if pool not in problem.pool_index:

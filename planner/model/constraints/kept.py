@@ -1,4 +1,4 @@
-"""The buffers of a problem that its instance keeps, as the constraint kinds make columns for them."""
+"""The buffers that an instance keeps, in the form in which constraint kinds read them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Breaks = Iterator[tuple[Location, str]]
 
 
 NO_END = 2**63 - 1
-"""The end of an interval of offsets that only the pool ends."""
+"""The end of an interval of offsets that is limited only by the pool."""
 
 
 class OffsetRule(NamedTuple):
@@ -59,7 +59,7 @@ class KeptBuffers:
         return len(self.source)
 
     def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:
-        """Return pairs of ids as rows (i, j) of positions, aliases as their homes; pairs with no bytes are left out."""
+        """Return pairs of ids as rows (i, j) of positions, aliases as their homes; pairs without bytes are dropped."""
         all_pairs = list(pairs)
         positions = np.fromiter(
             map(self.problem.index.__getitem__, chain.from_iterable(all_pairs)), np.int64, 2 * len(all_pairs)
@@ -78,7 +78,7 @@ def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
 
 
 def clearance_columns(kept: KeptBuffers, required: Iterable[tuple[Id, Id, int]]) -> dict[str, I64]:
-    """Return `clear_pairs` and `clearance`, in bytes: what two ids keep free, the most where that is said twice."""
+    """Return `clear_pairs` and `clearance` in bytes: the largest clearance required between two ids."""
     most: dict[tuple[int, int], int] = {}
     for a, b, clearance in required:
         i, j = sorted((int(kept.home[kept.problem.index[a]]), int(kept.home[kept.problem.index[b]])))
@@ -90,13 +90,13 @@ def clearance_columns(kept: KeptBuffers, required: Iterable[tuple[Id, Id, int]])
 
 
 def first_of_equals(values: I64) -> I64:
-    """Return, for each value, the first position of those that are equal to it."""
+    """Return, for each value, the position of its first occurrence."""
     _, first, which = np.unique(values, return_index=True, return_inverse=True)
     return first[which.ravel()]
 
 
 def unknown_ids(problem: ProblemFields, places: Iterable[tuple[Location, tuple[Id, ...]]]) -> Breaks:
-    """Yield the ids at some places that no buffer of the problem has."""
+    """Yield the ids at the given places that name no buffer of the problem."""
     for place, ids in places:
         for side, name in enumerate(ids):
             if name not in problem.index:
@@ -116,7 +116,7 @@ def tied_in_entries(problem: ProblemFields, field: str) -> Breaks:
 
 
 def in_cycles(following: dict[int, int]) -> list[int]:
-    """Return the buffers that lead back to themselves, each linked to the `following` one; a link is followed once."""
+    """Return the buffers on cycles of the links `following`; each link is followed once."""
     remaining = dict(following)
     cycle: list[int] = []
     for i in following:
@@ -136,7 +136,7 @@ def group_of(problem: ProblemFields, name: Id) -> int:
 
 
 def meeting(first: Iterable[tuple[int, int]], second: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the times that two sets of lifetimes, half-open, have in common."""
+    """Yield the times that two sets of half-open lifetimes have in common."""
     others = list(second)
     for start, end in first:
         for since, until in others:

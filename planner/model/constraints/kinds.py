@@ -1,4 +1,4 @@
-"""The constraint kinds: the fields that state each, its checks of a problem, its columns, its lint findings."""
+"""The constraint kinds: for each, its fields, its checks of a problem, its columns, and its lint findings."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
 
 
 def offset_rules(problem: ProblemFields) -> list[list[tuple[int, OffsetRule]]]:
-    """Return what the kinds of a problem say of single offsets in each pool, as (position of a buffer, rule)."""
+    """Return the rules on single offsets in each pool, as (position of a buffer, rule)."""
     pool_rules: list[list[tuple[int, OffsetRule]]] = [[] for _ in problem.pools]
     for kind in kinds_of(problem):
         if kind.offsets is not None:

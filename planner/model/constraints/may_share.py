@@ -15,12 +15,12 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield pairs of what is no buffer."""
+    """Yield pairs that name no buffer."""
     return unknown_ids(problem, ((("may_share", k), pair) for k, pair in enumerate(problem.may_share)))
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield pairs with a part of a buffer, of one buffer or rigid group, and those that conflict."""
+    """Yield pairs of an alias, within one buffer or rigid group, or in conflict."""
     apart = {frozenset((problem.root_of(a), problem.root_of(b))) for a, b in problem.conflicts}
     for k, pair in enumerate(problem.may_share):
         a, b = pair
@@ -52,7 +52,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def long_sharing(problem: ProblemFields) -> Iterator[Finding]:
-    """Two that may share are alive together while others are born: an operation in place is one step."""
+    """Report pairs that share while other buffers are born, as an in-place operation takes one step."""
     births = each_once(problem.buffers.start)
     lifetimes = _lifetimes_of_families(problem, {problem.root_of(name) for pair in problem.may_share for name in pair})
     for k, (a, b) in enumerate(problem.may_share):

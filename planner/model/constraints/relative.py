@@ -18,14 +18,14 @@ _PAIRS_LOOKED_AT = 100_000
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield buffers relative to what is no buffer."""
+    """Yield buffers relative to an unknown buffer."""
     for i, (name, _) in problem.buffers.rules["relative"].items():
         if name not in problem.index:
             yield ("buffers", i, "relative", "to"), f"must be the id of a buffer, got {shown(name)}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield what cannot be joined: buffers of no bytes, and chains that lead back to themselves."""
+    """Yield invalid ties: buffers without bytes, and chains that form a cycle."""
     size, relatives = problem.buffers.size, problem.buffers.rules["relative"]
     for i, (name, _) in relatives.items():
         if size[i] == 0:
@@ -46,7 +46,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def views_that_cut_each_other(problem: ProblemFields) -> Iterator[Finding]:
-    """Two views share a part of their bytes while both are alive, which no rule forbids, since they are views.
+    """Report views that share part of their bytes while both are alive; legal, since they are views.
 
     A view of a view lies inside it, and slices lie side by side. So what is tied together like this is often a real
     conflict that a flag such as "may overlap" hides.

@@ -19,7 +19,7 @@ MAX_PAIRS = 1_000_000
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield pairs with what is no buffer."""
+    """Yield pairs that name no buffer."""
     places = (
         (("reuse", k, "pairs", j), pair) for k, row in enumerate(problem.reuse) for j, pair in enumerate(row.pairs)
     )
@@ -27,14 +27,14 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def too_many_pairs(problem: ProblemFields) -> Breaks:
-    """Yield that there are more pairs than can be looked at."""
+    """Report that there are more pairs than can be processed."""
     pairs = sum(len(row.pairs) for row in problem.reuse)
     if pairs > MAX_PAIRS:
         yield ("reuse",), f"must list at most {MAX_PAIRS} pairs, got {pairs}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield pairs of one buffer, or of a buffer and what lies in it."""
+    """Yield pairs of a buffer with itself or with a buffer inside of it."""
     for k, row in enumerate(problem.reuse):
         for j, (a, b) in enumerate(row.pairs):
             if problem.root_of(a) == problem.root_of(b):
@@ -75,7 +75,7 @@ def _meet(kept: KeptBuffers, i: I64, j: I64) -> Bool:
 
 
 def idle_prices(problem: ProblemFields) -> Iterator[Finding]:
-    """Entries of `reuse` cost nothing: costs are not minimised, or the two of a pair never share bytes."""
+    """Report `reuse` entries without effect: costs are not minimised, or the pair can never share bytes."""
     # Of several pools, objective "peak" counts costs, too: profiles `balanced`, the default, and `speed` do.
     if problem.objective == "fit" or (problem.objective == "peak" and len(problem.pools) == 1):
         got = f"{shown(problem.objective)} and {counted(len(problem.pools), 'pool')}"

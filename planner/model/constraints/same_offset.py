@@ -20,12 +20,12 @@ _REASON = "where pools have equal use"
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield entries with what is no buffer."""
+    """Yield entries that name no buffer."""
     return unknown_ids(problem, ((("same_offset", k), names) for k, names in enumerate(problem.same_offset)))
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield pools that differ, buffers that name no one pool, ties from pool to pool, and sets that cannot be one."""
+    """Yield pools that differ, buffers without one named pool, ties between pools, and sets that cannot be merged."""
     if not problem.equal_use:
         yield ("equal_use",), "must be true where buffers have the same offset, got false"
         return
@@ -47,7 +47,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def _ties(problem: ProblemFields, pool_of: Callable[[int], int], choices: list[tuple[int, ...]]) -> Breaks:
-    """Yield what ties buffers of different pools to each other, and buffers of one offset that differ."""
+    """Yield ties between buffers of different pools, and buffers at one offset that differ."""
     table, names = problem.buffers, [shown(pool.name) for pool in problem.pools]
     for i in problem.roots:
         if pool_of(i) not in choices[i]:

@@ -12,7 +12,7 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield entries with what is no buffer."""
+    """Yield entries that name no buffer."""
     return unknown_ids(problem, ((("together", k), names) for k, names in enumerate(problem.together)))
 
 
