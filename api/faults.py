@@ -1,6 +1,6 @@
-"""Faults of the program: each is counted and logged, its stack once a kind, and is found by the identifier of its kind.
+"""Faults of the program: each is counted and logged with an identifier, the stack once for each kind.
 
-What failed is told by its question and by the hash of the request's body, and never by what a caller sent.
+The log has the question and the hash of the request's body, and never anything that a caller sent.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from memplan.planner.errors import InvalidPlanError, MemplanError, ReaderFaultEr
 from memplan.systems.imported import place_of
 
 BODY: ContextVar[bytes] = ContextVar("body", default=b"")
-"""The body of the request that is answered here."""
+"""The body of the current request."""
 _FRAMES_LOGGED = 12
 _KIND_DIGITS = 12
 _LOG = logging.getLogger("memplan")
 
 
 class Fault(NamedTuple):
-    """A failure of the program: the name of its error, its place, its last frames, and what a caller is told of it."""
+    """A failure of the program: its error's name, its location, its last frames, and the message for the caller."""
 
     error: str
     place: str
@@ -32,7 +32,7 @@ class Fault(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException) -> Fault:
-        """Return the fault that an error shows, without its message, which may hold what callers sent."""
+        """Return the fault for an error, without its message, which may contain data of callers."""
         if isinstance(error, FaultError):
             return error.fault
         if isinstance(error, ReaderFaultError) and error.__cause__ is not None:
@@ -41,7 +41,7 @@ class Fault(NamedTuple):
 
 
 class FaultError(MemplanError):
-    """The program failed; `kind` is the identifier under which its log has the fault, once it was noted."""
+    """The program failed; `kind` identifies the fault in the log once it was noted."""
 
     def __init__(self, fault: Fault, kind: str = "") -> None:
         super().__init__(f"{fault.says}; its log says where, at fault {kind}" if kind else fault.says)
@@ -49,18 +49,18 @@ class FaultError(MemplanError):
 
 
 def is_fault(error: BaseException) -> bool:
-    """Return True for what the program does wrong, and not who asks it."""
+    """Return True for an error of the program, as opposed to one of its caller."""
     return not isinstance(error, MemplanError) or isinstance(error, FaultError | InvalidPlanError | ReaderFaultError)
 
 
 class Faults:
-    """The faults that one process notes; `count` is called with the question and the kind of each. For any threads."""
+    """The faults of one process, thread-safe; `count` is called with the question and kind of each."""
 
     def __init__(self, count: Callable[[str, str], None] = lambda _question, _kind: None) -> None:
         self._count, self._kinds = count, set[str]()
 
     def note(self, error: BaseException, question: str) -> FaultError:
-        """Count and log the fault of an error in answering a question, and return what its caller is told."""
+        """Count and log the fault of an error, and return the message for the caller."""
         fault = Fault.of(error)
         kind = sha256(f"{question} {fault.error} {fault.place}".encode()).hexdigest()[:_KIND_DIGITS]
         self._count(question, kind)

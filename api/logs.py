@@ -1,4 +1,4 @@
-"""The service's log: a line an event, as text or JSON, with the ids of its request and its job."""
+"""The service's log: one line for each event, as text or JSON, with the ids of request and job."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TEXT = "%(asctime)s %(levelname)-7s %(name)s %(message)s%(ids)s"
 _JSON = "%(levelname)s %(name)s %(message)s"
 _ONLY_IN_TEXT = ("ids", "color_message")
 _QUIET = ("sqlalchemy", "httpx", "asyncio")
-"""The loggers of libraries of which only warnings are written."""
+"""Library loggers of which only warnings are written."""
 
 
 @contextmanager
 def about(request_id: str | None, job_id: str | None) -> Iterator[None]:
-    """Let every line that is logged in the block, and in tasks started in it, name a request and a job."""
+    """Attach the ids of a request and a job to every line logged in the block or in tasks started there."""
     tokens = [(name, name.set(value)) for name, value in ((REQUEST, request_id), (JOB, job_id))]
     try:
         yield
@@ -56,10 +56,10 @@ def log_config(log_format: Literal["text", "json"]) -> dict[str, Any]:
 
 
 class Ids(logging.Filter):
-    """Puts the ids of the request and the job that a line is about into it."""
+    """Adds the current ids of request and job to log records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep every record, as logging has it."""
+        """Add the ids; every record is kept."""
         values = {"request_id": REQUEST.get(), "job_id": JOB.get()}
         ids = {name: value for name, value in values.items() if value is not None}
         record.__dict__.update(ids)

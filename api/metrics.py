@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: counted by one server, or by its processes together, since it started."""
+"""Metrics for Prometheus, counted by one server or by its processes together since the start."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memplan.solvers.search.result import SolveResult
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second, useless line for each counter
 COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable that tells prometheus_client to count over the processes of a server, and where."""
+"""The environment variable that enables prometheus_client's multiprocess mode and names its folder."""
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 _SOLVE_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
 _GAP_BUCKETS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 LATE_S = 0.5
-"""The time after its deadline in which an answer is still as promised."""
+"""The grace after a deadline within which an answer counts as on time."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _NOW = {
@@ -34,18 +34,18 @@ _NOW = {
     "open_streams": "Answers that stay open: events and batches.",
     "held_body_bytes": "Bytes of requests that were read and are not yet answered.",
 }
-"""The gauges of this server, and their descriptions."""
+"""The gauges of this server, with their descriptions."""
 _SHARED = frozenset({"workers", "places"})
-"""What several processes of a server have in common; of the rest each has its own."""
+"""Gauges that all processes of a server share; the others exist once for each process."""
 
 Place = Literal["server", "worker"]
 Lookup = Literal["hit", "started_from", "joined", "miss"]
 LOOKUP: ContextVar[str] = ContextVar("lookup", default="miss")
-"""The result of looking up the problem that this task looked up: `hit` or `miss`."""
+"""The result of this task's cache lookup: `hit` or `miss`."""
 
 
 class Metrics:
-    """Counters, and gauges that are set when they are read; labels have few values, for any requests."""
+    """Counters, and gauges set on reading; labels have few values, whatever the requests."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -82,12 +82,12 @@ class Metrics:
         }
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered; `route` is the path as the app declares it, not as it came."""
+        """Count an answered request; `route` is the path as the app declares it, without its parameters' values."""
         self._requests(method if method in _METHODS else "other", route, str(status)).inc()
         self._request_seconds(route).observe(seconds)
 
     def solved(self, result: SolveResult, solver: str, place: Place) -> None:
-        """Count a solve, by the solver of the request, the solver that made its plan, and the place where it ran."""
+        """Count a solve by the requested solver, the solver of the plan, and the place where it ran."""
         plan = result.plan
         made_by = (plan.solver or "none").partition(":")[0]
         self._solve_seconds(solver, made_by, place).observe(result.elapsed_s)
@@ -96,32 +96,32 @@ class Metrics:
             self._gap.observe(plan.gap)
 
     def looked_up(self, result: Lookup) -> None:
-        """Count a problem that was looked up among the known plans."""
+        """Count a problem that was looked up in the cache."""
         self._lookups(result).inc()
         LOOKUP.set("hit" if result == "hit" else "miss")
 
     def refused(self, reason: str, route: str, about: str) -> None:
-        """Count a request that was refused: the name of its error, the path as the app declares it, and what of it."""
+        """Count a refused request by its error's name, its route, and the field concerned."""
         self._refusals.labels(reason, route, about).inc()
 
     def failed(self, question: str, kind: str) -> None:
-        """Count a fault of the program, by the question and the identifier of its kind."""
+        """Count a fault of the program by its question and identifier."""
         self._faults.labels(question, kind).inc()
 
     def missed_deadline(self) -> None:
-        """Count an answer that came later than promised."""
+        """Count an answer after its deadline."""
         self._misses.inc()
 
     def lost_worker(self) -> None:
-        """Count a worker that died, or was killed, in the middle of a solve."""
+        """Count a worker that died or was killed during a solve."""
         self._lost.inc()
 
     def finished_job(self, state: State) -> None:
-        """Count a job that this server brought to its end."""
+        """Count a job that ended on this server."""
         self._finished.labels(state).inc()
 
     def rendered(self, jobs: Mapping[State, int], now: Mapping[str, int]) -> bytes:
-        """Return everything in Prometheus' text format; `jobs` by state, `now` by the names of _NOW."""
+        """Return all metrics in Prometheus' text format; `jobs` by state, `now` by the names of _NOW."""
         for state in STATES:
             self._jobs.labels(state).set(jobs.get(state, 0))
         self.note(now)
@@ -132,6 +132,6 @@ class Metrics:
         return generate_latest(together)
 
     def note(self, now: Mapping[str, int]) -> None:
-        """Note what there is now of what comes and goes, for this process or others beside it to tell."""
+        """Publish the current gauges, for any process of the server to report."""
         for name, count in now.items():
             self._now[name].set(count)

@@ -16,7 +16,7 @@ else:
 
 
 class Options(PlanOptions):
-    """Options of a plan over HTTP; `format` is how it is written, whatever the caller's Accept says."""
+    """Options of a plan over HTTP; `format` overrides the Accept header."""
 
     format: PlanFormatName | None = Field(None, description="How the plan is written, whatever the Accept header says.")
 

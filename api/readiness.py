@@ -1,4 +1,4 @@
-"""The readiness of a server: it solves and stores, as a trial; and the warm-up before its first request."""
+"""The readiness of a server, by trial solving and storing, and the warm-up before its first request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.solvers.portfolio.solve import solve
 
 _KEPT_S, _AGAIN_S = 3.0, 0.5
-"""The seconds for which it is believed that a server is ready, and that it is not."""
+"""The seconds for which a positive, and a negative, result is cached."""
 _PATIENCE_S = 3.0
 _LOG = logging.getLogger("memplan")
 Check = Callable[[], Awaitable[bool]]
@@ -29,7 +29,7 @@ _TINY = Problem.model_validate(
 
 
 class Readiness:
-    """The things that a server lacks to do its work, checked again when the last answer is a few seconds old.
+    """The readiness checks of a server, repeated when the last result is a few seconds old.
 
     `checks` have a sentence for each that says what it cannot do where its check does not hold.
     """
@@ -41,7 +41,7 @@ class Readiness:
         self._lacks: tuple[str, ...] = ()
 
     async def lacks(self) -> tuple[str, ...]:
-        """Return a sentence for each check that does not hold; callers at the same time share one round of checks."""
+        """Return a sentence for each failed check; simultaneous callers share one round of checks."""
         async with self._lock:
             if time.monotonic() - self._checked_at >= (_AGAIN_S if self._lacks else _KEPT_S):
                 lacks = tuple([says for says, holds in self.checks.items() if not await self._holds(holds)])
@@ -52,7 +52,7 @@ class Readiness:
             return self._lacks
 
     async def _holds(self, holds: Check) -> bool:
-        """Run a check, but not for long: without an answer in time it does not hold."""
+        """Run a check with a short timeout, after which it counts as failed."""
         with anyio.move_on_after(self.patience_s):
             try:
                 return await holds()
@@ -71,14 +71,14 @@ def _solve_a_tiny_problem() -> bool:
 
 
 def warm_up() -> None:
-    """Load all that solving needs, and solve."""
+    """Load everything that solving needs, and solve once."""
     load_solvers()
     with suppress(MemplanError):  # then the server starts, and says that it is not ready
         _solve_a_tiny_problem()
 
 
 def load_solvers() -> None:
-    """Load all that solving needs."""
+    """Load everything that solving needs."""
     _ = CORE.loaded
     np.random.default_rng()  # imported by numpy on first use
     for row in SOLVERS:
@@ -87,7 +87,7 @@ def load_solvers() -> None:
 
 
 def load_all() -> None:
-    """Load all that answering needs, but for the readers of other systems' files."""
+    """Load everything that answering needs, except the readers of other systems' files."""
     load_solvers()
     for capability in CAPABILITIES.values():
         _ = capability.options, capability.answer

@@ -33,41 +33,41 @@ class RefusalError(MemplanError):
 
 
 class NoKeyError(RefusalError):
-    """A key is needed, and none came, or none that is known or still holds; which of these is not told."""
+    """A key is required but missing, unknown or revoked; the message does not say which."""
 
     status = 401
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the header that names the way in which a caller sends a key."""
+        """Return the header that names the authentication scheme."""
         return {"WWW-Authenticate": 'Bearer realm="memplan"'}
 
 
 class ForbiddenError(RefusalError):
-    """The caller's key is not for this."""
+    """The caller's key lacks the scope for this call."""
 
     status = 403
 
 
 class ConflictError(RefusalError):
-    """A request is turned away for the state that what it is about is in."""
+    """The request conflicts with the current state of its subject."""
 
     status = 409
 
 
 class TooSlowError(RefusalError):
-    """The body took too long to come; the connection is of no more use."""
+    """The body took too long to arrive; the connection is no longer usable."""
 
     status = 408
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Say that what still comes is not waited for."""
+        """Return the header that closes the connection, as the rest of the body is not awaited."""
         return {"Connection": "close"}
 
 
 class _LaterError(RefusalError):
-    """It may be otherwise soon."""
+    """A refusal that may not apply later."""
 
     def __init__(self, sentence: str, retry_after_s: float = 1.0) -> None:
         super().__init__(sentence)
@@ -75,27 +75,27 @@ class _LaterError(RefusalError):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Say when to try again, in whole seconds."""
+        """Return the header that says when to retry, in whole seconds."""
         return {"Retry-After": str(max(1, ceil(self.retry_after_s)))}
 
 
 class FullError(_LaterError):
-    """Every place is taken, and the queue is full or too slow; or a caller's quota is used up."""
+    """All slots are taken, and the queue is full or too slow; or the caller's quota is used up."""
 
     status = 429
 
 
 class NoTurnError(FullError):
-    """No place is free within the caller's time limit."""
+    """No slot is free within the caller's time limit."""
 
 
 class UnavailableError(_LaterError):
-    """Something that the service stands on is away for now."""
+    """A resource of the service is temporarily unavailable."""
 
     status = 503
 
 
 class NotInTimeError(RefusalError):
-    """The work had its turn, and took longer than the caller's time limit; nothing is known to be wrong with it."""
+    """The work got its turn but exceeded the caller's time limit; the request itself may be valid."""
 
     status = 504

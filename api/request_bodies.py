@@ -1,4 +1,4 @@
-"""Bodies of requests, split: the inputs as JSON or as files, the options beside them, and the terms of a job.
+"""Request bodies, split into inputs as JSON or files, options, and the terms of a job.
 
 A body is JSON, the file that the first input is read from, or a form of several files.
 """
@@ -25,7 +25,7 @@ from memplan.systems.reading import detect
 JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"
 FORM = "multipart/form-data"
 TABLES = frozenset(module.MEDIA_TYPE for module in FORMATS.values()) - {JSON}
-"""The media types of problems that are no JSON."""
+"""The media types of problems that are not JSON."""
 PLAN = "plan"
 _MOST_FIELDS = 64
 """More fields than any body has."""
@@ -34,16 +34,16 @@ _DISPOSITION = re.compile(rb'\b(name|filename)="([^"]*)"', re.IGNORECASE)
 
 
 class TooLargeError(InputError):
-    """The body, or what it is about, is larger than this server takes."""
+    """The body, or its subject, exceeds a limit of this server."""
 
 
 class MediaTypeError(InputError):
-    """The body's media type, its charset or its coding is not one that is read here."""
+    """The body's media type, charset or encoding is not supported."""
 
 
 @dataclass(frozen=True)
 class SentFile:
-    """The bytes of a file and its name, where it has one."""
+    """The bytes of a file, and its name if it has one."""
 
     data: bytes
     name: str | None = None
@@ -51,7 +51,7 @@ class SentFile:
 
 @dataclass
 class BodyParts:
-    """The parts of a body: fields of inputs as JSON has them, files of inputs, options, and the terms of a job."""
+    """The parts of a body: fields of inputs from JSON, files of inputs, options, and the terms of a job."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     files: dict[str, SentFile] = field(default_factory=dict)
@@ -82,11 +82,11 @@ class BodyShape:
     known: frozenset[str]
 
     def holds_first(self, name: str, value: object) -> bool:
-        """Return True for an object that should have been the first input, under a name that is not known."""
+        """Return True for an object under an unknown name that is meant to be the first input."""
         return isinstance(value, dict) and name not in self.own and not self.own.isdisjoint(value)
 
     def meant(self, name: str, value: object) -> str:
-        """Say which field is most likely meant by one that is not known."""
+        """Return the hint for an unknown field: the field that is most likely meant."""
         if name in self.own:
             return f" (did you mean {self.inputs[0]}.{name}?)"
         if near := did_you_mean(name, [*self.inputs, "options"]):
@@ -96,7 +96,7 @@ class BodyShape:
 
 @cache
 def body_shape(kind: str) -> BodyShape:
-    """Return the shape of the bodies of a capability."""
+    """Return the body shape of a capability."""
     capability, inputs = CAPABILITIES[kind], CAPABILITIES[kind].inputs
     options = Options if kind == PLAN else capability.options
     reading = next((each.reading for each in inputs if each.reading is not None), None)
@@ -158,13 +158,13 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
 
 
 def _is_foreign(body: bytes) -> bool:
-    """Return True for a file of another system, as its content says."""
+    """Return True if the content is a file of another system."""
     with named("body"):
         return detect(body) is not None
 
 
 def _taken(shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]) -> BodyParts:
-    """Take the options and the terms out of the fields of a body, where they stand beside the inputs, too."""
+    """Remove the options and terms from the fields of a body, also from beside the inputs."""
     options = content.pop("options", {})
     if not isinstance(options, dict):
         raise OptionError(f"options: must be an object, got {shown(options)}")
@@ -177,7 +177,7 @@ def _taken(shape: BodyShape, content: dict[str, Any], kept: Collection[str], ter
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """Parse a body that must be an object of JSON; raises FormatError, which says what else it seems to be."""
+    """Parse a body that must be a JSON object; raises FormatError, which names its likely kind."""
     try:
         return read_object(body)
     except FormatError:
@@ -196,7 +196,7 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
-    """Split a form, which has a file for each input, and options; raises InputError."""
+    """Split a form with a file for each input and fields for options; raises InputError."""
     boundary = re.search(r'boundary="?([^";,]+)', media)
     if boundary is None:
         raise MediaTypeError(f"content-type: must have the boundary of a form, got {shown(media)}")
@@ -217,13 +217,13 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
 
 
 def check_once(name: str, known: Collection[str], where: str) -> None:
-    """Raise OptionError for a name that came before."""
+    """Raise OptionError for a repeated name."""
     if name in known:
         raise OptionError(f"{path_of((name,))}: must be given once, got it in {where}")
 
 
 def lacking(capability: Capability[Any], given: Collection[str], *, has_files: bool = False) -> list[str]:
-    """Return a sentence for each input that must be given and is not."""
+    """Return a sentence for each required input that is missing."""
     breaks = [
         f"{each.name}: is required"
         for each in capability.inputs

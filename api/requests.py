@@ -1,6 +1,7 @@
-"""Requests of questions: a body with its media type and its query, read once into inputs and options.
+"""Requests of questions: a body with its media type and query, parsed once into inputs and options.
 
-The same bytes are read so wherever a question is answered, so that they may wait in a store and go to another machine.
+Parsing gives the same result wherever a question is answered, so requests can wait in a store and move to another
+machine.
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue, as_tuple
 
 TERMS = ("priority", "deadline_s")
-"""The fields of a job's request beside its inputs and options."""
+"""The fields of a job's request besides its inputs and options."""
 MOST_BUFFERS, MOST_CELLS, MOST_PAIRS = 5_000_000, 20_000_000, 100_000
-"""The most buffers of a request, buffers times pools, and pairs that entries of `bank` make of few bytes."""
+"""Limits on what few bytes can expand to: buffers, buffers times pools, and pairs from `bank` entries."""
 _LEAST_COUNTED = 5_000
 _FILE_PART = 8
-"""A file that is no table, such as a model, may have so many times the bytes of another body."""
+"""How many times the body limit applies to a file that is no table, such as a model."""
 M = TypeVar("M", bound=WireValue)
 _NONE = Extent()
 
 
 @dataclass(frozen=True, eq=False)
 class ParsedRequest:
-    """A question that was sent: parsed and counted, its options checked, its inputs still to be read.
+    """A parsed question: counted, its options checked, its inputs not yet read.
 
     kind, capability: the capability that answers it.
     fields: inputs by their names, as JSON has them.
@@ -81,7 +82,7 @@ class ParsedRequest:
 
     @property
     def is_plain_plan(self) -> bool:
-        """True for the plan of a problem of pools and nothing else, which may be one that is known already."""
+        """True for a plan of one problem of pools and nothing else, which the cache may know."""
         if self.kind != PLAN or self.is_foreign or self.fields.keys() | self.files.keys() != {"problem"}:
             return False
         problem = self.fields.get("problem")
@@ -89,7 +90,7 @@ class ParsedRequest:
         return not is_of_objects and isinstance(self.options, PlanOptions) and self.options.is_of_one_plan
 
     def reader(self) -> Reader:
-        """Return the reader of its inputs, which reads as a plan of the question remembers it; raises InputError."""
+        """Return the reader of the inputs, with reading options that a given plan records; raises InputError."""
         fields = {} if self.reading is None else dict(self.reading)
         names = set() if self.reading is None else set(self.reading.model_fields_set)
         plain = ReadOptions.model_construct(names, **dict(ReadOptions()) | fields)
@@ -103,7 +104,7 @@ class ParsedRequest:
         return Reader(options, plain=plain if reading else None, plan_hash=plan_hash)
 
     def question(self, reader: Reader | None = None) -> Question:
-        """Return the inputs, read and checked, by a reader that keeps what it noticed; raises InputError."""
+        """Return the inputs, validated by a reader, which keeps its findings; raises InputError."""
         if not self.files and self.reading is None and self.fields.keys().isdisjoint(OF_PLANS):
             return read_question(self.capability, self.fields)
 
@@ -150,17 +151,17 @@ class ParsedRequest:
 
 
 def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
-    """Write a plan in a format; one without placements is JSON in any case."""
+    """Write a plan in a format; a plan without placements is always JSON."""
     return PLAN_FORMATS[plan_format if plan.status in ("optimal", "feasible") else "json"].write(plan, problem)
 
 
 def head_of(media: str, query: str) -> str:
-    """Return the head of a request, which says how its body is read: its media type and its query."""
+    """Return the head of a request: its media type and query, which decide how its body is read."""
     return f"{media}\t{query}"
 
 
 def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] = TERMS) -> ParsedRequest:
-    """Parse a request of a capability, count what it is about, and check its options; raises InputError.
+    """Parse a capability's request, measure its extent, and check its options; raises InputError.
 
     Nothing of its inputs is validated yet. `terms` may stand beside them.
     """
@@ -192,7 +193,7 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
 
 
 def check_extent(extent: Extent) -> None:
-    """Refuse what makes too much of few bytes; raises TooLargeError and OperationsError."""
+    """Refuse few bytes that expand to too much; raises TooLargeError and OperationsError."""
     if extent.n_expanded:
         check_expanded(extent, MOST_EXPANDED)
     count = max(extent.n_buffers, extent.n_expanded)
@@ -207,7 +208,7 @@ def check_extent(extent: Extent) -> None:
 
 
 def most_bytes(media: str, settings: Settings) -> int:
-    """Return the most bytes of a body: of a file that is no table they are those of a model."""
+    """Return the size limit of a body; files other than tables have the limit of models."""
     return settings.max_body_bytes if media in {JSON, *TABLES} else _FILE_PART * settings.max_body_bytes
 
 
@@ -221,7 +222,7 @@ def check_time_limit(options: CapabilityOptions, settings: Settings) -> None:
 def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[CapabilityOptions, WireValue | None]:
-    """Return the options of a request, and those for reading it; raises OptionError."""
+    """Return the options of a request and its reading options; raises OptionError."""
     for name in asked:
         check_once(name, parts.options, "the body and in the query")
     if inside := [name for name in asked if name in shape.inputs]:
@@ -236,7 +237,7 @@ def _read_options(
 
 
 def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
-    """Return the options of a model that a body and a query say; raises OptionError."""
+    """Return the options from a body and a query, merged; raises OptionError."""
     lists = {name: values for name, values in asked.items() if takes_list(model, name)}
     texts = {name: values for name, values in asked.items() if name in model.model_fields and name not in lists}
     if repeated := [name for name, values in texts.items() if len(values) > 1]:
@@ -255,6 +256,6 @@ def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Seque
 
 
 def takes_list(model: type[BaseModel], name: str) -> bool:
-    """Return True for a list of texts, which a query may have several of."""
+    """Return True for an option that takes a list of texts, which a query may repeat."""
     field = model.model_fields.get(name)
     return field is not None and any(getattr(each, "func", None) is as_tuple for each in field.metadata)

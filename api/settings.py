@@ -1,4 +1,4 @@
-"""The settings of an operator, read once from the environment."""
+"""The service's settings, read once from the environment."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PREFIX = "MEMPLAN_"
 _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")
 _LEAST_SECRET = 32
 _LEAST_WORKER_BYTES = 384 * 2**20
-"""The memory with which a worker starts, and has some left for a problem."""
+"""The least memory with which a worker can start and solve."""
 _OTHERS = ("SERVER", "KEY")
 _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
-"""The beginnings of what Kubernetes tells of a service that is named memplan."""
+"""Prefixes of the variables that Kubernetes sets for a service named memplan."""
 
 
 def _database(url: str) -> str:
@@ -49,7 +49,7 @@ def _secret(text: str) -> str:
 
 
 def _users_data_folder() -> Path:
-    """Return where programs keep a user's data."""
+    """Return the folder for a user's application data."""
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "memplan"
 
 
@@ -93,7 +93,7 @@ class Settings(BaseSettings):
 
     @property
     def has_secrets(self) -> bool:
-        """True where something of these opens doors: then no other process may read this one."""
+        """True if any setting is a secret, so that no other process may read this one."""
         return any(each is not None for each in (self.admin_key, self.database_url))
 
     @field_validator("data_folder")
@@ -107,14 +107,14 @@ class Settings(BaseSettings):
 
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:
-    """Return the variables that are named like settings, and are none: most likely misspelt ones."""
+    """Return variables with the prefix of settings that are no settings, probably misspelt."""
     names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | {f"{PREFIX}{name}" for name in _OTHERS}
     named = (name for name in sorted(environment) if name.startswith(PREFIX) and name not in names)
     return [name for name in named if not name.startswith(_OF_KUBERNETES)]
 
 
 def read_settings(**given: Any) -> Settings:
-    """Read from the environment the settings that are not given; raises OptionError, which names the variable."""
+    """Read the settings that are not given from the environment; raises OptionError, which names the variable."""
     try:
         return Settings(**given)
     except ValidationError as error:

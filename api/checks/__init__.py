@@ -1,1 +1,1 @@
-"""Checks for build systems: what a plan uses against budgets and against what it used before, and reports of that."""
+"""Checks for build systems: a plan's memory use against budgets and against a baseline, and reports of them."""

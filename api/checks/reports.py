@@ -1,4 +1,4 @@
-"""Reports of checks, by how the name of their file ends."""
+"""Reports of checks, chosen by the suffix of their file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_CAUSES = 20
 
 
 def markdown(*checks: Check) -> bytes:
-    """Return what each check found: a line, a table of pools, and for each that grew a table of why."""
+    """Return the findings of each check: a line, a table of pools, and for each pool that grew a table of causes."""
     return "\n".join(map(_section, checks)).encode()
 
 
@@ -90,7 +90,7 @@ _MOST_RELATED = 20
 
 
 def sarif(*checks: Check) -> bytes:
-    """Return a run of each check: a result for each rule that a pool breaks, and what made its peak grow."""
+    """Return a SARIF run for each check: a result for each rule that a pool breaks, and the causes of growth."""
     return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": list(map(_run, checks))}, indent=2) + b"\n"
 
 
@@ -140,7 +140,7 @@ def _result(check: Check, failure: Failure, pool: CheckedPool | None) -> dict[st
 
 
 def _uri(subject: str) -> str:
-    """Return where the problem is: relative to where the build runs, if its path is."""
+    """Return the location of the problem, relative to the build's working directory if its path is."""
     path = Path(subject)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
@@ -175,7 +175,7 @@ def _suite(root: ET.Element, check: Check) -> ET.Element:
 
 
 def _cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
-    """Yield what was looked at: its name, the rule, and how it is broken."""
+    """Yield the checked items: name, rule, and violation."""
     broken = {(failure.rule, failure.pool): failure for failure in check.failures}
     nothing = next((failure for failure in check.failures if failure.rule == "no-plan"), None)
     yield "there is a plan", "no-plan", nothing
@@ -200,7 +200,7 @@ REPORTS: Mapping[str, Callable[..., bytes]] = {
 
 
 def report_of_many(checks: Sequence[Check], ending: str) -> bytes:
-    """Return the report of the checks of a folder; as JSON, they are `checks` beside whether all passed."""
+    """Return the report for the checks of a folder; in JSON, `checks` stands beside whether all passed."""
     if ending == ".json":
         return to_json({"passed": all(check.passed for check in checks), "checks": checks}) + b"\n"
     return REPORTS[ending](*checks)

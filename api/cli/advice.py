@@ -1,4 +1,4 @@
-"""Commands that texts advise, completed by what the command line gave, so that they run as they are printed."""
+"""Suggested commands, completed with the files and flags of the current command line, so that they run as printed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 
 _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
-"""A command without files: which these are, only the command line knows."""
+"""A suggested command without its files, which only the command line knows."""
 
 
 class CommandLine(NamedTuple):
-    """A command line that was given: the capability, the parameters of its command, and their values by name.
+    """The current command line: its capability, the parameters of its command, and their values by name.
 
     Where some of these are what a plan with the hash `plan_hash` remembers, `plain` are those that were given.
     """
@@ -37,11 +37,11 @@ class CommandLine(NamedTuple):
         return str(self.given[self.capability.inputs[0].name])
 
     def completed(self, text: str) -> str:
-        """Return a text whose commands have the files that were given, and the flags that say how these are read."""
+        """Return a text whose commands are completed with the given files and the flags for reading them."""
         return re.sub(_ADVISED, self._completed, text)
 
     def completed_error(self, error: InputError) -> InputError:
-        """Return an error whose sentences advise complete commands."""
+        """Return an error whose sentences suggest complete commands."""
         return type(error)(*map(self.completed, error.written(as_flag)))
 
     def with_files(self, files: Mapping[str, str | None]) -> str:
@@ -49,7 +49,7 @@ class CommandLine(NamedTuple):
         return f"`memplan {shlex.join([self.capability.name, *self._words(self.parameters, {**self.given, **files})])}`"
 
     def words_of(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield the words that say some of its parameters."""
+        """Yield the words of the command line for some of its parameters."""
         yield from map(shlex.quote, self._words([each for each in self.parameters if each.name in names], self.given))
 
     def _completed(self, found: re.Match[str]) -> str:
@@ -83,7 +83,7 @@ class CommandLine(NamedTuple):
 
 
 def _said(parameter: inspect.Parameter, value: Any) -> Iterator[str]:
-    """Yield the words of a command line that say a parameter's value."""
+    """Yield the words of a command line for a parameter's value."""
     if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
         yield from map(str, value if isinstance(value, list) else [value])
         return

@@ -1,4 +1,4 @@
-"""Command lines of several files on other machines, by a row that a distribution brings."""
+"""Command lines for several files, run on other machines by a cluster that a distribution provides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.planner.extensions import extensions
 
 
 def runner_on(address: str) -> Callable[..., Iterator[Any]]:
-    """Return what runs command lines at an address, by its scheme; raises OptionError where nothing does."""
+    """Return the runner for an address, by its scheme; raises OptionError if there is none."""
     if not (clusters := extensions("clusters")):
         require("on:", [CLUSTERS])
     if (row := clusters.get(address.partition("://")[0])) is None:

@@ -30,13 +30,13 @@ COMMANDS = {
     "core": "solvers.core",
     "doctor": "solvers.doctor",
 }
-"""From a command that is no capability's, or is made by hand, to the module of this package with its function."""
+"""Maps a command that is written by hand to the module of this package with its function."""
 PANELS = {
     "Files": ("examples", "schema"),
     "Solvers": ("solvers", "core", "doctor"),
     "Service": ("serve", "worker", "keys", "database"),
 }
-"""The panels of the list of commands for those that are no capability's, whose rows say theirs."""
+"""The help panels of commands that belong to no capability; the rows of capabilities name their own."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 _APPLICATION: dict[str, Any] = {
     "add_completion": False,
@@ -47,7 +47,7 @@ _APPLICATION: dict[str, Any] = {
 
 
 def added() -> dict[str, Command]:
-    """Return the commands of other distributions by name; names of memplan's own win."""
+    """Return the commands of other distributions by name; memplan's own names take precedence."""
     rows = extensions("commands")
     return {name: row for name, row in rows.items() if name not in COMMANDS and name not in questions()}
 
@@ -58,7 +58,7 @@ def names() -> list[str]:
 
 
 class Runnable(NamedTuple):
-    """What a command line runs, the name that it has in messages, and the arguments that are left for it."""
+    """The application for a command line, its name in messages, and the remaining arguments."""
 
     run: Callable[..., int | None]
     name: str
@@ -66,9 +66,9 @@ class Runnable(NamedTuple):
 
 
 def runnable(arguments: Sequence[str]) -> Runnable:
-    """Return what a command line runs: the command that it begins with, alone, so that it waits for no other's imports.
+    """Return the application for a command line: only the command that it begins with, to avoid other imports.
 
-    Where it begins otherwise, that is the list of all.
+    If it does not begin with a command, that is the list of all.
     """
     name = arguments[0] if arguments else ""
     if name not in names():
@@ -90,7 +90,7 @@ def runnable(arguments: Sequence[str]) -> Runnable:
 
 
 def app(names: Sequence[str], make: Callable[[str], Any] | None = None) -> typer.Typer:
-    """Return the application of some commands, in the panels of their list; `make` returns what stands for one."""
+    """Return the application of some commands in their panels; `make` returns the function of each."""
     about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
     application = typer.Typer(help=about, no_args_is_help=True, cls=SectionedGroup, **_APPLICATION)
     application.callback()(memplan)
@@ -105,12 +105,12 @@ def app(names: Sequence[str], make: Callable[[str], Any] | None = None) -> typer
 
 
 def _row(name: str) -> Row | Command:
-    """Return the row of a command that is a question's, or that a distribution brings."""
+    """Return the row of a command that belongs to a question or to another distribution."""
     return questions().get(name) or added()[name]
 
 
 def made(name: str) -> Any:
-    """Return the function of a command, or the application of one with commands of its own."""
+    """Return the function of a command, or the application of a command with subcommands."""
     if name in COMMANDS:
         return getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name)
     if name not in questions():
@@ -122,7 +122,7 @@ def made(name: str) -> Any:
 
 
 def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
-    """Return the capability of a command that is one's, and what its command has alone."""
+    """Return the capability of a command, and the extras of that command."""
     from memplan.api.cli.from_capability import CommandExtras
     from memplan.capabilities.registry import CAPABILITIES
 
@@ -132,7 +132,7 @@ def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
 
 
 def listed(name: str) -> Callable[[], None]:
-    """Return a command for the list of all: it has the help of the one of that name, which is not imported."""
+    """Return a stand-in for the list of commands, with the help of the command of that name, which is not imported."""
 
     def command() -> None: ...
 
@@ -152,4 +152,4 @@ def memplan(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Take the options that come before a command."""
+    """Take the options that precede a command."""

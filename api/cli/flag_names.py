@@ -17,16 +17,16 @@ SPELLED = {
     "pools": ("--pool",),
     "sizes": ("--size",),
 }
-"""The flags that do not follow from the name of their field."""
+"""The flags that do not follow from the names of their fields."""
 
 
 def dashed(name: str) -> str:
-    """Write a name as flags and calls have it."""
+    """Return a name with dashes, as in flags and calls."""
     return name.replace("_", "-")
 
 
 def spelled(name: str) -> tuple[str, ...]:
-    """Return the flags of a field: seconds are limits, underscores are dashes."""
+    """Return the flags of a field: seconds become limits, underscores become dashes."""
     if name in SPELLED:
         return SPELLED[name]
     if name.endswith("_s"):
@@ -35,7 +35,7 @@ def spelled(name: str) -> tuple[str, ...]:
 
 
 def as_flag(option: Option) -> str:
-    """Write an option that a sentence names; what the sentence is about stands without dashes."""
+    """Return an option as a flag; the subject of the sentence stands without dashes."""
     flag = spelled(option.field)[0].partition("/")[0]
     if option.value is None:
         return flag.removeprefix("--")

@@ -1,4 +1,4 @@
-"""Flags of commands: made of the fields of models of options, and those that several have; options made of them."""
+"""Flags of commands, generated from option models, and options read back from flags."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ PANELS = {
     "Models": ("dims", "views", "scratch"),
     "Several files": ("together", "on", "parts_folder"),
 }
-"""The panels of the options of a command, by the names of their fields; all others stand by themselves."""
+"""The help panels of options, by field name; options not listed have no panel."""
 
 
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
 def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) -> inspect.Parameter:
-    """Return a flag of a command, in the panel of its help where it belongs."""
+    """Return a flag of a command, in its help panel if it has one."""
     option = typer.Option(*spelled, rich_help_panel=_PANEL_OF.get(name), **described)
     annotation = Annotated[kind, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
@@ -74,7 +74,7 @@ _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "
 
 
 def seconds(text: str | float) -> float:
-    """Return the seconds that a duration such as `10`, `10s`, `500ms` or `2min` says."""
+    """Return the seconds in a duration such as `10`, `10s`, `500ms` or `2min`."""
     text = str(text)
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # which is no number, or `nan`
     try:
@@ -85,18 +85,18 @@ def seconds(text: str | float) -> float:
 
 
 def seconds_limit(what: str) -> Any:
-    """Return the option of a time limit, which takes durations; `what` it is a limit of opens its help."""
+    """Return the option for a time limit, which takes durations; its help begins with `what`."""
     return typer.Option(parser=seconds, metavar="SECONDS", help=f"{what}: 10, 10s, 500ms or 2min.")
 
 
 def argument(name: str, kind: Any, default: Any, **described: Any) -> inspect.Parameter:
-    """Return an argument of a command, which is given by its place."""
+    """Return a positional argument of a command."""
     annotation = Annotated[kind, typer.Argument(**described)]
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default)
 
 
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
-    """Return the options that the flags of a command say; raises OptionError, which names the flag."""
+    """Return the options for the flags of a command; raises OptionError, which names the flag."""
     values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
     # As a body has them: exact types, and lists as tuples.
     listed = {
@@ -113,14 +113,14 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
 
 
 def in_texts(value: Any) -> Any:
-    """Return a value of options as flags give it: mappings as NAME=VALUE."""
+    """Return an option value as flags write it: mappings as NAME=VALUE."""
     if not isinstance(value, Mapping):
         return value
     return [f"{name}={size_text(each)}" for name, each in value.items()]
 
 
 def flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
-    """Return the flag of a field of a model of options."""
+    """Return the flag for a field of an option model."""
     kind: Any = _plain(about.annotation)
     origin, checks = get_origin(kind), f"{about.annotation}{about.metadata}"
     default = None if about.is_required() else about.get_default(call_default_factory=True)
@@ -151,7 +151,7 @@ def flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
 
 
 def _plain(annotation: Any) -> Any:
-    """Return the type of a field without None, and without what pydantic checks of it."""
+    """Return the type of a field without None and without pydantic's metadata."""
     if get_origin(annotation) is Annotated:
         return _plain(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -168,7 +168,7 @@ def _bytes(text: str | int) -> int:
 
 
 TABLE, BROWSER = "table", "page"
-"""The ways to show an answer to people: a table, and besides a page in their browser."""
+"""The displays for people: a table, or a table and a page in the browser."""
 SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 
 QUIET = flag("quiet", bool, False, "--quiet", "-q", help="Print no progress and no notes, only errors.")
@@ -206,7 +206,7 @@ SAVE_BASELINE = flag(
 
 
 class ListDisplay(StrEnum):
-    """The ways to show a list: for programs, or for people."""
+    """The displays of a list: for programs or for people."""
 
     json = "json"
     table = "table"

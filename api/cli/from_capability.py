@@ -1,4 +1,4 @@
-"""Commands made of capabilities: arguments from inputs, flags from options, help from docstrings."""
+"""Commands generated from capabilities: arguments from inputs, flags from options, help from docstrings."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _FORMAT = (
     " status,peak writes only these fields of the JSON, and -placements all fields but this one."
 )
 _FOR_FILES = 0.1
-"""The part of a limit for files beside the answer: a page of 30,000 operations takes 0.5 s."""
+"""The share of the time limit for extra files: a page of 30,000 operations takes 0.5 s."""
 _GRACE_S = 0.25
 _WRITING_S = 0.2
-"""The seconds after its limit when a command without an answer is ended; those that its files have after that."""
+"""The grace after the limit for a command without an answer, and the grace for its files after that, in seconds."""
 _WRITTEN = "what is written with the answer"
 EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 
@@ -84,7 +84,7 @@ class Invocation:
     said: list[str] = field(default_factory=list)
 
     def say(self, *texts: str) -> None:
-        """Print texts to people, on standard error, with the commands that they advise as they run."""
+        """Print texts on standard error, with complete commands."""
         for text in texts:
             say(f"memplan: {self.line.completed(text)}")
 
@@ -97,7 +97,7 @@ class Invocation:
         noted: Sequence[Result] = (),
         meanwhile: Callable[[], None] | None = None,
     ) -> Result:
-        """Return what the work returns, which is abandoned a little after the limit; then, what was noted last.
+        """Run work with a time limit; shortly after the limit, abandon it and return the last answer noted.
 
         Raises OptionError where nothing was noted.
         """
@@ -109,20 +109,20 @@ class Invocation:
             raise OptionError(f"time-limit: must be enough for {what}, got {self.limit_s:g}") from None
 
     def change(self, **options: Any) -> None:
-        """Change options, for what the command writes."""
+        """Change options for the writers of the command's files."""
         self.options = self.options.model_copy(update=options)
 
     def title(self, name: str | None = None) -> str:
-        """Return the title of a page: the name of what it is about, or that of its file."""
+        """Return the title of a page: the name of its subject, or of the file."""
         return name or Path(next(iter(self.files.values())) or "").name
 
     def has_output(self, *suffixes: str) -> bool:
-        """Return True where -o names a file with one of the suffixes."""
+        """Return True if -o names a file with one of the suffixes."""
         return any(suffix_of(path) in suffixes for path in self.outputs)
 
 
 class Ended(NamedTuple):
-    """One of several command lines that has run: its exit status, and what is wrong with its file."""
+    """One of several command lines after its run: its exit status, and its error."""
 
     line: CommandLine
     status: int
@@ -130,9 +130,9 @@ class Ended(NamedTuple):
 
 
 Keep = Callable[[CommandLine, Any], None]
-"""Takes the answer to a command line."""
+"""Takes the answer of a command line."""
 Writer = Callable[[Invocation, Any, str], bytes | None]
-"""Returns the bytes of a file; None where there are none, and then it says why."""
+"""Returns the bytes of a file, or None after it has printed why there is none."""
 
 
 class CommandExtras(NamedTuple):
@@ -178,7 +178,7 @@ _NO_EXTRAS = CommandExtras()
 
 
 def command_of(capability: Capability[Any], extras: CommandExtras = _NO_EXTRAS) -> Callable[..., None]:
-    """Return the function that typer makes a command of."""
+    """Return the command's function, from which typer makes a command."""
     unique = parameters_of(capability, extras)
 
     def command(**given: Any) -> None:
@@ -265,7 +265,7 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
 
 
 def run_apart(lines: Sequence[CommandLine], extras: CommandExtras, keep: Keep | None = None) -> Iterator[Ended]:
-    """Run the command lines of several files, none of which keeps the others from being run; Ctrl-C ends them all.
+    """Run the command lines of several files independently of each other; Ctrl-C ends them all.
 
     What is wrong with a file is printed, before its line is yielded. Answers go to `keep` where that is given, and else
     where their line says; lines with `on` run on the cluster that it names.
@@ -293,13 +293,13 @@ def run_apart(lines: Sequence[CommandLine], extras: CommandExtras, keep: Keep | 
 
 
 def say_wrong(line: CommandLine, wrong: Iterable[str]) -> None:
-    """Print what is wrong with the file of a command line."""
+    """Print the error of a command line's file."""
     for sentence in wrong:
         say(f"memplan: error: {'' if sentence.startswith(line.file) else f'{line.file}: '}{sentence}")
 
 
 def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
-    """Read flags, and then files in the time of the command; raises InputError."""
+    """Read the flags, then the files within the time limit; raises InputError."""
     capability, arguments = line.capability, line.given
     is_beside = refuse_files(line, extras.forms, extras.beside, extras.needs_plans, extras.files)
     selection, display = None, arguments["display"]
@@ -336,7 +336,7 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
 
 
 def show(call: Invocation, extras: CommandExtras, answer: Any) -> None:
-    """Write an answer: into the files that were named, and as a table for people or JSON to standard output."""
+    """Write an answer: to the named files, and to standard output as a table or JSON."""
     capability, selection = call.line.capability, call.selection
     is_shown = extras.shows(call, answer)
     is_table = not is_shown and wants_table(call.flags.get("display"))
@@ -357,7 +357,7 @@ def show(call: Invocation, extras: CommandExtras, answer: Any) -> None:
 
 
 def _beside(call: Invocation, extras: CommandExtras, answer: Any) -> Sequence[str]:
-    """Write the files beside an answer, and return what is to be said."""
+    """Write the files beside an answer, and return the lines about them."""
     for path in call.outputs:
         writer = extras.beside.get(suffix_of(path))
         if writer is not None and (data := writer(call, answer, path)) is not None:

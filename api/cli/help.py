@@ -1,4 +1,4 @@
-"""The help of commands as text: options in sections, in lines of 80 letters, with nothing that a terminal must draw.
+"""The help of commands as plain text: options in sections, 80 columns, no terminal drawing.
 
 `python -m lab.help` writes the help of each of memplan's own commands into `texts`, so that showing it imports neither
 the command nor what reads command lines. What others add is formatted when it is shown.
@@ -13,14 +13,14 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
-"""What click is given for each command."""
+"""The settings that click gets for each command."""
 
 
 class SectionedCommand(TyperCommand):
-    """A command whose help has a section for each panel of its options, and which reads the options that are given."""
+    """A command whose help has a section for each panel of options."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the parameters; those that a command line leaves out keep their defaults as they are.
+        """Return the parameters; options that are not given keep their defaults unconverted.
 
         typer makes an adapter of pydantic for each option otherwise, which takes longer than a small plan.
         """
@@ -35,10 +35,10 @@ class SectionedCommand(TyperCommand):
 
 
 class SectionedGroup(TyperGroup):
-    """A command with commands of its own, whose help has a section for each panel of these."""
+    """A group of commands whose help has a section for each panel."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, and then the commands of each panel with the first sentence about each."""
+        """Write the options, then the commands of each panel with the first sentence of their help."""
         _write_parameters(self, ctx, formatter)
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
@@ -48,7 +48,7 @@ class SectionedGroup(TyperGroup):
 
 
 def _value_of(parameter: Any, read: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
-    """Return the value of a parameter, which typer reads where it was given and is no plain text."""
+    """Return the value of a parameter; typer converts it only if it was given and is not plain text."""
     kind = parameter.type_descriptor
     is_text = kind.annotation in (str, list[str]) and not kind.parameter_info.parser and value
     is_default = not parameter.required and ctx.get_parameter_source(parameter.name).name == "DEFAULT"

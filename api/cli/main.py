@@ -1,4 +1,4 @@
-"""The command `memplan`: the border where signals and wrong input become exit statuses."""
+"""The command `memplan`: turns signals and errors into exit statuses."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memplan.solvers.processes.threads import SETTING, most_threads
 _EXTRAS = {"serve": "server", "keys": "server", "database": "server", "worker": "server"}
 """The extras of commands that need more than one package."""
 _OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""The variables that say it to libraries, which look when they are imported."""
+"""The environment variables by which libraries, when they are imported, learn the number of threads."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, with the process's own arguments by default, and return its exit status."""
+    """Run one command, by default with the process's own arguments, and return its exit status."""
     if arguments is not None:
         return _status(arguments)
     gc.disable()  # what is imported stays: until a command runs, there is no garbage
@@ -66,7 +66,7 @@ def _run(words: list[str]) -> int:
 
 @contextmanager
 def _within_threads(given: list[str]) -> Iterator[list[str]]:
-    """Give a command line without --threads, which every command takes, and meanwhile set what it says."""
+    """Remove `--threads`, which every command takes, from a command line, and apply it during the block."""
     k = next((k for k, word in enumerate(given) if word.partition("=")[0] == "--threads"), len(given))
     taken = given[k : k + 1] if "=" in "".join(given[k : k + 1]) else given[k : k + 2]
     number = taken[-1].rpartition("=")[2] if taken else ""
@@ -91,7 +91,7 @@ def _within_threads(given: list[str]) -> Iterator[list[str]]:
 
 
 def _full(error: OSError) -> int:
-    """Say that a standard stream takes no more, and return the exit status."""
+    """Report that a standard stream cannot be written, and return the exit status."""
     from memplan.api.cli.streams import say
 
     say(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")
@@ -160,7 +160,7 @@ def _command(given: list[str]) -> int:
 
 
 def _fault(error: Exception) -> int:
-    """Print the traceback and a line for what only a fault of memplan can raise, and return its exit status."""
+    """Print the traceback of an internal error and a line about it, and return the exit status."""
     # Imported here: no command is expected to need them.
     import traceback
 

@@ -1,4 +1,4 @@
-"""The files that a command line is to write: refused before work is spent where they cannot be written."""
+"""The output files of a command line, checked before the work begins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.api.cli.streams import FOLDER, PAGE, STANDARD, refuse_unwritable, s
 from memplan.planner.errors import OptionError, shown
 
 _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
-"""The suffixes of files that a plan becomes by another command."""
+"""The suffixes of files that another command makes from a plan."""
 
 
 def refuse_files(
@@ -22,7 +22,7 @@ def refuse_files(
     needs_plans: Collection[str],
     files_of_flags: Sequence[str],
 ) -> bool:
-    """Raise InputError for files that cannot be written; return True where some are beside the answer.
+    """Raise InputError for files that cannot be written; return True if some are beside the answer.
 
     The suffixes are those of files that have the answer in a form of it, that are beside it, and that need more than
     what a service answers; further files are named by flags.

@@ -1,4 +1,4 @@
-"""The inputs of a command: its arguments and flags for files and texts, and how these are read in turn."""
+"""The inputs of a command: its arguments and flags for files and texts, and the order of reading them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memplan.planner.model.problem import Problem
 
 
 def parameters_of_inputs(capability: Capability[Any]) -> list[inspect.Parameter]:
-    """Return an argument or a flag for each input that files or texts say, the arguments first."""
+    """Return an argument or flag for each input that comes from files or texts, arguments first."""
     parameters: list[inspect.Parameter] = []
     is_first = True
     for each in sorted(capability.inputs, key=lambda each: (each.from_file is None, each.named_by_flag)):
@@ -44,7 +44,7 @@ def parameters_of_inputs(capability: Capability[Any]) -> list[inspect.Parameter]
 
 
 def read_files(line: CommandLine, reader: Reader) -> Question:
-    """Return the inputs that files and texts say; raises InputError, also where two files are each the other's."""
+    """Return the inputs from files and texts; raises InputError, also for two swapped files."""
     capability, arguments = line.capability, line.given
     try:
         return _read_in_turn(line, reader, arguments)
@@ -56,7 +56,7 @@ def read_files(line: CommandLine, reader: Reader) -> Question:
 
 
 def _swapped(capability: Capability[Any], given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the first two files of a command in each other's place; none where there are not two to read again."""
+    """Return the inputs with the first two files swapped; none if there are fewer files to read again."""
     names = [each.name for each in capability.inputs if each.from_file is not None and given.get(each.name)][:2]
     paths = [given[name] for name in names]
     return {} if len(names) < 2 or STANDARD in paths else dict(zip(names, reversed(paths), strict=True))
@@ -70,7 +70,7 @@ def _is_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> boo
 
 
 def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> Question:
-    """Return the inputs that files and texts say; raises InputError."""
+    """Return the inputs from files and texts, read one after another; raises InputError."""
     capability = line.capability
     if [given.get(each.name) for each in capability.inputs if each.from_file is not None].count(STANDARD) > 1:
         raise OptionError("files: only one of them must be standard input, got - twice")
@@ -97,7 +97,7 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
 
 
 def _saved_later(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
-    """Let the file be missing that the same command line writes; raises FileError for others, with what makes them."""
+    """Accept a missing file that the same command line writes; raises FileError for others."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
         return  # the first of many calls with the same command line makes the file
@@ -108,7 +108,7 @@ def _saved_later(line: CommandLine, each: Input[Any], path: str, error: FileErro
 
 
 def as_for_the_plan(line: CommandLine) -> CommandLine:
-    """Return a command line with the options that the problem of its plan was read with, and say which these are."""
+    """Return a command line with the reading options that its plan records, and say which these are."""
     capability, arguments, fields = line.capability, line.given, dict[str, Any]()
     models = [capability.options, *(each.reading for each in capability.inputs if each.reading is not None)]
     if not any(issubclass(model, ReadOptions) for model in models):

@@ -20,17 +20,17 @@ KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1
 _PLAN = "plan"
 _TRIES, _TRY_EVERY_S = 12, 0.25
-"""The tries, after an interrupt, to get the plan of the search that was ended."""
+"""How often, and at what interval, the best plan is requested after an interrupt."""
 
 
 class ServerError(InputError):
-    """The service cannot be reached, or refuses."""
+    """The service cannot be reached, or refuses the request."""
 
 
 def ask(
     server: str, capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control
 ) -> Any:
-    """Return a service's answer, verified here. The key is that of the environment. Raises ServerError."""
+    """Return a service's answer, verified locally. The key comes from the environment. Raises ServerError."""
     if not server.startswith(("http://", "https://")):
         meant = f"http://{server.rpartition('://')[2]}"
         raise ServerError(f"server: must begin with http:// or https://, got {shown(server)} (did you mean {meant}?)")
@@ -61,7 +61,7 @@ async def _asked(
 
 
 async def _known(client: AsyncClient, problem: Problem) -> Plan:
-    """Return the best plan that a service knows of a problem whose search was ended."""
+    """Return the best plan that a service knows for a problem whose search was interrupted."""
     for _ in range(_TRIES):
         if (plan := await client.known_plan(problem)) is not None:
             return plan

@@ -1,4 +1,4 @@
-"""Summaries of plans, tables of pools and solvers, and live bytes over time, for people at a terminal."""
+"""Summaries of plans, tables of pools and solvers, and charts of live bytes, for a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[[str], str] | None) -> None:
-    """Write a plan's summary: status, peak and bound, pools, the buffers at each peak, what would do, live bytes.
+    """Write a plan's summary: status, peak and bound, pools, buffers at each peak, advice, live bytes.
 
     Commands that are advised are `completed` by the files that they are for; None where no file poses the problem.
     """
@@ -42,7 +42,7 @@ def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[
 
 
 def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
-    """Say for each pool in use which of its buffers are alive when most bytes are, the largest first."""
+    """Return, for each used pool, the buffers alive at its fullest time, the largest first."""
     if plan.status not in ("optimal", "feasible"):
         return
     for name, pool in occupancies(problem, plan).items():
@@ -51,7 +51,7 @@ def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
 
 
 def _members(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
-    """Say when most bytes of a pool are alive, which buffers these are, and how far above them the pool's end is."""
+    """Return the fullest time of a pool, its buffers then, and how far its end is above their bytes."""
     when = "" if live.time is None else f", time {live.time}"
     text = ", ".join(f"{shown_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
     others = live.buffers[_MEMBERS_TOLD:]
@@ -63,7 +63,7 @@ def _members(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
 
 
 def advice(problem: Problem, plan: Plan) -> Iterator[str]:
-    """Say what a reader may do about a plan that is missing, or not proved to be the best."""
+    """Return advice about a plan that is missing or not proved to be the best."""
     if plan.status == "infeasible":
         yield "`memplan explain --repairs 3` names what is in the way, and what would help"
     elif plan.status == "unknown" and plan.stop_reason == "time_limit":
@@ -73,7 +73,7 @@ def advice(problem: Problem, plan: Plan) -> Iterator[str]:
 
 
 def show_solvers(facts: Iterable[SolverFacts]) -> None:
-    """Show what is installed and what each solver can do, on standard error; other systems' planners apart."""
+    """Print what is installed and what each solver supports to standard error; reference planners separately."""
     own, others = Table(box=None, pad_edge=False), Table(box=None, pad_edge=False)
     for heading in ("solver", "installed", "proves", "what it is", "cannot do"):
         own.add_column(heading)
@@ -91,7 +91,7 @@ def show_solvers(facts: Iterable[SolverFacts]) -> None:
 
 
 def pool_table(problem: Problem, plan: Plan) -> Table:
-    """Tabulate each pool's name, base address, size, peak and lower bound."""
+    """Return a table with each pool's name, base address, size, peak and lower bound."""
     table = Table(box=None, pad_edge=False)
     table.add_column("pool")
     for heading in ("base address", "size", "peak", "", "lower bound"):
@@ -107,7 +107,7 @@ def pool_table(problem: Problem, plan: Plan) -> Table:
 def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
     """Draw live bytes over the live sets in time order, in bars of eighths of a character.
 
-    Where there are more live sets than columns, a bar shows the largest of those that it stands for.
+    If there are more live sets than columns, each bar shows the largest value of its range.
     """
     most = max((load for _, load in loads), default=0)
     if most == 0:
@@ -128,7 +128,7 @@ def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
 
 
 def shown_name(name: Id) -> str:
-    """Return a name in one line of a terminal: shortened in its middle, and quoted where it has odd characters."""
+    """Return a name for one line of a terminal: shortened in its middle, and quoted if it has unusual characters."""
     text = str(name) if str(name).isprintable() else shown(name)
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME // 2]}...{text[3 - _LONGEST_NAME // 2 :]}"
 

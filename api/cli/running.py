@@ -1,4 +1,4 @@
-"""How a command ends: early for a signal, once its time is over, and with which exit status."""
+"""How a command ends: early by a signal, at its time limit, and with which exit status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(SystemExit):
-    """A signal ended the program, as no handler kept it from that."""
+    """A signal ended the program, since no handler was installed."""
 
     def __init__(self) -> None:
         super().__init__(INTERRUPTED)
@@ -25,13 +25,13 @@ class Interrupted(SystemExit):
 
 
 def leave(_number: int, _frame: FrameType | None) -> None:
-    """End the program at a signal with the right exit status, and without a traceback."""
+    """End the program on a signal, with the right exit status and without a traceback."""
     raise Interrupted
 
 
 @contextmanager
 def graceful_interrupts() -> Iterator[threading.Event]:
-    """Set the event that is given when a signal comes; a second one ends the program at once."""
+    """Yield an event that is set by a signal; a second signal ends the program at once."""
     cancelled = threading.Event()
 
     def cancel(_number: int, _frame: FrameType | None) -> None:
@@ -45,7 +45,7 @@ def graceful_interrupts() -> Iterator[threading.Event]:
 
 @contextmanager
 def handled(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
-    """Pass the signals that end a program to a handler, while the block runs."""
+    """Pass signals that would end the program to a handler while the block runs."""
     before = {number: signal.signal(number, handler) for number in _SIGNALS}
     try:
         yield
@@ -55,9 +55,9 @@ def handled(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
 
 
 def seconds_left(limit_s: float) -> Callable[[], float]:
-    """Return what says how many seconds are left of a limit that begins now.
+    """Return a function for the seconds that are left of a limit that begins now.
 
-    On a machine that is busy, the time is not over before this process has had as much of a processor.
+    On a busy machine, the limit lasts until this process has had as much processor time.
     """
     until, cpu_until = time.monotonic() + limit_s, time.process_time() + limit_s
     return lambda: max(until - time.monotonic(), cpu_until - time.process_time())

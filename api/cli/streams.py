@@ -1,4 +1,4 @@
-"""Files and standard streams, as a command uses them: an error is one sentence that names the file."""
+"""Files and standard streams of a command; each error is one sentence that names the file."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ PAGE, PICTURE, CERTIFICATE = ".html", ".svg", ".proof"
 FOLDER = "/"
 """The suffix of folders."""
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
-"""The error of a wrong command line: click's, or that of the copy of click that typer may have inside."""
+"""The error for a wrong command line, from click or from the copy of click inside typer."""
 T = TypeVar("T")
 
 
 class _Read:
-    """The files that this command has read, what standard input had, and the files written.
+    """The files that this command has read, the content of standard input, and the files written.
 
     A command line from another machine has the files that came with it instead of those on the disk, and what it writes
     is kept for that machine.
     """
 
     files: ClassVar[dict[tuple[int, int], str]] = {}
-    """By what each is on its disk, under whatever names."""
+    """Files by their identity on disk, whatever their names."""
     standard: ClassVar[list[bytes]] = []
     written: ClassVar[list[str]] = []
     sent: ClassVar[Mapping[str, bytes] | None] = None
@@ -46,7 +46,7 @@ class _Read:
 
 
 def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes]:
-    """Forget what a command before this one has read and written.
+    """Forget the files that an earlier command has read and written.
 
     Given the files that came with a command line, read those alone, and return the files that it writes from now on.
     """
@@ -58,14 +58,14 @@ def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes
 
 
 def say_written() -> None:
-    """Tell people which files this command has written, once."""
+    """Print which files this command has written, once."""
     if _Read.written:
         say(f"memplan: wrote {', '.join(_Read.written)}")
         _Read.written.clear()
 
 
 def read_bytes(path: str) -> bytes:
-    """Return the bytes of a file, or of standard input for `-`, as often as they are wanted; raises FileError."""
+    """Return the bytes of a file, or of standard input for `-`, which can be read repeatedly; raises FileError."""
     name = "standard input" if path == STANDARD else path
     with os_errors_named(name):
         if path != STANDARD:
@@ -85,7 +85,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def refuse_read(path: str) -> None:
-    """Raise FileError for a file that this command reads, by whatever name: it would be written over."""
+    """Raise FileError for an output file that this command reads, under any name, as it would be overwritten."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):  # a new file, or one of which writing says what is wrong
@@ -95,14 +95,14 @@ def refuse_read(path: str) -> None:
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
-    """Return what a reader makes of the bytes of a file, or of standard input for `-`; errors name the file."""
+    """Return the result of a reader for the bytes of a file, or of standard input for `-`; errors name the file."""
     data = read_bytes(path)
     with named("standard input" if path == STANDARD else path, path):
         return reader(data)
 
 
 def format_for(path: str | None) -> str:
-    """Return the format to write in: by the file's name, else JSON; raises FormatError."""
+    """Return the format for an output file by its name, JSON by default; raises FormatError."""
     if path is None or path == STANDARD:
         return "json"
     with named(path):
@@ -110,7 +110,7 @@ def format_for(path: str | None) -> str:
 
 
 def write(path: str | None, data: bytes) -> None:
-    """Write a file, or to standard output for None and `-`; raises FileError for one that this command has read."""
+    """Write a file, or standard output for None and `-`; raises FileError for a file that this command has read."""
     with writing():
         if path is None or path == STANDARD:
             _write_out(data)
@@ -124,12 +124,12 @@ def write(path: str | None, data: bytes) -> None:
 
 
 def suffix_of(path: str) -> str:
-    """Return how the name of a file ends, in small letters; of a folder, the stroke behind its name."""
+    """Return the suffix of a name in lower case; for a folder, the slash behind its name."""
     return FOLDER if path.endswith(FOLDER) else Path(path).suffix.lower()
 
 
 def refuse_unwritable(path: str | None) -> None:
-    """Raise FileError for a file that cannot be written, before work is spent on it; make a folder that is named."""
+    """Raise FileError early for a file that cannot be written; create a folder that is named."""
     if path is None or path == STANDARD or _Read.sent is not None:
         return
     if suffix_of(path) == FOLDER:
@@ -146,13 +146,13 @@ def refuse_unwritable(path: str | None) -> None:
 
 
 def say(text: str) -> None:
-    """Tell people something, on standard error, which may be closed."""
+    """Print a message to standard error, which may be closed."""
     with contextlib.suppress(OSError):
         typer.echo(text, err=True)
 
 
 def warnings(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield a line for people of each finding."""
+    """Yield a line for each finding."""
     for finding in findings:
         yield f"warning: {finding.rule}: {finding.message}"
 
@@ -163,7 +163,7 @@ def is_terminal(stream: object) -> bool:
 
 
 def wants_table(display: str | None) -> bool:
-    """Return True if a list is to be shown as a table: the option says so or, without one, for a terminal."""
+    """Return True if a list is shown as a table: by the option or, by default, on a terminal."""
     return display == "table" or (display is None and is_terminal(sys.stdout))
 
 
@@ -187,7 +187,7 @@ _ERASE = "\r\033[K"
 
 
 class ProgressLine:
-    """One line on a terminal, drawn over and over: the time, and how far the work is."""
+    """A progress line on a terminal, redrawn in place: the elapsed time and the state of the work."""
 
     def __init__(self, terminal: TextIO) -> None:
         self.terminal = terminal
@@ -195,11 +195,11 @@ class ProgressLine:
         self._began = time.monotonic()
 
     def take(self, text: str) -> None:
-        """Remember how far the search is; called from its threads."""
+        """Store the state of the search; called from its threads."""
         self.latest = text
 
     def draw(self) -> None:
-        """Draw what is known."""
+        """Draw the current state."""
         if self.latest is None:
             return
         width = shutil.get_terminal_size().columns - 1  # the last column stays free: some terminals wrap after it
@@ -207,6 +207,6 @@ class ProgressLine:
         self.terminal.flush()
 
     def erase(self) -> None:
-        """Make room for what comes after."""
+        """Erase the line, so that other output can follow."""
         self.terminal.write(_ERASE)
         self.terminal.flush()

@@ -1,4 +1,4 @@
-"""Hints beside click's own messages for a wrong command line: the flag, the value or the command that was meant."""
+"""Hints beside click's messages for wrong command lines: the flag, value or command that was probably meant."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _VALUES: OtherWords = {
     "placed": "plan arena offsets",
     "alive": "live liveness peak",
 }
-"""Values of flags."""
+"""Allowed values of flags."""
 _CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
 
 
 def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
-    """Yield what may be meant by a command line that click refuses, as commands where they can be said whole."""
+    """Yield corrections of a command line that click refuses, as whole commands where possible."""
     message, command = error.format_message(), getattr(getattr(error, "ctx", None), "command", None)
     if message.startswith("No such command") and (Path(arguments[0]).exists() or "." in arguments[0]):
         yield f"did you mean `memplan {shlex.join(['plan', *arguments])}`?"
@@ -77,7 +77,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
 
 
 def refuse_repeated(command: str, flags: Sequence[str]) -> None:
-    """Raise OptionError for a flag that takes one value and is there more than once: click would take the last."""
+    """Raise OptionError for a repeated flag that takes one value, since click would use the last."""
     if command not in CAPABILITIES:
         return
     # Imported here, and below: most command lines are right.
@@ -92,7 +92,7 @@ def refuse_repeated(command: str, flags: Sequence[str]) -> None:
 
 
 def _options(command: str) -> Iterator[tuple[str, Any]]:
-    """Yield the flags of a command, each with what is said of it."""
+    """Yield the flags of a command, each with its help."""
     from memplan.api.cli.commands import made
 
     for row in inspect.signature(made(command)).parameters.values():
@@ -103,13 +103,13 @@ def _options(command: str) -> Iterator[tuple[str, Any]]:
 
 
 def _of_option(flag: str, arguments: Sequence[str]) -> Iterator[str]:
-    """Yield what an option takes that lacks its value, or that is missing."""
+    """Yield the values of an option that is missing or lacks its value."""
     if (about := dict(_options(arguments[0])).get(flag) if arguments[0] in CAPABILITIES else None) is not None:
         yield f"{flag} {about.metavar or 'VALUE'}: {about.help}"
 
 
 def _of_extra(arguments: list[str], extra: list[str]) -> Iterator[str]:
-    """Yield the command lines that more files than a command takes may stand for."""
+    """Yield the command lines that may be meant by one with too many files."""
     first = next((word for word in arguments[1:] if not word.startswith("-") and word not in extra), None)
     if first is None:
         yield f"{arguments[0]} takes no files: leave {shlex.join(extra)} out"

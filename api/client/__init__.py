@@ -1,1 +1,1 @@
-"""Clients: the service from Python, and memplan inside of compilers, each in a module of its own."""
+"""Clients: the service from Python, and memplan inside compilers, one module each."""

@@ -17,10 +17,10 @@ from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 
 
 class Client(AbstractContextManager["Client"]):
-    """Calls of one service, from any thread: the methods of AsyncClient, in an event loop of its own.
+    """A blocking client of one service, usable from any thread: the methods of AsyncClient, in its own event loop.
 
-    What they return is waited for, and what they yield is iterated over. Raises ServiceError; what it refuses is a
-    RefusedError with its sentences.
+    Methods wait for their result or return iterators. Raises ServiceError; a refusal is a RefusedError with its
+    sentences.
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:

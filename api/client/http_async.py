@@ -43,16 +43,16 @@ from memplan.planner.verify.verifier import verify
 
 T = TypeVar("T")
 PATIENCE_S = 10.0
-"""The seconds for which a service that is busy or away is asked again."""
+"""The seconds for which requests are repeated while a service is busy or unreachable."""
 _SILENCE_S, _CONNECT_S, _ANSWER_S = 60.0, 5.0, 30.0
-"""The longest silence of a stream, the time for a connection, and that for an answer beside the limit of a search."""
+"""The longest silence of a stream, and the timeouts for a connection and for an answer beyond the search limit."""
 _JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 _NDJSON = dict.fromkeys(_JSON, "application/x-ndjson")
 _PLAN, _JOBS = CAPABILITIES["plan"], "/v1/jobs"
 
 
 class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
-    """Calls of one service, for an event loop. Raises ServiceError; refusals are RefusedErrors with their sentences.
+    """An asynchronous client of one service. Raises ServiceError; a refusal is a RefusedError with its sentences.
 
     Every plan passes the verifier here, too. The call of each capability is a method: its inputs, and its options by
     name or as `options`.
@@ -78,7 +78,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         )
 
     async def known_plan(self, problem: Problem) -> Plan | None:
-        """Return the best plan that the service knows of a problem, which is not solved, and not even sent.
+        """Return the best plan that the service knows of a problem, without sending or solving the problem.
 
         `GET /v1/plans/{problem_hash}`.
         """
@@ -90,7 +90,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send_for_some(read, f"/v1/plans/{compiled.hash}")
 
     async def answer(self, capability: Capability[T], question: Question, options: CapabilityOptions) -> T:
-        """Return the answer of a capability to its inputs, by their names, verified as far as it can be here."""
+        """Return the answer of a capability to its inputs by name, verified as far as possible on the client."""
 
         def read(data: bytes) -> T:
             answer: T = TypeAdapter(capability.answer).validate_json(data)
@@ -126,7 +126,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         deadline_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> RemoteJob:
-        """Submit a problem, or the inputs of another kind, as a job; once this returns, it is not lost."""
+        """Submit a problem, or the inputs of another kind, as a job, which is stored durably when this returns."""
         asked = {"problem": question} if isinstance(question, Problem) else question
         content = written_body(CAPABILITIES[kind], asked, options)
         params: dict[str, Any] = {"kind": kind, "priority": priority}
@@ -136,11 +136,11 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._job("POST", _JOBS, content=content, params=params, headers=again)
 
     async def job(self, job_id: str) -> RemoteJob:
-        """Look at a job: `GET /v1/jobs/{id}`."""
+        """Return a job: `GET /v1/jobs/{id}`."""
         return await self._job("GET", f"{_JOBS}/{job_id}")
 
     async def jobs(self, /, **filters: str | int) -> AsyncIterator[RemoteJob]:
-        """Yield jobs, newest first: `state`, `name` and `problem_hash` say which."""
+        """Yield jobs, newest first, filtered by `state`, `name` and `problem_hash`."""
         while True:
             page = await self._send(JobPage.model_validate_json, "GET", _JOBS, params=filters)
             for job in page.jobs:
@@ -150,27 +150,27 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             filters["after"] = page.jobs[-1].id
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
-        """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none."""
+        """Return a job's best plan so far for this problem (the final one once it has ended), or None."""
         return await self._send_for_some(
             lambda data: _plan(problem, read_plan(data, problem)), f"{_JOBS}/{job_id}/plan"
         )
 
     async def job_result(self, job_id: str) -> Any:
-        """Return the answer of a job, of whatever kind, as JSON has it: the best so far; None: there is none."""
+        """Return a job's best answer so far as JSON, or None if there is none."""
         return await self._send_for_some(parse, f"{_JOBS}/{job_id}/result")
 
     async def cancel(self, job_id: str) -> RemoteJob:
-        """End a job; its best plan so far is kept: `DELETE /v1/jobs/{id}`."""
+        """Cancel a job; its best plan so far is kept: `DELETE /v1/jobs/{id}`."""
         return await self._job("DELETE", f"{_JOBS}/{job_id}")
 
     async def wait(self, job_id: str) -> RemoteJob:
-        """Return a job once it is over."""
+        """Wait for a job to end, and return it."""
         async for _ in self.events(job_id):
             pass
         return await self.job(job_id)
 
     async def events(self, job_id: str) -> AsyncIterator[RemoteEvent]:
-        """Yield what happened to a job and what happens, until it is over; a connection that breaks is made anew."""
+        """Yield the past and future events of a job until it ends, reconnecting when the connection breaks."""
         path, headers = f"{_JOBS}/{job_id}/events", {"Accept": "text/event-stream"}
         until = time.monotonic() + self._patience_s
         while True:
@@ -186,7 +186,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                 await _pause(error, until)
 
     async def batch(self, problems: Sequence[Problem], options: Options = NO_OPTIONS) -> AsyncIterator[BatchResult]:
-        """Plan many problems, and yield each result as soon as it is there: `POST /v1/batch`."""
+        """Plan many problems, and yield each result as soon as it is ready: `POST /v1/batch`."""
         content = b"\n".join(written_body(_PLAN, {"problem": each}, options) for each in problems)
         silence_s = options.time_limit_s + _SILENCE_S
         async with self._answered("POST", "/v1/batch", silence_s, content=content, headers=_NDJSON) as response:
@@ -197,7 +197,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send(RemoteJob.model_validate_json, method, path, **sent)
 
     async def _send_for_some(self, read: Callable[[bytes], T], path: str) -> T | None:
-        """Return what is at a path, None where there is nothing."""
+        """Return the content at a path, None if there is none."""
         try:
             return await self._send(read, "GET", path)
         except RefusedError as error:
@@ -208,7 +208,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def _send(
         self, read: Callable[[bytes], T], method: str, path: str, *, limit_s: float = 0.0, **sent: Any
     ) -> T:
-        """Send a call until there is an answer, and read it; raises ServiceError."""
+        """Send a call, with retries, and read the answer; raises ServiceError."""
         until = time.monotonic() + self._patience_s
         while True:
             try:
@@ -221,7 +221,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def _answered(
         self, method: str, path: str, silence_s: float = _SILENCE_S, **sent: Any
     ) -> AsyncIterator[httpx.Response]:
-        """Send a call once and hold what is answered, to be read in the block; raises ServiceError, there too."""
+        """Send a call once and yield its response; raises ServiceError, also from inside the block."""
         timeout = httpx.Timeout(silence_s, connect=_CONNECT_S)
         try:
             async with self._http.stream(method, path, timeout=timeout, **sent) as response:
@@ -239,9 +239,9 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
 
 async def _pause(error: ServiceError, until: float) -> None:
-    """Wait before a call is sent again; raises the error where there is no more patience.
+    """Wait before a call is sent again; raises the error once the patience is over.
 
-    All that were refused in one moment would come back in one, so each waits up to half as long again.
+    Each client waits up to half as long again at random, so that calls refused together do not return together.
     """
     left_s = until - time.monotonic()
     if error.retry_after_s > left_s:
@@ -250,7 +250,7 @@ async def _pause(error: ServiceError, until: float) -> None:
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
-    """Yield the events of a stream that are complete; raises what `_answered` takes for a wrong answer."""
+    """Yield the complete events of a stream; malformed ones raise an error that `_answered` converts."""
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
@@ -262,7 +262,7 @@ async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
 
 
 def _plan(problem: Problem, plan: Plan | None) -> Plan:
-    """Return a plan that passes the verifier here, too; raises WrongAnswerError."""
+    """Return a plan that passes the local verifier; raises WrongAnswerError."""
     if plan is None or (violations := verify(problem, plan)):
         rule = "" if plan is None else f": {violations[0].message}"
         raise WrongAnswerError(f"plan: is not one of this problem{rule}")
@@ -270,7 +270,7 @@ def _plan(problem: Problem, plan: Plan | None) -> Plan:
 
 
 def _batch_result(line: str, problems: Sequence[Problem]) -> BatchResult:
-    """Read a line of the answer to a batch; raises what `_answered` takes for a wrong answer."""
+    """Read a line of a batch's answer; a malformed one raises an error that `_answered` converts."""
     content = parse(line.encode())
     index = int(content["index"])
     if "error" in content:

@@ -1,4 +1,4 @@
-"""Jobs, events, results of batches, and errors, as the service writes them; all errors are ServiceErrors."""
+"""Jobs, events, batch results and errors as the service sends them; all errors are ServiceErrors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memplan.planner.model.plan import Plan
 
 
 class ServiceError(MemplanError):
-    """The service gave no answer to a request; it may give one after `retry_after_s`, where it is busy or away."""
+    """The service gave no answer; if it is busy or unreachable, it may answer after `retry_after_s`."""
 
     retry_after_s = 0.5
 
 
 class RefusedError(ServiceError):
-    """The service refuses a request, a key or a problem; `sentences` say why, one each."""
+    """The service refuses a request, key or problem; `sentences` give the reasons."""
 
     def __init__(self, status: int, *sentences: str) -> None:
         super().__init__("\n".join(sentences))
@@ -31,19 +31,19 @@ class RefusedError(ServiceError):
 
 
 class BusyError(RefusedError):
-    """The service is busy, or a part of it is away."""
+    """The service is busy, or a part of it is unavailable."""
 
 
 class AwayError(ServiceError):
-    """There is no answer, or not in time."""
+    """There is no answer, or none in time."""
 
 
 class WrongAnswerError(ServiceError):
-    """The answer does not fit the request, such as a plan that breaks a rule."""
+    """The answer does not fit the request, as for a plan that breaks a rule."""
 
 
 def refusal_of(status: int, content: bytes, retry_after: str = "") -> RefusedError:
-    """Return the error of a status and problem details."""
+    """Return the error for a status and its problem details."""
     sentences: tuple[str, ...] = (f"service: answered with {status}",)
     with suppress(LookupError, TypeError, ValueError):
         sentences = tuple(map(str, from_json(content)["errors"])) or sentences
@@ -55,7 +55,7 @@ def refusal_of(status: int, content: bytes, retry_after: str = "") -> RefusedErr
 
 
 class RemoteJob(BaseModel):
-    """A job in its present state; what else the service says of it is there under its names, as JSON has it."""
+    """A job in its current state; other fields from the service are available by name, as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -77,7 +77,7 @@ class RemoteJob(BaseModel):
 
 
 class JobPage(BaseModel):
-    """Some jobs, and where the others are."""
+    """A page of jobs, and the link to the next page."""
 
     jobs: list[RemoteJob]
     next: str | None
@@ -85,7 +85,7 @@ class JobPage(BaseModel):
 
 @dataclass(frozen=True)
 class RemoteEvent:
-    """An event of a job: queued, started, better, progress, retried or finished; `data` says more."""
+    """An event of a job: queued, started, better, progress, retried or finished; `data` has details."""
 
     seq: int
     kind: str
@@ -94,7 +94,7 @@ class RemoteEvent:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The result for one problem of a batch: a plan, or the error."""
+    """The result for one problem of a batch: a plan or an error."""
 
     index: int
     plan: Plan | None

@@ -1,1 +1,1 @@
-"""HTTP: the application, its routes, and what stands between them and a socket."""
+"""HTTP: the application, its routes, and the layers between them and a socket."""

@@ -1,4 +1,4 @@
-"""Answers as callers want them: some of their fields, a plan in another format, or a failure where they are bad."""
+"""The shape of answers: selected fields, another plan format, or a failure status for bad results."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from memplan.capabilities.selection import FIELDS, Selection
 from memplan.planner.errors import OptionError, shown
 
 FAILED = 417
-"""The status of an answer that is wanted as a failure where the command would exit with another status than 0."""
+"""The status, on request, of an answer for which the command would exit with a status other than 0."""
 FAIL = "fail"
 FAIL_HELP = f"Answer with status {FAILED} where the command would fail: over budget, not valid, or nothing that fits."
 _FORMATS = {row.media_type: name for name, row in PLAN_FORMATS.items() if row.is_default}
-"""The plan format for each media type that a caller may accept."""
+"""The plan format for each media type in Accept."""
 _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The wishes of a caller for an answer: a `selection` of fields, that it `fails`; and the rest of the query."""
+    """A caller's wishes for an answer: `selection` of fields, failure status (`fails`), and the rest of the query."""
 
     query: str
     selection: Selection | None = None
@@ -38,7 +38,7 @@ class Wanted:
 
     @classmethod
     def of(cls, request: Request, answer: type[Any]) -> Wanted:
-        """Read it of the query; raises OptionError for names that the answer has not."""
+        """Read the wishes from the query; raises OptionError for unknown fields."""
         query: str = request.scope["query_string"].decode("latin-1")
         if not any(name in query for name in (FIELDS, FAIL)):  # nearly all
             return cls(query)
@@ -51,7 +51,7 @@ class Wanted:
         return cls(rest, selection, "true" in words)
 
     async def shape(self, request: Request, capability: Capability[Any], response: Response) -> Response:
-        """Return an answer as it is wanted; raises OptionError."""
+        """Return an answer in the requested shape; raises OptionError."""
         if response.status_code != 200 or (self.selection is None and not self.fails):
             return response
         if response.media_type != JSON:
@@ -70,7 +70,7 @@ class Wanted:
 
 
 def format_accepted(request: Request) -> str:
-    """Return the plan format of the media type that the caller wants most, or `json`."""
+    """Return the plan format for the most preferred media type, or `json`."""
     accept = request.headers.get("accept")
     if accept is None or accept == "*/*":
         return "json"
@@ -84,7 +84,7 @@ def format_accepted(request: Request) -> str:
 
 
 def plan_response(content: bytes, status: str | None, plan_format: str) -> Response:
-    """Return the response of a plan that was written; one without placements is JSON in any case."""
+    """Return the response for a written plan; a plan without placements is always JSON."""
     media = PLAN_FORMATS[plan_format].media_type if status in ("optimal", "feasible") else JSON
     links = _links(status)
     return Response(content, media_type=media, headers={"Link": links} if links else None)
@@ -92,6 +92,6 @@ def plan_response(content: bytes, status: str | None, plan_format: str) -> Respo
 
 @cache
 def _links(status: str | None) -> str:
-    """Return the links of plans with a status: the same problem is answered there with the proof, or the reason."""
+    """Return the links for a plan's status: the calls that prove it, or explain it."""
     rows = ((each.path, each.link) for each in CAPABILITIES.values())
     return ", ".join(f'<{path}>; rel="{link.rel}"' for path, link in rows if link and status in link.statuses)

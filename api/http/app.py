@@ -1,4 +1,4 @@
-"""The service, as an ASGI app: `memplan serve` and the container run it."""
+"""The service as an ASGI app, which `memplan serve` and the container run."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from memplan.planner import __version__
 
 _DESCRIPTION = "A pool and an offset for every buffer, with a proof or an honest gap, on time, verified."
 _TURN_S = 0.001
-"""The time after which a thread that works lets the event loop go on, if it waits."""
+"""The time after which a working thread yields to a waiting event loop."""
 _COLLECTED_AT = 10_000, 20, 20
-"""The thresholds of Python's collector, which holds all threads: full collections, of some 10 ms each, are to be rare,
-as what cycles there are is mostly young.
+"""The thresholds of Python's garbage collector: full collections, some 10 ms each, stop all threads and are made rare,
+since most cycles are young.
 """
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Make the service; its settings come from the environment unless they are given. Raises OptionError."""
+    """Make the service, with settings from the environment unless given. Raises OptionError."""
     app = FastAPI(
         title="memplan",
         version=__version__,
@@ -62,7 +62,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
-    """Open what the service stands on, and make it ready before the first request; close it after the last."""
+    """Open the resources of the service and warm it up before the first request; close them after the last."""
     service: Service = app.state.service
     async with AsyncExitStack() as stack:
         await service.open(stack)

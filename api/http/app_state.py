@@ -1,4 +1,4 @@
-"""The state that the calls of one server share: settings, store, plans, workers, and threads to work in."""
+"""The state shared by the calls of a server: settings, store, plans, workers and threads."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_STREAMS = 1000
-"""The most streams of a process."""
+"""The most open streams of a process."""
 SMALL_BYTES = 32 * 2**10
-"""Reading a body up to this size takes less time than handing it to a thread; larger ones are read in threads, and
-compiled one at a time above the second size, as that holds the interpreter.
+"""Bodies up to the first size are read at once, as a thread would cost more; above the second, one at a time is
+compiled, since that holds the interpreter lock.
 """
 _LARGE_BYTES = 2**20
 _THREADS = 2
-"""The threads of a process for quick searches, and those for what is no search."""
+"""The number of threads for quick searches, and for other work."""
 _NOTE_EVERY_S = 1.0
 _GRACE_S = 0.25
-"""The time after its deadline in which what is read is still waited for; an answer is late after half a second."""
+"""The grace after the deadline for reading a request; an answer counts as late after half a second."""
 _WATCHED_AFTER_S = 0.01
-"""The time after which it is watched whether a client hangs up: most answers are there sooner, and the task costs."""
+"""The delay before a client is watched for hanging up, since most answers are faster and the task costs time."""
 
 
 class Service:
-    """The shared state of one app. Solving has places of its own, so that short work never waits behind it."""
+    """The shared state of an app. Solving has separate slots, so that short work never waits behind it."""
 
     store: Store
     workers: Workers
@@ -64,7 +64,7 @@ class Service:
     solving: PlanService
     working: WorkService
     following: Following
-    """These are there while the service is open."""
+    """Available only while the service is open."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -89,17 +89,17 @@ class Service:
 
     @classmethod
     def of(cls, request: Request) -> Service:
-        """Return the service that a request came to."""
+        """Return the service of a request."""
         return cast(Service, request.app.state.service)
 
     @classmethod
     async def stream(cls, request: Request) -> AsyncIterator[None]:
-        """Count a stream until its answer has been sent, as a dependency of its route; raises FullError."""
+        """Count a stream until its answer is sent, as a dependency of its route; raises FullError."""
         with cls.of(request).streams.open(caller_of(request).key_id):
             yield
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Open what the service stands on; the stack closes it. Raises OptionError and StoreError."""
+        """Open the resources of the service; the stack closes them. Raises OptionError and StoreError."""
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
@@ -124,11 +124,11 @@ class Service:
             stack.callback(noting.cancel)
 
     async def find_key(self, key_id: str) -> Key | None:
-        """Return what the store knows of a key."""
+        """Return the store's record of a key."""
         return await self.store.briefly(partial(look_up, self.store.keys, key_id))
 
     def counted_now(self) -> dict[str, int]:
-        """Return how many there are on this server of what comes and goes."""
+        """Return the current values of this server's gauges."""
         return {
             "workers": self.workers.pool.count,
             "places": self.queue.places,
@@ -139,7 +139,7 @@ class Service:
         }
 
     async def _note(self) -> None:
-        """Note again and again what there is now, as any of several processes may be asked for it."""
+        """Publish the gauges repeatedly, since any of several processes may answer for all."""
         while True:
             self.metrics.note(self.counted_now())
             await asyncio.sleep(_NOTE_EVERY_S)
@@ -154,10 +154,10 @@ class Service:
     async def run(
         self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True, deadline: Deadline | None = None
     ) -> T:
-        """Do work on so many bytes that is no search: here if it is short, else in a thread.
+        """Do work on `n_bytes` that is no search: inline if it is short, else in a thread.
 
-        With a deadline, work on much is done one after the other; raises NotInTimeError soon after it, and lets what
-        comes later be lost.
+        With a deadline, large work is done one piece at a time; raises NotInTimeError soon after the deadline, and
+        drops later results.
         """
         if is_short and n_bytes <= SMALL_BYTES:
             return work()
@@ -171,7 +171,7 @@ class Service:
 
     @asynccontextmanager
     async def caller(self, request: Request) -> AsyncIterator[asyncio.Event]:
-        """Yield an event that is set when the client hangs up, or the service stops."""
+        """Yield an event that is set when the client hangs up or the service stops."""
         cancelled = asyncio.Event()
         self._callers.add(cancelled)
         if self._is_stopping:
@@ -189,7 +189,7 @@ class Service:
             self._callers.discard(cancelled)
 
     def stop(self) -> None:
-        """End every solve that runs, and all that still come: each is answered with the best plan so far."""
+        """End all current and future solves with their best plan so far."""
         self._is_stopping = True
         for cancelled in self._callers:
             cancelled.set()
@@ -198,7 +198,7 @@ class Service:
 
 
 async def _watch(request: Request, cancelled: asyncio.Event) -> None:
-    """Wait for a client to hang up; the body has been read, so nothing else can come."""
+    """Wait for a client to hang up; the body has been read, so that no other message can come."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     cancelled.set()

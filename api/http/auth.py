@@ -1,4 +1,4 @@
-"""Authorisation: keys with scopes and quotas, `dependencies=[may("plan")]` on a route, and pages from elsewhere.
+"""Authorisation: keys with scopes and quotas, `dependencies=[may("plan")]` on a route, and cross-site requests.
 
 A web page may let its own name point to 127.0.0.1, and its script may then read the answers of a server there (DNS
 rebinding). It cannot choose the `Host` that the browser sends: the page's own name. Any page may post to 127.0.0.1
@@ -28,7 +28,7 @@ from memplan.api.store.tables.keys import Keys
 from memplan.planner.errors import shown
 
 ADMIN = "admin"
-"""The id and the name of the key that the settings hold."""
+"""The id and name of the key in the settings."""
 _KEPT_S = 2.0
 _USE_NOTED_S = 60.0
 _NO_HASH = digest("")
@@ -85,7 +85,7 @@ class KeyGate:
         return key.caller(self._settings.max_jobs_per_key)
 
     def _check_page(self, method: str, headers: Mapping[str, str]) -> None:
-        """Raise ForbiddenError for what a page from elsewhere asks for, by whatever name it calls this server.
+        """Raise ForbiddenError for a cross-site request, under whatever name it addresses this server.
 
         Where `require_keys` was set to false, a proxy may stand before it, and what is compared with its name says
         little.
@@ -112,7 +112,7 @@ class KeyGate:
         return key
 
     def _count(self, key: Key) -> None:
-        """Count a request; raises FullError where the key's quota is used up."""
+        """Count a request; raises FullError if the key's quota is used up."""
         per_minute = key.max_requests_per_minute
         if per_minute is None:
             return
@@ -125,14 +125,14 @@ class KeyGate:
 
 
 def _put(table: OrderedDict[str, Any], name: str, value: Any) -> None:
-    """Put a value in a table of bounded size, whose oldest go."""
+    """Put a value into a table of bounded size, dropping the oldest."""
     table[name] = value
     while len(table) > _MOST_KEPT:
         table.popitem(last=False)
 
 
 def look_up(keys: Keys, key_id: str) -> Key | None:
-    """Return a key of the store, and note that it is used, about once a minute. Raises StoreError."""
+    """Return a key from the store, and record its use about once a minute. Raises StoreError."""
     key, now = keys.find(key_id), time.time()
     if key is not None and key.revoked_at is None and abs(now - (key.used_at or 0.0)) > _USE_NOTED_S:
         try:
@@ -144,9 +144,9 @@ def look_up(keys: Keys, key_id: str) -> Key | None:
 
 @lru_cache(maxsize=64)
 def is_harmless(host: str | None, named: str = "") -> bool:
-    """Return True if no page from elsewhere has this `Host`: an address, localhost, or a name without a domain.
+    """Return True if no foreign page can have this `Host`: an address, localhost, or a name without a domain.
 
-    `named` are other names of this server, with commas between them.
+    `named` lists other names of this server, separated by commas.
     """
     if not host:
         return True
@@ -165,7 +165,7 @@ def is_harmless(host: str | None, named: str = "") -> bool:
 
 
 def is_from_elsewhere(method: str, host: str | None, origin: str | None, site: str | None) -> bool:
-    """Return True if a browser says that a page of another origin than the server's own asks for a change."""
+    """Return True if the browser's headers show that a page of another origin requests a change."""
     if method in _SAFE_METHODS:
         return False
     if site is not None and site.strip().lower() not in _OWN_SITES:
@@ -174,7 +174,7 @@ def is_from_elsewhere(method: str, host: str | None, origin: str | None, site: s
 
 
 class ScopeCheck(HTTPBearer):
-    """Finds the caller of a request; raises NoKeyError, ForbiddenError or FullError if it is not allowed."""
+    """Authenticates a request; raises NoKeyError, ForbiddenError or FullError if it is not allowed."""
 
     def __init__(self, scope: Scope) -> None:
         description = "A key, as `memplan keys add` shows it once."
@@ -182,7 +182,7 @@ class ScopeCheck(HTTPBearer):
         self.scope = scope
 
     async def __call__(self, request: Request) -> None:  # type: ignore[override]  # the caller is in the state
-        """Admit a caller with the scope."""
+        """Admit a caller that has the scope."""
         gate: KeyGate = request.app.state.service.gate
         caller = await gate.caller(request.headers.get("authorization"), request.method, request.headers)
         request.state.caller = caller
@@ -191,7 +191,7 @@ class ScopeCheck(HTTPBearer):
 
 
 def may(scope: Scope) -> Any:
-    """Return the dependency that admits callers with a scope, before anything of the body is read.
+    """Return the dependency that admits callers with a scope before the body is read.
 
     Routes then find the caller by `caller_of(request)`.
     """

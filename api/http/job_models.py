@@ -1,4 +1,4 @@
-"""Jobs, their events and what is asked of them, as callers read and write them."""
+"""Jobs, their events and job requests, as callers read and write them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Forget = Annotated[bool, Query(description="Remove a job that has ended, with al
 
 
 class Terms(WireValue):
-    """The terms of a job: the highest priority goes first, then the oldest; the deadline counts from its arrival."""
+    """The terms of a job: higher priorities first, then older jobs; the deadline counts from submission."""
 
     priority: Annotated[int, Field(ge=-100, le=100)] = 0
     deadline_s: Seconds | None = None
@@ -51,7 +51,7 @@ class JobChange(Value):
 
 
 def _moment(seconds: object) -> object:
-    """Return a moment in seconds as text; what is no number as it is."""
+    """Return a time in seconds as text; a value that is no number is returned unchanged."""
     if not isinstance(seconds, float | int):
         return seconds
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -105,7 +105,7 @@ class JobList(BaseModel):
 
 
 def job_answer(job: Job) -> JobAnswer:
-    """Say what is known of a job."""
+    """Return the answer that describes a job."""
     at = f"{PATH}/{job.id}"
     links: dict[str, str | None] = {"self": at, "events": f"{at}/events", "result": f"{at}/result"}
     links["plan"] = f"{at}/plan" if job.kind == PLAN else None
@@ -113,7 +113,7 @@ def job_answer(job: Job) -> JobAnswer:
 
 
 def job_list(jobs: list[Job], query: JobQuery) -> JobList:
-    """Make a page of the jobs that `query` asks for; a full one may have a next."""
+    """Return the page of jobs for `query`; a full page links to the next one."""
     following = None
     if len(jobs) == query.limit:
         asked: dict[str, Any] = query.model_dump(exclude_none=True, exclude_defaults=True) | {"after": jobs[-1].id}
@@ -122,6 +122,6 @@ def job_list(jobs: list[Job], query: JobQuery) -> JobList:
 
 
 def server_sent(event: StoredEvent) -> ServerSentEvent:
-    """Write an event for a stream; its id is what `Last-Event-ID` goes on from."""
+    """Write a server-sent event, with its id for `Last-Event-ID`."""
     data = json.dumps({"at": _moment(event.at), **event.data}, separators=(",", ":"))
     return ServerSentEvent(data, event=event.kind, id=str(event.seq), sep="\n")

@@ -1,4 +1,4 @@
-"""The layers around requests: id, share of the bytes held, headers, log and metrics; and the short way of questions."""
+"""The layers around requests: id, body accounting, headers, log and metrics; and the fast path of questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memplan.api.refusals import FullError
 _LOG = logging.getLogger("memplan.requests")
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
-"""The paths that machines request every few seconds; a server that is not ready logs that itself."""
+"""Paths that machines request every few seconds; a server that is not ready logs that itself."""
 _HUNG_UP = 499
 _DEPRECATED = ((b"deprecation", b"true"),)
 _HEADERS = (
@@ -35,24 +35,24 @@ _HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 )
-"""For browsers: an answer is data for the caller, and nothing to run, frame, guess or keep, if no route says so."""
+"""Security headers for browsers: unless a route says otherwise, answers are not run, framed, sniffed or cached."""
 _HEADERS_OF_HTTPS = (*_HEADERS, (b"strict-transport-security", b"max-age=31536000"))
 
 
 class Streams:
-    """The answers that stay open, such as events and batches, up to a limit, of which one key may have half."""
+    """The open streams, such as events and batches, up to a limit; one key may hold half of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.of_key = limit, Counter[str]()
 
     @property
     def count(self) -> int:
-        """The streams that are open."""
+        """The number of open streams."""
         return self.of_key.total()
 
     @contextmanager
     def open(self, key: str | None = None) -> Iterator[None]:
-        """Count a stream of a key, None without keys, while the block runs; raises FullError."""
+        """Count a stream of a key (None without keys) while the block runs; raises FullError."""
         name = key or ""
         if self.count >= self.limit:
             raise FullError(f"memplan: all {self.limit} streams are open")
@@ -79,7 +79,7 @@ class Questions:
         self.routes = {route.path: route for route in routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, as ASGI has it."""
+        """Handle an ASGI request."""
         route = self.routes.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         if route is None:
             await self.app(scope, receive, send)
@@ -105,7 +105,7 @@ class Envelope:
         self.app, self.metrics, self.faults, self.bodies = app, metrics, faults, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, as ASGI has it."""
+        """Handle an ASGI request by passing it on."""
         if scope["type"] != "http":
             try:
                 await self.app(scope, receive, send)

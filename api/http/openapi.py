@@ -1,4 +1,4 @@
-"""The part of `/openapi.json` that does not follow from the routes' types: bodies, of which any may be a file."""
+"""The parts of `/openapi.json` that do not follow from the routes' types, such as bodies that may be files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "con
 
 
 def _body_model(capability: Capability[Any]) -> type[BaseModel]:
-    """Return the model that describes the bodies of a capability, plans with the options that they have here."""
+    """Return the model of a capability's body; for plans, with the HTTP options."""
     model = request_model(capability)
     if body_shape(capability.name).options is capability.options:
         return model
@@ -55,7 +55,7 @@ def _parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str,
 
 
 def _parameters(model: type[BaseModel], description: str = "") -> list[dict[str, Any]]:
-    """Describe the fields of a model as what may come in the query."""
+    """Describe the fields of a model as query parameters."""
     fields = model.model_json_schema()["properties"]
     return [
         _parameter(
@@ -68,14 +68,14 @@ def _parameters(model: type[BaseModel], description: str = "") -> list[dict[str,
 
 
 def _as_text(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a field in a query, where objects and arrays are one text, such as batch=1,length=128."""
+    """Return the schema of a field in a query, where objects and arrays are texts such as batch=1,length=128."""
     forms = schema.get("anyOf", [schema])
     scalars = [form for form in forms if form.get("type") not in ("array", "object")]
     return schema if len(scalars) == len(forms) else {"anyOf": [*scalars, {"type": "string"}], "title": schema["title"]}
 
 
 def selectable(extra: dict[str, Any]) -> dict[str, Any]:
-    """Describe a call whose answer may be had in part, or as a failure."""
+    """Describe a call whose answer can be partial or have a failure status."""
     chosen = [_parameter(FIELDS, HELP, {"type": "string"})]
     chosen.append(_parameter(FAIL, FAIL_HELP, {"type": "boolean", "default": False}))
     return {**extra, "parameters": [*extra.get("parameters", ()), *chosen]}
@@ -196,13 +196,13 @@ BATCH_ANSWER: dict[str, Any] = {
 
 
 class _Quiet(GenerateJsonSchema):
-    """Leaves out defaults that are no JSON, such as a plan's empty table, without a warning."""
+    """Silently omits defaults that JSON cannot express, such as a plan's empty table."""
 
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
 
 def describe(app: FastAPI) -> None:
-    """Let the app's own description have the models of bodies, and the refusals of calls that may ask for a key."""
+    """Add the models of bodies and the refusals for missing keys to the app's own description."""
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:

@@ -33,16 +33,16 @@ from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean
 from memplan.planner.errors.ways import ways
 
 REFUSED = InputError, RefusalError, FaultError, StoreError, LostWorkersError
-"""The errors that have an answer."""
+"""The errors that are answered with problem details."""
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AFTER_LOSSES_S = 60.0
-"""The seconds after which to come back with a problem that workers died of, or that came when they did."""
+"""The seconds after which to retry a problem whose workers died, or that arrived when they did."""
 _PATH_SHOWN = 200
 _JOBS = "/v1/jobs/"
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
-"""The phrases of RFC 9110 that differ from those of older Pythons."""
+"""Status phrases of RFC 9110 that older Python versions lack."""
 
 
 class ProblemDetails(BaseModel):
@@ -62,7 +62,7 @@ class ProblemDetails(BaseModel):
 
 
 def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None) -> Response:
-    """Make the answer that says what is wrong, in plain ASCII, so that whatever a caller sent can come back out."""
+    """Return an error answer in plain ASCII, so that any text from a caller can be quoted safely."""
     content: dict[str, Any] = {
         "type": "about:blank",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
@@ -76,7 +76,7 @@ def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[st
 
 
 def add_error_answers(app: Starlette) -> None:
-    """Let every error leave the app as problem details."""
+    """Answer every error of the app with problem details."""
     for error_type in REFUSED:
         app.add_exception_handler(error_type, _on_purpose)
     app.add_exception_handler(RequestValidationError, _query)
@@ -94,7 +94,7 @@ def _status(error: InputError) -> int:
 
 
 def error_answer(error: Exception) -> Response | None:
-    """Make the answer that says what a caller did wrong, or what is wrong here; None for what has no sentence."""
+    """Return the answer to an error of the caller or the server; None if the error has no sentence."""
     if isinstance(error, InputError):
         return problem_details(_status(error), error.sentences)
     if isinstance(error, FaultError):
@@ -110,7 +110,7 @@ def error_answer(error: Exception) -> Response | None:
 
 
 def refused(request: Request, error: Exception) -> Response:
-    """Return the answer to one of REFUSED, and count and log why it came, without what a caller sent."""
+    """Return the answer to one of REFUSED; count and log the reason without data of the caller."""
     answer = error_answer(error)
     assert answer is not None
     reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
@@ -122,13 +122,13 @@ def refused(request: Request, error: Exception) -> Response:
 
 @cache
 def _names() -> frozenset[str]:
-    """Return the names of all fields and options: few, so that each may be counted, and none of a caller's own."""
+    """Return the names of all fields and options, which bound the values of a metric label."""
     own = (each.options.model_fields for each in CAPABILITIES.values())
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
 
 
 def _about(sentence: str) -> str:
-    """Return the field or option that a sentence is about, by its name; `other` where it is about none."""
+    """Return the field or option that a sentence is about; `other` if it names none."""
     path = sentence.partition(": ")[0]
     return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _names()), "other")
 
@@ -138,7 +138,7 @@ async def _on_purpose(request: Request, error: Exception) -> Response:
 
 
 async def _query(request: Request, error: Exception) -> Response:
-    """Answer what the framework found wrong in the query or in a header, whose place stands before each name."""
+    """Answer errors that the framework finds in a query or header; each location precedes its name."""
     assert isinstance(error, RequestValidationError)
     faults = [each | {"loc": each["loc"][1:]} for each in error.errors()]
     models = (each.field_info.annotation for each in request.scope["route"].dependant.query_params)

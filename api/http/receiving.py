@@ -1,4 +1,4 @@
-"""The bytes of a request: its media type, and its body up to limits of size, of time and of all that is held."""
+"""Receiving of a request: its media type, and its body within limits of size, time and total memory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, MediaTypeError, T
 from memplan.planner.errors import shown
 
 BODY_S = 30.0
-"""The seconds in which a body comes."""
+"""The most seconds for receiving a body."""
 BODIES_HELD = 16
-"""The number of the largest bodies that may be held at a time; one key may hold half of them."""
+"""The most bodies of maximal size that are held at a time; one key may hold half of them."""
 _DRAIN_S = 1.0
 _URL_FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.IGNORECASE)
@@ -29,7 +29,7 @@ _HOW = f"`curl --json @FILE`; a table `curl -H 'content-type: {CSV}' --data-bina
 
 @dataclass
 class HeldBytes:
-    """The bytes of bodies that came and are not answered yet: in all, and of each key. For one event loop."""
+    """The bytes of unanswered bodies, in total and by key. For one event loop."""
 
     most: int
     held: int = 0
@@ -38,14 +38,14 @@ class HeldBytes:
 
 @dataclass
 class HeldShare:
-    """The bytes that one request holds."""
+    """The bytes held by one request."""
 
     whole: HeldBytes
     key_id: str | None = None
     count: int = 0
 
     def take(self, count: int) -> None:
-        """Hold more bytes until the request is answered; raises FullError where others hold too many."""
+        """Hold more bytes until the request is answered; raises FullError if other requests hold too many."""
         whole = self.whole
         is_over_half = self.key_id is not None and whole.of_key[self.key_id] + count > whole.most // 2
         if whole.held + count > whole.most or is_over_half:
@@ -55,7 +55,7 @@ class HeldShare:
         whole.of_key[self.key_id] += count
 
     def release(self) -> None:
-        """Hold nothing any more."""
+        """Release all bytes."""
         self.whole.held -= self.count
         self.whole.of_key[self.key_id] -= self.count
         if not self.whole.of_key[self.key_id]:
@@ -64,7 +64,7 @@ class HeldShare:
 
 
 def media_type(request: Request, *known: str) -> str:
-    """Return the media type of a body, JSON where nothing is said; raises MediaTypeError.
+    """Return the media type of a body, JSON by default; raises MediaTypeError.
 
     Without `known` types a body may be any file; what programs send who were not told what it is is refused.
     """
@@ -85,7 +85,7 @@ def media_type(request: Request, *known: str) -> str:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """Return the body; raises TooLargeError as soon as more than `limit` bytes are announced or have come.
+    """Return the body; raises TooLargeError once more than `limit` bytes are announced or received.
 
     Raises TooSlowError where it does not come in time, and FullError where the server holds too many other bodies.
     """
@@ -112,7 +112,7 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 
 async def _drain(stream: AsyncIterator[bytes]) -> None:
-    """Let the rest of a body pass for a moment: a connection that is closed on a sender loses the answer to it."""
+    """Read and drop the rest of a body briefly, since a sender whose connection closes early loses the answer."""
     with anyio.move_on_after(_DRAIN_S):
         async for _ in stream:
             pass

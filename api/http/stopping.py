@@ -1,4 +1,4 @@
-"""The end of a server: what it solves is ended when the signal comes, as uvicorn only waits for the answers then."""
+"""Shutdown of a server: running solves end at the signal, while uvicorn only waits for answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @contextmanager
 def stopping(stop_work: Callable[[], None]) -> Iterator[None]:
-    """Let a signal to stop call `stop_work` on the event loop, too, while the block runs."""
+    """Let a stop signal also call `stop_work` on the event loop while the block runs."""
     loop = asyncio.get_running_loop()
     before: dict[int, Any] = {}
 

@@ -1,4 +1,4 @@
-"""Submissions of jobs: a request of a question, and its terms."""
+"""Submissions of jobs: the request of a question, and the job's terms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from memplan.planner.instance.compile import compile_problem
 
 
 def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: Mapping[str, Any]) -> Job:
-    """Make a job of the body of `POST /v1/jobs`, its deadline counted from now; raises InputError.
+    """Make a job from the body of `POST /v1/jobs`, its deadline counted from now; raises InputError.
 
     `said` has the key of the caller and the one under which the request is done once.
     """
@@ -68,7 +68,7 @@ def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: 
 
 
 def _subject_of(asked: ParsedRequest, body: bytes) -> Subject:
-    """Return the facts of what a job is about, whose inputs are checked unless another process reads them."""
+    """Return the facts about a job's subject; its inputs are checked unless another process reads them."""
     if asked.is_foreign:
         name = next((file.name for file in asked.files.values()), None)
         return Subject(f"sha256:{sha256(body).hexdigest()}", name, 0)
@@ -97,7 +97,7 @@ def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:
 
 
 def _value(text: str) -> Any:
-    """Return the number that a text of a query stands for, or else the text."""
+    """Return the number in a query text, or else the text itself."""
     try:
         return from_json(text)
     except ValueError:

@@ -1,1 +1,1 @@
-"""Work without waiting: what becomes of a problem that was submitted."""
+"""Asynchronous work: jobs, their workers and their events."""

@@ -1,4 +1,4 @@
-"""The answer of a job, made in a child process: a plan from what is known of its problem, and from its best so far."""
+"""The answer of a job, made in a child process, from the cached plan and from the job's best so far."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memplan.solvers.search.result import Progress, SolveResult
 
 
 def do_job(control: TaskControl, job: Job, record: StoredPlan | None) -> WorkAnswer:
-    """Answer the request of a job, in a child; `record` is what is known of a problem. Raises MemplanError."""
+    """Answer the request of a job, in a child; `record` is the cached plan. Raises MemplanError."""
     request = parse_request(job.kind, job.head, job.body)
     if not request.is_plain_plan:
         return answered_apart(request, control, len(job.body))
@@ -49,7 +49,7 @@ def do_job(control: TaskControl, job: Job, record: StoredPlan | None) -> WorkAns
 
 
 def _reporting(control: TaskControl) -> TaskControl:
-    """Return the control of a search, whose progress and best results are reported as those of a job."""
+    """Return a search's control that reports progress and best results as those of a job."""
 
     def report(said: Any) -> None:
         control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
@@ -61,7 +61,7 @@ def _reporting(control: TaskControl) -> TaskControl:
 
 
 def _answer(result: SolveResult, compiled: CompiledProblem, options: Options, control: TaskControl) -> WorkAnswer:
-    """Return the plan of a result, with what lint finds; raises UnavailableError where it was cancelled before one."""
+    """Return the plan of a result with lint findings; raises UnavailableError if it was cancelled without one."""
     answer = answer_of(result, compiled, options, control.deadline)
     if answer.stop_reason == "cancelled" and not answer.placements:
         raise UnavailableError("plan: was cancelled before there was an answer")

@@ -1,4 +1,4 @@
-"""Followers of the events of jobs, woken when there are new ones, whichever server wrote them."""
+"""Followers of job events, woken by new events from any server."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memplan.api.store.store import Store
 from memplan.api.store.tables.events import StoredEvent
 
 _LOOK_S = 0.5
-"""The time between two questions to the store for events that other servers wrote."""
+"""The interval at which the store is polled for events of other servers."""
 _AT_ONCE = 500
 _LOG = logging.getLogger("memplan")
 
 
 class Following:
-    """All followers of one server, for one event loop. One question serves them all, however many they are."""
+    """All followers of a server, for one event loop; a single query serves all of them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -28,7 +28,7 @@ class Following:
         self._is_stopping = False
 
     async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
-        """Yield what happened to a job after its `after`-th event, and what happens, until it has ended.
+        """Yield a job's events after the `after`-th, past and future, until it has ended.
 
         It ends as well when the job is gone, when this server stops, or when the store goes away: a follower goes on
         from the last number that it has, here or elsewhere.
@@ -60,17 +60,17 @@ class Following:
             changed.set()
 
     def open(self) -> None:
-        """Begin to look for what other servers write."""
+        """Start polling for events of other servers."""
         self._looking = asyncio.create_task(self._look_always())
 
     def stop(self) -> None:
-        """Let all followers go."""
+        """End all followers."""
         self._is_stopping = True
         for job_id in self._waiting:
             self.stir(job_id)
 
     async def close(self) -> None:
-        """Stop looking for events."""
+        """Stop polling for events."""
         self.stop()
         if self._looking is not None:
             self._looking.cancel()

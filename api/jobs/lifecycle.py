@@ -1,4 +1,4 @@
-"""Jobs of a server while it is open: they are tended, run, and their events followed."""
+"""The jobs of an open server: maintenance, workers and event feed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOG = logging.getLogger("memplan")
 
 @asynccontextmanager
 async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: ChildPool) -> AsyncIterator[Following]:
-    """Tend jobs and yield the feed of their events until the block ends; `settings.workers` run them in a pool."""
+    """Maintain jobs and yield their event feed until the block ends; `settings.workers` run them in a pool."""
     following = Following(store)
     following.open()
     tending = asyncio.create_task(_tend_always(store, metrics, settings))
@@ -43,7 +43,7 @@ async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: Ch
 
 
 async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> None:
-    """End jobs whose deadline passes while they wait, free those of workers that ended, and remove old ones."""
+    """Repeatedly end waiting jobs past their deadline, free jobs of dead workers, and remove old jobs."""
     removed_at = time.monotonic()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A job in the hands of a worker: done by a child process, reported on meanwhile, and brought to its end once."""
+"""A job at a worker: a child process does the work, its reports are stored, and its end is written once."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from memplan.solvers.search.control import NEVER
 
 T = TypeVar("T")
 AGAIN_S = 1.0
-"""The pause before the store is asked again that did not answer."""
+"""The pause before a store that did not answer is tried again."""
 _GRACE_S = 3.0
-"""The time after its limit in which a job's answer may come, twice as long with each attempt."""
+"""The grace after a job's limit for its answer; it doubles with each attempt."""
 _LEAST_S = 0.05
-"""The time of a job whose deadline passed between its claim and its start."""
+"""The time for a job whose deadline passed between its claim and its start."""
 _STOPPED = "its worker stopped"
 _LOG = logging.getLogger("memplan")
 
 
 class JobRun:
-    """A job whose lease is held here, until `work` returns. `cancelled` ends it early with the best plan so far."""
+    """A job with a lease held here, until `work` returns. `cancelled` ends it early with the best plan so far."""
 
     def __init__(self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event) -> None:
         self.job, self.cancelled = job, threading.Event()
@@ -43,12 +43,12 @@ class JobRun:
         self._began = time.monotonic()
 
     def lose(self) -> None:
-        """End the search; another worker has the job, and nothing more is written."""
+        """End the search without further writes, since another worker has the job."""
         self._is_lost = True
         self.cancelled.set()
 
     def work(self) -> State | None:
-        """Do the job and write how it ended; return that, None where it did not end here."""
+        """Do the job and write its end state; return that, or None if it did not end here."""
         BODY.set(self.job.body)
         try:
             answer = self._answer()
@@ -82,19 +82,19 @@ class JobRun:
         return answer
 
     def _end(self, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> State | None:
-        """Write how the job ended, and return that; None where it did not end here."""
+        """Write the end state of the job and return it, or None if the job did not end here."""
         finish = self._store.leases.finish
         is_written = not self._is_lost and self._insist(lambda: finish(self.job, state, answer, error))
         return state if is_written else None
 
     def _leave(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> State | None:
-        """Let the job wait again, with the best answer known: it has not ended."""
+        """Return the unfinished job to the queue with the best answer so far."""
         if not self._is_lost:
             self._insist(lambda: self._store.leases.release(self.job, reason, best, counts=counts))
         return None
 
     def _report(self, reports: list[dict[str, Any]], best: WorkAnswer | None) -> None:
-        """Write what is new; where the lease is over, the work ends."""
+        """Write new reports; if the lease is lost, end the work."""
         progress: list[tuple[dict[str, Any], float]] = []
         for facts in reports:
             elapsed_s = facts.pop("elapsed_s", time.monotonic() - self._began)
@@ -107,7 +107,7 @@ class JobRun:
             self.lose()
 
     def _insist(self, write: Callable[[], T]) -> T:
-        """Write until the store takes it; a store that is away comes back."""
+        """Repeat a write until the store accepts it, since an unavailable store comes back."""
         while True:
             try:
                 return write()

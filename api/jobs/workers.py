@@ -1,4 +1,4 @@
-"""Workers: they claim jobs from the store, run each in a child process, and write how it ended, once."""
+"""Workers: they claim jobs from the store, run each in a child process, and write its end once."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
 
 _POLL_S = 0.1
-"""The time between two looks for jobs, and for those that are to be cancelled."""
+"""The polling interval for jobs and cancellations."""
 _LOOK_S = 5.0
-"""The same where a worker is woken."""
+"""The polling interval if notifications wake the worker."""
 _LATEST_S = 0.25
-"""The time after which a worker that is woken looks at the latest."""
+"""The longest time between polls of a worker that is woken by notifications."""
 _LAST_PLACE_S = 0.5
-"""The time between two looks for a job of another key for the last place: the whole queue may be of one."""
+"""The interval between looks for another key's job for the last slot, as the whole queue may belong to one key."""
 _LEAVE_S = 10.0
-"""The time that workers which stop wait for their searches to end."""
+"""The time that stopping workers wait for their searches to end."""
 _LOG = logging.getLogger("memplan")
 
 
 CONNECTIONS = 1
-"""The connections of a worker beside the one that listens: its transactions are short, and one waits for another."""
+"""The database connections of a worker beside the listener: transactions are short, and one may wait for another."""
 _LEASE_S, _RENEW_S = 15.0, 2.0
-"""For how long a lease holds, and the time between two renewals of it."""
+"""The duration of a lease, and the interval between its renewals."""
 
 
 class JobWorkers:
-    """The workers of one process, which run `settings.workers` jobs of a key at a time, and one more of other keys.
+    """The workers of a process: they run `settings.workers` jobs of a key at a time, plus one of another key.
 
     One thread claims and renews leases; each job that runs has a thread that waits for its child.
     """
@@ -64,7 +64,7 @@ class JobWorkers:
         self._threads: set[threading.Thread] = set()
         self._looked_at = -inf
         self._is_unsure = False
-        """True after a claim of which it is not known whether the store made it."""
+        """True after a claim that may or may not have succeeded in the store."""
         self._listening: Listening | None = None
         self._is_told = self._was_told = False
         self._late_s = 0.0
@@ -74,16 +74,16 @@ class JobWorkers:
 
     @property
     def running(self) -> int:
-        """The number of jobs that run here."""
+        """The number of running jobs here."""
         return len(self._runs)
 
     def start(self) -> None:
-        """Begin to take jobs."""
+        """Start taking jobs."""
         self._listening = self._store.listening(self._hear)
         self._claiming.start()
 
     def close(self) -> None:
-        """Take no more jobs, and release those that run with their best plans."""
+        """Stop taking jobs, and release running ones with their best plans."""
         self._stopping.set()
         self._wake.set()
         for run in list(self._runs):
@@ -114,7 +114,7 @@ class JobWorkers:
 
     @property
     def _pause_s(self) -> float:
-        """The time until the next look, where nothing wakes before."""
+        """Return the time until the next poll if nothing wakes the worker before."""
         if self._listening is None or not self._listening.hears:
             return self._poll_s
         if not self._runs and not self._is_unsure:
@@ -122,7 +122,7 @@ class JobWorkers:
         return self._last_place_s if self._places - len(self._runs) == 1 else min(self._renew_s, self._look_s)
 
     def _tried(self, turn: Callable[[], bool]) -> bool:
-        """Return what a turn says; False where it failed, which the next one may mend."""
+        """Return the result of a turn; False if it failed, in which case the next turn may succeed."""
         try:
             return turn()
         except StoreError as error:
@@ -134,7 +134,7 @@ class JobWorkers:
         return False
 
     def _claim(self) -> bool:
-        """Take as many jobs as there are places; return whether there may be more to take."""
+        """Claim as many jobs as there are free slots; return True if there may be more."""
         free = self._places - len(self._runs)
         if free <= 0:
             return False
@@ -158,7 +158,7 @@ class JobWorkers:
         return bool(jobs)
 
     def _note(self, *, came_late: bool) -> None:
-        """Come later the next time where others were first, so that of many workers few look for each job."""
+        """Delay the next poll if other workers were first, so that few compete for each job."""
         if came_late and self._was_told:
             self._late_s = min(_LATEST_S, 2.0 * self._late_s + _LATEST_S / 16)
         elif not came_late:
@@ -176,7 +176,7 @@ class JobWorkers:
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases of what runs here, and end what has none; give back what was not heard of here."""
+        """Renew the leases of running jobs, end jobs without a lease, and return unknown ones to the queue."""
         runs = list(self._runs)
         held = self._store.leases.renew(self.holder, [run.job for run in runs], self._lease_s)
         self._is_unsure = False
@@ -186,7 +186,7 @@ class JobWorkers:
         return True
 
     def _cancel(self) -> bool:
-        """End the jobs that are to be cancelled."""
+        """End the jobs whose cancellation is requested."""
         if self._runs:
             asked = self._store.leases.cancelled(self.holder)
             for run in list(self._runs):

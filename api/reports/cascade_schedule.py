@@ -1,4 +1,4 @@
-"""A point of a cascade as a script in the words of scheduling languages, for schedulers of loops."""
+"""A point of a cascade as a schedule script, in the terms of loop-scheduling languages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memplan.capabilities.cascade.regions.regions import CascadeRegion, Mode
 
 
 def schedule(point: CascadePoint) -> bytes:
-    """Return a script: what is cut, and where each operation of a region is computed and stored.
+    """Return a script with the cuts, and with the place where each operation of a region is computed and stored.
 
     What rolls is computed in every step and stored outside of the loop, in a fold of so many rows and columns; without
     `store_at` and `fold` the values are the same, and each step makes again what it needs.

@@ -16,11 +16,11 @@ from memplan.planner.model.problem import Problem
 
 _HEADINGS = ("Memory Space", "Base Address", "Memory Size (Bytes)", "Peak Memory Usage (Bytes)")
 _HEADING_PADDING = 2
-"""The least width of a column beyond its heading."""
+"""The least padding of a column around its heading."""
 
 
 def memory_tables(problem: Problem, plan: Plan) -> str:
-    """Draw both tables; a memory without a size has an empty cell there."""
+    """Draw both tables; the cell of a memory without a size is empty."""
     rows = [
         (
             pool.name if pool.name.isprintable() else shown(pool.name),
@@ -37,7 +37,7 @@ def memory_tables(problem: Problem, plan: Plan) -> str:
 
 
 def peak_over_time(problem: Problem) -> tuple[int, int] | None:
-    """Return the most bytes that are alive at one time, and the first such time; None where times are not given.
+    """Return the most bytes alive at once, and the first such time; None if times are not given.
 
     Each byte counts once: views live in their buffer's. So this is at most the sum of what the memories need; it may
     be less than any of them, where a memory has holes (the original promises otherwise in its docstring).
@@ -52,7 +52,7 @@ def peak_over_time(problem: Problem) -> tuple[int, int] | None:
 
 
 def _outline(rows: Sequence[Sequence[str]], headings: Sequence[str] = (), numbers: Sequence[int] = ()) -> list[str]:
-    """Draw a table with lines around it; the columns of `numbers` are aligned to the right."""
+    """Draw a table with borders; the columns in `numbers` are right-aligned."""
     least = [len(heading) + _HEADING_PADDING for heading in headings] or [0] * len(rows[0])
     widths = [max(narrowest, *map(len, cells)) for narrowest, cells in zip(least, zip(*rows, strict=True), strict=True)]
 

@@ -1,4 +1,4 @@
-"""A plan as a picture, one SVG: address over time, a rectangle for each lifetime, the bound and the fullest time.
+"""A plan as an SVG picture: address over time, a rectangle for each lifetime, the bound and the fullest time.
 
 Colours tell what a buffer has to do with the peak: alive at the fullest time, ending above the bound, or neither. Each
 rectangle has an id, `buffer-ROW-LIFETIME`, and a title that browsers show under the pointer.
@@ -21,7 +21,7 @@ from memplan.planner.verify.peak_growth import LiveSet, occupancies
 _WIDTH, _PANEL, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 420, 80, 20, 30, 50
 _LABELLED_AT_MOST = 60
 _LARGEST = 10
-"""So many of the largest buffers of a pool are labelled, however many there are."""
+"""The number of the largest buffers in a pool that always get a label."""
 _COLOURS = {"above the bound": "#b2182b", "at the fullest time": "#c9742a", "at other times": "#4878a8"}
 _CHARACTER, _LINE = 6, 12
 _LONGEST_LABEL = 24
@@ -29,7 +29,7 @@ _LONGEST_LABEL = 24
 
 @dataclass(frozen=True)
 class _Box:
-    """A lifetime of a placed buffer: its row, its number, and where it lies in time and in the pool."""
+    """A lifetime of a placed buffer: its row, its number, and its position in time and in the pool."""
 
     row: int
     lifetime: int
@@ -40,7 +40,7 @@ class _Box:
 
 
 def draw(problem: Problem, plan: Plan) -> bytes:
-    """Return the picture with one panel for each pool; the same bytes for the same plan.
+    """Return the picture with one panel for each pool; deterministic for the same plan.
 
     A buffer that has no lifetimes spans all of time.
     """
@@ -73,7 +73,7 @@ def _boxes(problem: Problem, plan: Plan, span: tuple[int, int]) -> list[list[_Bo
 
 
 class _Panel:
-    """The picture of one pool."""
+    """The panel of one pool."""
 
     def __init__(
         self, problem: Problem, plan: Plan, pool: Pool, boxes: Sequence[_Box], live: LiveSet, span: tuple[int, int]
@@ -86,16 +86,16 @@ class _Panel:
         self.top = max(highest, pool.size or 0) if self.has_size else highest
 
     def x(self, time: int) -> float:
-        """Return where a time lies."""
+        """Return the x coordinate of a time."""
         first, last = self.span
         return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * (time - first) / max(1, last - first), 2)
 
     def y(self, offset: int) -> float:
-        """Return where an offset lies."""
+        """Return the y coordinate of an offset."""
         return round(_PANEL - _BOTTOM - (_PANEL - _TOP - _BOTTOM) * offset / (1.03 * self.top), 2)
 
     def lines(self) -> Iterator[str]:
-        """Yield the elements, from the back to the front."""
+        """Yield the elements from back to front."""
         for offset, size in self.pool.reserved:
             yield self._rectangle(self.span[0], offset, self.span[1], offset + size, 'fill="#dddddd"')
         alive = {self.problem.index[name] for name in self.live.buffers}
@@ -122,7 +122,7 @@ class _Panel:
         return _escaped(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
 
     def _labels(self) -> Iterator[str]:
-        """Yield ids in the rectangles with room for them; shortened, or beside them, for the largest of a pool."""
+        """Yield ids inside rectangles with enough room; for the largest buffers, shortened or beside them."""
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
         largest, written = set(areas[:_LARGEST]), list[tuple[float, float, float]]()
         for k in range(len(self.boxes)) if len(self.boxes) <= _LABELLED_AT_MOST else sorted(largest):
@@ -150,7 +150,7 @@ class _Panel:
                 yield text_at(x, y, label, style)
 
     def _axes(self) -> Iterator[str]:
-        """Yield the title, the axes, and offsets and times beside them."""
+        """Yield the title and the axes with their labels."""
         right, bottom = _WIDTH - _RIGHT, _PANEL - _BOTTOM
         address = f" at {self.pool.base_address:#x}" if self.pool.base_address else ""
         used = None if self.use is None else self.use.used
@@ -164,7 +164,7 @@ class _Panel:
             yield text_at(self.x(time), bottom + 14, f"time {time}", f'text-anchor="{anchor}"')
 
     def _marks(self, colours: Sequence[str]) -> Iterator[str]:
-        """Yield the lines of the bound, the size and the fullest time, and the legend."""
+        """Yield the lines for the bound, the size and the fullest time, and the legend."""
         x, y, right = _LEFT, _PANEL - 14, _WIDTH - _RIGHT
         marks = []
         if self.live.time is not None and self.boxes:
@@ -188,16 +188,16 @@ class _Panel:
 
 
 def text_at(x: float, y: float, text: str, style: str = "") -> str:
-    """Return a text of a picture, which begins at a point unless its style says where it is anchored."""
+    """Return a text element that begins at a point, unless its style sets another anchor."""
     return f'<text x="{x:.2f}" y="{y:.2f}" {style}>{_escaped(text)}</text>'
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many characters (at least 4), with an ellipsis in its middle where it was longer."""
+    """Return a text of at most `most` characters (at least 4), with an ellipsis in its middle if it was longer."""
     head = (most - 1) // 2
     return text if len(text) <= most else f"{text[:head]}\N{HORIZONTAL ELLIPSIS}{text[head + 1 - most :]}"
 
 
 def _escaped(text: str) -> str:
-    """Return a text as XML has it, without what may not stand there."""
+    """Return a text escaped for XML, without characters that XML forbids."""
     return escape("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text))

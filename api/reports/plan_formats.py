@@ -1,4 +1,4 @@
-"""Plan formats: memplan's own files, and the reports that users of other compilers know."""
+"""Plan formats: memplan's own files, and reports in the formats of other compilers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JSON = FORMATS["json"].MEDIA_TYPE
 
 
 class PlanFormat(NamedTuple):
-    """A way to write a plan, and its media type; it `is_default` where a caller asks for that type and no more."""
+    """A way to write a plan, and its media type; `is_default` if Accept names just that type."""
 
     write: Callable[[Plan, Problem], bytes]
     media_type: str = JSON
@@ -23,7 +23,7 @@ class PlanFormat(NamedTuple):
 
 
 def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
-    """Write a plan in one of the PLAN_FORMATS; a plan without placements is JSON where the format cannot say so."""
+    """Write a plan in one of the PLAN_FORMATS; as JSON if it has no placements and the format cannot express that."""
     if plan_format not in FORMATS and plan.status not in ("optimal", "feasible"):
         plan_format = "json"
     return PLAN_FORMATS[plan_format].write(plan, problem)
@@ -88,4 +88,4 @@ PLAN_FORMATS: Mapping[str, PlanFormat] = {
     "triples": PlanFormat(_triples),
     "exir": PlanFormat(_exir),
 }
-"""The plan formats: those of files, and those that are only written; a line here is all that the others ask for."""
+"""The plan formats: those of files, and those that are only written; all entrances use this table."""

@@ -1,4 +1,4 @@
-"""The facts about each solver, on the command line and over HTTP."""
+"""The facts about each solver, for the command line and HTTP."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from memplan.solvers.portfolio.registry import EVERYTHING, SOLVERS
 from memplan.solvers.reference.table import PREFIX
 
 OF_OTHERS = PREFIX
-"""The prefix of the names of other systems' planners."""
+"""The prefix for names of reference planners."""
 
 
 class SolverFacts(Answer):
-    """A solver: the features of problems that it honours, and whether it ever proves that a plan is the best.
+    """A solver: the features that it supports, and whether it can prove a plan optimal.
 
     `at_most` is the number of buffers that `auto` tries it on; `source` names where a reference planner comes from.
     """
@@ -32,12 +32,12 @@ class SolverFacts(Answer):
 
     @property
     def lacks(self) -> list[str]:
-        """The features that it does not honour."""
+        """The features that it does not support."""
         return sorted(EVERYTHING.difference(self.can))
 
 
 def solver_facts() -> list[SolverFacts]:
-    """Return what is known of all solvers, those of other systems last."""
+    """Return the facts about all solvers, reference planners last."""
     own = [
         SolverFacts.of(row, installed=row.is_installed, can=sorted(row.can), needs=list(row.needs), source=None)
         for row in SOLVERS

@@ -1,4 +1,4 @@
-"""Pages of answers, which distributions write: views by name, of the group `memplan.views`, and what they are given."""
+"""Pages of answers, written by distributions: views by name, of the group `memplan.views`, and their inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.systems.program_names import NO_NAMES, ProgramNames
 
 @dataclass(frozen=True)
 class PlanOf:
-    """A plan, valid for its problem, and how it is called."""
+    """A plan that is valid for its problem, with a title."""
 
     problem: Problem
     plan: Plan
@@ -24,7 +24,7 @@ class PlanOf:
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """A point of a chart, the bound below it where one is known, and the plan that it stands for."""
+    """A point of a chart: its value, its lower bound if known, and its plan."""
 
     x: float
     y: float | None
@@ -46,18 +46,18 @@ class ChartAxis:
 
 
 def has_view(name: str) -> bool:
-    """Return True where a distribution that is installed has a view."""
+    """Return True if an installed distribution has a view."""
     return name in extensions("views")
 
 
 def require_view(name: str, what: str = "a page") -> None:
-    """Raise MissingPackageError, which says what is not written, where no distribution has a view."""
+    """Raise MissingPackageError, naming what cannot be written, if no distribution has a view."""
     if not has_view(name):
         raise MissingPackageError(f"output: {what} {missing(VIEWS)}")
 
 
 def view(name: str) -> Callable[..., bytes]:
-    """Return the function that writes a view; raises MissingPackageError where no distribution has it."""
+    """Return the function that writes a view; raises MissingPackageError if there is none."""
     require_view(name)
     found: Callable[..., bytes] = extensions("views")[name].load()
     return found

@@ -1,1 +1,1 @@
-"""The plan service: admission, quick solves, and the cache of plans."""
+"""The plan service: admission, quick solves, and the plan cache."""

@@ -1,4 +1,4 @@
-"""The admission queue: requests have a place now, wait, or are turned away as they arrive."""
+"""The admission queue: a request gets a slot, waits, or is refused on arrival."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from math import inf
 from memplan.api.refusals import FullError, NoTurnError
 
 _PARTS = 4
-"""A request that waits asks for room after each such part of its time."""
+"""A waiting request tries to make room each time this share of its time has passed."""
 MOST = 3
-"""The times that all places may be taken: by long requests, by light ones, and by those that would wait too long."""
+"""How many times the slots may be overbooked: by long requests, by light ones, and by those that would be late."""
 _SHARE_S, _END_S = 0.05, 0.05
-"""The time that every place is held, whatever waits; and the time in which one ends that is asked to be short."""
+"""The time for which a slot is held in any case, and the time in which a holder ends after a request to be short."""
 _LATE_S = 0.2
-"""The seconds by which a request may be answered later than its deadline."""
+"""The seconds by which an answer may miss its deadline."""
 _SOON_S = 0.01
-"""The least time between two looks at one that waits."""
+"""The least time between two looks at a waiting request."""
 _LIGHT_S, _LIGHT_BITS = 0.1, 14
-"""A request is light that takes no longer, or is of no more bytes (2**14) where none of its sort came lately."""
+"""Limits for light requests: expected seconds or, if their sort is unknown, the bits of their size (2**14 bytes)."""
 _LIGHT_HELD_S = 0.25
-"""The time after which a light request that is still there counts as any other."""
+"""The time after which a light request that is still running counts as an ordinary one."""
 _FADE_S, _USUAL = 30.0, 8
-"""The time after which half of what was measured is expected, as the load is another by then; and how many requests
-make what is expected of one whose sort is not known.
+"""The time in which measurements lose half of their weight, and the number of recent requests that predict an unknown
+sort.
 """
 _OF_TIME = 0.5
-"""The part of its time after which a request is to have begun, however much of it is left."""
+"""The share of its time after which a request should begin, however much is left."""
 Sort = tuple[str, int]
-"""The question, and the binary digits of its bytes: requests of one sort take about the same time."""
+"""The question and the bit length of its body: requests of one sort take similar time."""
 
 
 @dataclass(eq=False)
@@ -69,43 +69,43 @@ class Seat:
 
     @property
     def turn(self) -> float:
-        """The moment by which it is to have begun: who gives much time has no more of it to wait than others."""
+        """The time by which it should begin, so that long time limits do not mean long waits."""
         return inf if self.due == inf else self.arrived + _OF_TIME * (self.due - self.arrived)
 
     def changed(self) -> None:
-        """Tell who waits that it has begun, was refused or is to be short."""
+        """Notify the waiter that it has begun, was refused or should be short."""
         self.is_decided.set()
 
 
 class Admission(ABC):
-    """Takes places for requests. For one event loop."""
+    """Grants slots to requests. For one event loop."""
 
     places: int
 
     @property
     @abstractmethod
     def busy(self) -> int:
-        """The number of places that are taken here."""
+        """The number of slots in use here."""
 
     @property
     @abstractmethod
     def waiting(self) -> int:
-        """The number of requests that wait here, and may be refused."""
+        """The number of refusable requests that wait here."""
 
     @abstractmethod
     def ask(self, wish: Seat) -> None:
-        """Decide a wish now or later."""
+        """Decide on a request, now or later."""
 
     @abstractmethod
     def leave(self, place: Seat, *, is_measured: bool = False) -> None:
-        """Give a place back, or take a wish back; what it took is a measure of its sort where it `is_measured`."""
+        """Release a slot or withdraw a request; its duration is recorded for its sort if `is_measured`."""
 
     def note_first(self, place: Seat) -> None:
-        """Note that a place has an answer now."""
+        """Record that a request now has a first answer."""
         place.first_at = place.first_at or time.monotonic()
 
     async def take(self, wish: Seat, cancelled: asyncio.Event | None = None) -> bool:
-        """Take the place that is wished for; False where that was cancelled before. Raises FullError."""
+        """Acquire a slot; return False if the request was cancelled before. Raises FullError."""
         self.ask(wish)
         if not wish.is_decided.is_set():
             events = [wish.is_decided] if cancelled is None else [wish.is_decided, cancelled]
@@ -143,22 +143,22 @@ class AdmissionQueue(Admission):
         self._held: list[Seat] = []
         self._queue: list[Seat] = []
         self._measured: dict[Sort, tuple[float, float, float]] = {}
-        """The seconds until the first and the last answer of a sort, and when that was measured."""
+        """For each sort, the seconds until the first and the last answer, and the time of measurement."""
         self._usual_s = 0.0
-        """The seconds that the first answers of all sorts lately took."""
+        """The seconds until the first answers of recent requests of any sort."""
 
     @property
     def busy(self) -> int:
-        """The number of places that are taken."""
+        """The number of slots in use."""
         return len(self._held)
 
     @property
     def waiting(self) -> int:
-        """The number of requests that wait, and may be refused."""
+        """The number of waiting requests that may be refused."""
         return sum(wish.due < inf for wish in self._queue)
 
     def ask(self, wish: Seat) -> None:
-        """Decide a wish now or later."""
+        """Decide on a request, now or later."""
         if wish.sort is not None:
             first_s, whole_s = self._took(wish.sort)
             wish.is_light, wish.least_s = whole_s <= _LIGHT_S, max(wish.least_s, first_s)
@@ -179,7 +179,7 @@ class AdmissionQueue(Admission):
             self._press_later(wish)
 
     def leave(self, place: Seat, *, is_measured: bool = False) -> None:
-        """Give a place back: to the first in the queue whose key may have one more."""
+        """Release a slot to the first waiting request whose key may have another."""
         if place in self._queue:
             self._queue.remove(place)
         elif place in self._held:
@@ -189,7 +189,7 @@ class AdmissionQueue(Admission):
             self._fill()
 
     def _fill(self) -> None:
-        """Seat those that wait, as long as there are places; refuse who has too little time left."""
+        """Give free slots to waiting requests; refuse those with too little time left."""
         while may := [wish for wish in self._queue if self._is_free_for(wish)]:
             following = min(may, key=lambda wish: wish.turn)
             self._queue.remove(following)
@@ -199,7 +199,7 @@ class AdmissionQueue(Admission):
                 self._seat(following)
 
     def _press(self, wish: Seat) -> None:
-        """Make room for a request that still waits, or begin it; refuse it where nothing of that can be."""
+        """Make room for a waiting request, begin it, or refuse it if neither is possible."""
         if wish not in self._queue:
             return
         free_s, is_late, _ = self._expected(wish)
@@ -245,7 +245,7 @@ class AdmissionQueue(Admission):
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
-        """Return True if fewer places are held than so many times those that there are, and those of a key."""
+        """Return True if the slots held, in all and by the key, are below their limits multiplied by `times`."""
         return len(held) < times * self.places and _count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
@@ -266,7 +266,7 @@ class AdmissionQueue(Admission):
             self._fill()
 
     def _expected(self, wish: Seat) -> tuple[float, bool, bool]:
-        """Return the seconds after which a wish has a place; whether that is too late for it, or for one due later."""
+        """Return the expected wait for a slot, and whether it is too long for this request or for a more urgent one."""
         now = time.monotonic()
         lane = [place for place in self._held if place.is_light == wish.is_light]
         ends, of_callers = self._ends(lane, self.places, now), dict[str | None, list[float]]()
@@ -286,12 +286,12 @@ class AdmissionQueue(Admission):
         return max(0.0, its - now), True in late, False in late
 
     def _ends(self, held: list[Seat], places: int, now: float) -> list[float]:
-        """Return when each of so many places is expected to be free, as a heap; those beyond them leave none."""
+        """Return the times at which each slot is expected to be free, as a heap; overbooked requests free none."""
         ends = [self._end_of(place, now) for place in held] + [now] * (places - len(held))
         return sorted(ends)[len(ends) - places :]
 
     def _end_of(self, place: Seat, now: float) -> float:
-        """Return when a place is expected to be free, if others wait for it."""
+        """Return when a slot is expected to be free if others wait for it."""
         began = place.began or now
         if not place.can_end:
             return max(now, min(place.due, now + 2 * (now - began) + 1.0))
@@ -301,7 +301,7 @@ class AdmissionQueue(Admission):
         return now + more_s if is_over else began + least_s + _END_S
 
     def _took(self, sort: Sort) -> tuple[float, float]:
-        """Return the seconds until the first and the last answer that requests of a sort lately took."""
+        """Return the seconds until the first and last answers of recent requests of a sort."""
         if (measured := self._measured.get(sort)) is None:
             return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
         first_s, whole_s, at = measured
@@ -319,7 +319,7 @@ class AdmissionQueue(Admission):
 
 
 def _mean(old: float, new: float) -> float:
-    """Return the mean of what was measured before and now; what grows counts at once for more."""
+    """Return the mean of old and new measurements; an increase has more weight."""
     return new if old in (0.0, inf) else old + (new - old) * (0.5 if new > old else 0.25)
 
 

@@ -1,4 +1,4 @@
-"""The answers of capabilities: each request waits for a place, and a child process works on it."""
+"""Answering of capabilities: each request waits for a slot, and a child process does the work."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memplan.capabilities.capability import Control
 from memplan.solvers.search.control import Deadline
 
 _ANSWER_S = 0.25
-"""The seconds of its time that a question about a stranger's file leaves to bring the answer."""
+"""The seconds reserved for returning the answer about a foreign file."""
 _LEAST_S, _GRACE_S = 0.1, 0.3
-"""The time that every request has from its beginning, and the time after its deadline in which an answer may come."""
+"""The least time for any request, and the grace after its deadline for its answer."""
 
 
 class WorkService:
-    """Answers requests for all calls of a server. For one event loop, which only moves their bytes."""
+    """Answers requests for all calls of a server, on one event loop that only moves bytes."""
 
     def __init__(self, workers: Workers, queue: Admission) -> None:
         self._workers, self._queue = workers, queue
@@ -38,7 +38,7 @@ class WorkService:
         *,
         counts_work: bool = False,
     ) -> WorkAnswer:
-        """Return the answer to a request, its kind, head and body, by the deadline, or soon after `cancelled` is set.
+        """Return the answer to a request (kind, head, body) by the deadline, or soon after `cancelled` is set.
 
         Where others wait it may be the best so far, unless it `counts_work`. It is begun once again where the child is
         lost. Raises InputError and other errors of the kind, FullError where no place is free, and NotInTimeError where
@@ -71,12 +71,12 @@ class WorkService:
 
 
 def perform(control: Control, kind: str, head: str, body: bytes) -> WorkAnswer:
-    """Answer a request that has been checked, in a child; raises MemplanError."""
+    """Answer a validated request, in a child; raises MemplanError."""
     return answered_apart(parse_request(kind, head, body), control, len(body))
 
 
 def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> WorkAnswer:
-    """Answer a request that was parsed; what is foreign is read in a fork. Raises MemplanError."""
+    """Answer a parsed request; foreign files are read in a fork. Raises MemplanError."""
     if not request.is_foreign:
         return answered(request, control)
     asked = Control(control.deadline.earlier(_ANSWER_S), control.cancelled)
@@ -84,7 +84,7 @@ def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> Wo
 
 
 def answered(request: ParsedRequest, control: Control) -> WorkAnswer:
-    """Answer a question that was parsed; raises MemplanError."""
+    """Answer a parsed question; raises MemplanError."""
     is_plan, note = request.kind == PLAN, control.note
     if note is not None:
         control = replace(control, note=lambda found: note(WorkAnswer(found[0], found[1], is_plan)))

@@ -40,23 +40,23 @@ from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import SolveResult
 
 _SEARCHED_SHARE = 0.9
-"""A plan that was searched for this part of a caller's time is as good as one of a search of its own."""
+"""If a plan was searched for this share of a caller's time, it is as good as a search of its own."""
 _QUICK_S = 0.1
 """The time that a problem is tried in this process before it goes to a child."""
 _QUICK_BUFFERS = 20_000
-"""For more buffers than that, nothing is quick; they are tried here only where a child would have too little time."""
+"""Problems with more buffers are tried in this process only if a child would have too little time."""
 _CARRIED_S = 1e-5
-"""The time for each buffer of which a child makes nothing: to get the problem, to verify and to bring back a plan."""
+"""The overhead of a child for each buffer: to receive the problem, to verify the plan and to return it."""
 _CHILD_SEED = 2**62
-"""The difference of a child's seed: where one seed has found nothing so far, another one is likely to be sooner."""
+"""The offset of a child's seed, since another seed often succeeds sooner where one has failed."""
 _LEAST_S = 0.02
-"""The time that every search gets, however little is left; with less, a child makes nothing of it."""
+"""The least time of any search; with less, a child achieves nothing."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class PlanRequest:
-    """One caller's request for a plan: the deadline of the answer, and the caller's key.
+    """A caller's request for a plan, with the deadline of the answer and the caller's key.
 
     One whose deadline is infinite waits for a place as long as it takes, and its time limit counts from then; the
     others get a FullError where the admission queue is full, or no place becomes free in time.
@@ -69,10 +69,10 @@ class PlanRequest:
 
 
 class Searches(Protocol):
-    """What searches for plans that are not quick; the contract is that of `memplan.api.workers.workers.Workers`."""
+    """The interface for searches that are not quick; `memplan.api.workers.workers.Workers` implements it."""
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
-        """Return a verified result, soon after its deadline at the latest."""
+        """Return a verified result, at the latest shortly after the deadline."""
 
 
 class PlanService:
@@ -84,10 +84,10 @@ class PlanService:
         self._cache, self._workers, self._queue, self._metrics = cache, workers, queue, metrics
         self._places = CapacityLimiter(quick_places)
         self._running: dict[Hashable, asyncio.Event] = {}
-        """What is searched for, with an event that is set when that ends."""
+        """The running searches, each with an event that is set at its end."""
 
     async def plan(self, request: PlanRequest, cancelled: asyncio.Event) -> Plan:
-        """Return the best plan by the deadline, verified, or an explanation of there being none.
+        """Return the best plan by the deadline, verified, or an explanation why there is none.
 
         When `cancelled` is set, the best so far is returned. Raises OptionError, FullError and UnavailableError.
         """
@@ -102,7 +102,7 @@ class PlanService:
         return await self._briefly(problem, partial(answer_of, result, problem, options, request.deadline))
 
     async def _cached_or_searched(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
-        """Answer from the cache where that is enough; of equal requests one searches, and the others wait for it."""
+        """Answer from the cache if that is enough; of equal requests one searches, and the others wait for it."""
         problem, options, quick = request.problem, request.options, None
         key = problem.hash, options.time_limit_s, options.accept, options.seed
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
@@ -132,7 +132,7 @@ class PlanService:
         start: SolveResult | None,
         quick: OneSearch | None,
     ) -> SolveResult:
-        """Search on from what is known, for all who ask the same meanwhile, and keep the result."""
+        """Continue the search from the cached plan for all simultaneous callers, and keep the result."""
         self._metrics.looked_up("miss" if start is None else "started_from")
         self._running[key] = asyncio.Event()
         try:
@@ -145,7 +145,7 @@ class PlanService:
             self._running.pop(key).set()
 
     def _quick(self, request: PlanRequest) -> OneSearch | None:
-        """Prepare a quick search; None for a large problem, unless a child would have too little time for it."""
+        """Prepare a quick search; None for a large problem, unless a child would have too little time."""
         left_s, problem = request.deadline.left_s, request.problem
         is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
         if is_large and left_s >= _least_s(problem):
@@ -160,7 +160,7 @@ class PlanService:
     async def _search(
         self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
     ) -> SolveResult:
-        """Search quickly, then by a child, on from the best known; raises FullError where neither has a place."""
+        """Search quickly, then in a child from the best plan known; raises FullError if neither has a slot."""
         best, began, tried_s = start, time.monotonic(), 0.0
         if quick is not None:
             with anyio.move_on_after(max(0.0, request.deadline.left_s)):
@@ -184,7 +184,7 @@ class PlanService:
             return replace(best, stop_reason="time_limit")  # which is more than nothing
 
     async def _explained(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
-        """Return a result with its reason, as far as that is quick, where a bound shows that nothing fits."""
+        """Return a result with a quick explanation if a bound shows that nothing fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
         if found is None or lack is None or lack.by is not None:  # a search proved it, and others can say why
             return found
@@ -197,7 +197,7 @@ class PlanService:
     async def _by_child(
         self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None, tried_s: float
     ) -> SolveResult:
-        """Wait for a place and have a child search; what is cancelled while it waits has the best so far.
+        """Wait for a slot and search in a child; a request cancelled while waiting gets the best plan so far.
 
         tried_s: the time of the search here; without its result a child needs as much at least.
         """
@@ -225,14 +225,14 @@ class PlanService:
         return result
 
     async def _keep(self, request: PlanRequest, found: SolveResult) -> SolveResult:
-        """Keep what was found, where it is better than what is known."""
+        """Keep a result if it is better than the known one."""
         problem, searched_s = request.problem, time_searched(found, request.options)
         if (cached := await self._briefly(problem, partial(CachedPlan.of, problem, found, searched_s))) is not None:
             self._cache.keep(problem, cached)
         return found
 
     async def _cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
-        """Return what is cached, also as a result for this problem, verified."""
+        """Return the cached plan, and that plan as a verified result for this problem."""
         if (cached := await self._cache.find(problem)) is None:
             return None, None
         if (result := await self._briefly(problem, partial(result_of, cached, problem))) is None:
@@ -241,7 +241,7 @@ class PlanService:
         return cached, result
 
     async def _briefly(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
-        """Do work that is no search: at once where that is quick, else in a thread."""
+        """Do short work: inline if it is quick, else in a thread."""
         return work() if problem.is_small else await to_thread.run_sync(work)
 
 
@@ -252,7 +252,7 @@ def _least_s(problem: CompiledProblem) -> float:
 
 
 def _is_enough(found: SolveResult) -> bool:
-    """Return True where no child could add anything: of what does not fit, the reason is whole, too."""
+    """Return True if a child could not improve the result; if nothing fits, the explanation is complete, too."""
     if found.plan.status != "infeasible":
         return found.stop_reason != "time_limit"
     why = found.plan.explanation
@@ -260,7 +260,7 @@ def _is_enough(found: SolveResult) -> bool:
 
 
 async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadline) -> StopReason | None:
-    """Wait for another's search; return what came before its end."""
+    """Wait for another request's search; return the condition that ended the wait."""
     waiting = {asyncio.create_task(event.wait()) for event in (ended, cancelled)}
     left_s = None if deadline.at == inf else max(0.0, deadline.left_s)
     try:
@@ -272,7 +272,7 @@ async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadli
 
 
 def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, deadline: Deadline) -> Plan:
-    """Return the plan of a result, verified, with what lint finds in the problem and the options that change it."""
+    """Return the plan of a result, verified, with lint findings and the options that change the problem."""
     facts: dict[str, object] = {"findings": problem.findings} if problem.findings else {}
     if options.deterministic and (recorded := options.recorded()):
         facts["options"] = recorded
@@ -282,14 +282,14 @@ def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, d
 
 
 def time_searched(result: SolveResult, options: SolveOptions) -> float:
-    """Return the seconds for which a search is known to find nothing better: all of them where its work was done."""
+    """Return the seconds for which a search surely finds nothing better: infinite if its work was completed."""
     return options.time_limit_s if result.stop_reason == "work_limit" else result.elapsed_s
 
 
 def reason_to_answer(
     known: CachedPlan | None, result: SolveResult | None, options: SolveOptions, problem: Problem
 ) -> StopReason | None:
-    """Return the reason why what is cached answers a caller, if it does."""
+    """Return the reason why a cached result answers a caller, or None."""
     if known is None or result is None:
         return None
     plan = result.plan

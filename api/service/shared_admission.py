@@ -1,4 +1,4 @@
-"""One admission queue for all processes of a server: their parent keeps it, and they ask it over a socket.
+"""One admission queue for all processes of a server, kept by their parent and used over a socket.
 
 A process that ends gives back its places with its connection. A line is a list of JSON: an `ask`, a `first` answer or
 `leave` with the number of a seat on the way there; `began`, `short` or `refused` on the way back.
@@ -20,20 +20,20 @@ from memplan.api.refusals import FullError, NoTurnError
 from memplan.api.service.admission import Admission, AdmissionQueue, Seat
 
 ADMISSION = "ADMISSION_SOCKET"
-"""The variable that tells a server process where the queue of all of them is."""
+"""The environment variable with the address of the shared queue, for server processes."""
 _GONE = "memplan: the process that admits requests is gone"
 _ASKED = ("caller", "due", "sort", "least_s", "can_end", "has_answer", "arrived")
-"""The fields of a seat that are sent; the monotonic clock is the same for all processes of a machine."""
+"""The fields of a seat that are sent; all processes of a machine share the monotonic clock."""
 
 
 def queue_of(solves: int, waiting: int, requires_keys: bool) -> AdmissionQueue:
-    """Return the queue of a server; where keys are required, one key leaves a place to others."""
+    """Return the queue of a server; if keys are required, no key can take all slots."""
     return AdmissionQueue(solves + int(requires_keys), waiting, of_key=solves)
 
 
 @contextmanager
 def admitting(queue: AdmissionQueue, path: str) -> Iterator[None]:
-    """Keep a queue for other processes, in a thread, until the block ends. Raises OSError."""
+    """Serve a queue to other processes, in a thread, until the block ends. Raises OSError."""
     loop = asyncio.new_event_loop()
     try:
         server = loop.run_until_complete(asyncio.start_unix_server(lambda *ends: _serve(queue, *ends), path))
@@ -61,12 +61,12 @@ async def _end(server: asyncio.Server) -> None:
 
 @dataclass(eq=False)
 class _FarSeat(Seat):
-    """A seat of another process, which hears of its changes."""
+    """A seat of another process, to which its changes are sent."""
 
     tell: Callable[..., None] = print
 
     def changed(self) -> None:
-        """Tell who waits that it has begun, was refused or is to be short."""
+        """Notify the waiter that it has begun, was refused or should be short."""
         if self.refusal is not None:
             self.tell("refused", str(self.refusal), self.refusal.retry_after_s, isinstance(self.refusal, NoTurnError))
         else:
@@ -120,7 +120,7 @@ def _send(writer: asyncio.StreamWriter, *values: Any) -> None:
 
 
 class SharedAdmission(Admission):
-    """The queue of a server's parent, as one of its processes sees it."""
+    """The queue of a server's parent, as seen by one of its processes."""
 
     def __init__(self, places: int, writer: asyncio.StreamWriter) -> None:
         self.places = places
@@ -144,16 +144,16 @@ class SharedAdmission(Admission):
 
     @property
     def busy(self) -> int:
-        """The number of places that are taken here."""
+        """The number of slots in use here."""
         return sum(seat.began is not None for seat in self._seats.values())
 
     @property
     def waiting(self) -> int:
-        """The number of requests that wait here, and may be refused."""
+        """The number of refusable requests that wait here."""
         return sum(seat.began is None and seat.due < inf for seat in self._seats.values())
 
     def ask(self, wish: Seat) -> None:
-        """Decide a wish now or later."""
+        """Decide on a request, now or later."""
         if self._is_gone:
             self._refuse(wish, FullError(_GONE))
             return
@@ -162,13 +162,13 @@ class SharedAdmission(Admission):
         _send(self._writer, "ask", number, *(getattr(wish, name) for name in _ASKED))
 
     def leave(self, place: Seat, *, is_measured: bool = False) -> None:
-        """Give a place back, or take a wish back; what it took is a measure of its sort where it `is_measured`."""
+        """Release a slot or withdraw a request; its duration is recorded for its sort if `is_measured`."""
         number = self._number.pop(id(place), None)
         if number is not None and self._seats.pop(number, None) is not None and not self._is_gone:
             _send(self._writer, "leave", number, place.first_at, is_measured)
 
     def note_first(self, place: Seat) -> None:
-        """Note that a place has an answer now."""
+        """Record that a request now has a first answer."""
         super().note_first(place)
         if (number := self._number.get(id(place))) is not None and not self._is_gone:
             _send(self._writer, "first", number)

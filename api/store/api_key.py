@@ -1,4 +1,4 @@
-"""Keys: the text that their holders have, and the hash that is kept."""
+"""Keys: the text given to the holder, and the hash that is stored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Key:
     used_at: float | None = None
 
     def caller(self, max_jobs: int | None) -> Caller:
-        """Return the caller with this key; `max_jobs` holds for keys that have no such quota of their own."""
+        """Return the caller for this key; `max_jobs` applies if the key has no quota of its own."""
         return Caller(self.id, self.name, self.scopes, max_jobs if self.max_jobs is None else self.max_jobs)
 
 
@@ -42,7 +42,7 @@ def new_secret() -> tuple[str, str, str]:
 
 
 def split(text: str) -> tuple[str, str] | None:
-    """Return the id and the secret in a key's text; None if no key looks like that."""
+    """Return the id and the secret in a key's text; None if the text is no key."""
     match text.split("_"):
         case [mark, key_id, secret] if mark == _MARK and len(key_id) == 2 * _ID_BYTES and secret:
             return key_id, secret
@@ -50,7 +50,7 @@ def split(text: str) -> tuple[str, str] | None:
 
 
 def digest(secret: str) -> str:
-    """Return the hash that is kept of a secret.
+    """Return the hash to store for a secret.
 
     The secret is 256 random bits, too many to try; so a fast hash keeps it as well as a slow one.
     """
@@ -58,5 +58,5 @@ def digest(secret: str) -> str:
 
 
 def is_same(secret: str, kept: str) -> bool:
-    """Return True if a secret is the one of a hash, in a time that does not tell how near it is."""
+    """Return True if a secret matches a hash, in constant time."""
     return hmac.compare_digest(digest(secret), kept)

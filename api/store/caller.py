@@ -11,7 +11,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True)
 class Caller:
-    """The sender of a request, and its scopes, `admin` for all; without an id, where no key is required.
+    """The sender of a request and its scopes (`admin` includes all); it has no id if no key is required.
 
     `max_jobs` is the number of the key's jobs that may be unfinished at a time; None: as many as the server takes.
     """
@@ -23,7 +23,7 @@ class Caller:
 
     @property
     def sees_all(self) -> bool:
-        """True where the jobs of all keys are seen, and not only one's own."""
+        """True if the caller sees the jobs of all keys."""
         return "admin" in self.scopes
 
     def sees(self, key_id: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Values as both databases take them."""
+"""Column types that both databases support."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Dialect, LargeBinary, Text, TypeDecorator
 
 _LEVEL = 1
-"""Compression that costs little: most of what can be saved is saved at once."""
+"""A low compression level, which already saves most."""
 
 
 class Json(TypeDecorator[Any]):
@@ -19,7 +19,7 @@ class Json(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """Write a value; None stays none."""
+        """Write a value; None stays None."""
         return None if value is None else json.dumps(value, separators=(",", ":"), sort_keys=True)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
@@ -34,7 +34,7 @@ class Packed(TypeDecorator[bytes]):
     cache_ok = True
 
     def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Compress a value; None stays none."""
+        """Compress a value; None stays None."""
         return None if value is None else zlib.compress(value, _LEVEL)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:

@@ -1,4 +1,4 @@
-"""One database: SQLite in a file, or PostgreSQL; its connections, and its transactions."""
+"""A database, SQLite in a file or PostgreSQL: its connections and transactions."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ FILE = "memplan.db"
 CONNECTIONS = 8
 """The number of threads that use the database at once."""
 _CACHE_KIB = 512
-"""The memory that SQLite fills with pages, for each connection: what is looked up is mostly of the last moments."""
+"""SQLite's page cache for each connection, in KiB; most look-ups concern recent rows."""
 _BUSY_S = 10
 """The seconds that a transaction waits for another process."""
 _POOL: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": _BUSY_S}
 _MAGIC = b"SQLite format 3\0"
 _LEAST_ROOM = 4 * 2**20
-"""The bytes of a disk with less of which nothing may be accepted."""
+"""The least free disk space in bytes; with less, nothing is accepted."""
 _NO_CONNECTION = (None, "57P03")
-"""The states of PostgreSQL's errors where nothing answers, or where it starts or stops."""
+"""PostgreSQL's error states for a server that does not answer, or is starting or stopping."""
 _LOG = logging.getLogger("memplan")
 
 
 class Database:
-    """Connections to one database. For threads, each of which takes one transaction at a time."""
+    """Connections to one database. Thread-safe; each thread holds one transaction at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -48,7 +48,7 @@ class Database:
 
     @classmethod
     def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
-        """Open what `url` names, or else the file in `folder`, which is made. Raises OptionError or StoreError.
+        """Open the database at `url`, or else a file in `folder`, which is created. Raises OptionError or StoreError.
 
         With PostgreSQL there are at most so many connections, beside one that listens.
         """
@@ -59,25 +59,25 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Hold one transaction, which is on disk when the block ends. Raises StoreError."""
+        """Hold one transaction, durable when the block ends. Raises StoreError."""
         with _told(), self._writer, self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Hold one transaction that changes nothing. Raises StoreError."""
+        """Hold one read-only transaction. Raises StoreError."""
         with _told(), self._reader.begin() as connection:
             yield connection
 
     def check_room(self) -> None:
-        """Raise StoreError where the disk of a file has no room: what was freed in it would still be written."""
+        """Raise StoreError if the disk of a database file is full, even if the file has free pages."""
         if self.is_sqlite and (folder := Path(str(self.engine.url.database)).parent).exists():
             free = shutil.disk_usage(folder).free
             if free < _LEAST_ROOM:
                 raise StoreError(f"database: its disk must have {_LEAST_ROOM} bytes of room, and has {free}")
 
     def check_file(self) -> None:
-        """Raise StoreError where the file of SQLite is broken, though what of it is in memory is not."""
+        """Raise StoreError if the SQLite file is damaged, even if cached pages are intact."""
         if not self.is_sqlite:
             return
         path = Path(str(self.engine.url.database)).absolute()

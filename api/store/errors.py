@@ -15,12 +15,12 @@ from memplan.planner.errors import InputError, MemplanError
 
 
 class StoreError(MemplanError):
-    """The database failed; the transaction may or may not be done."""
+    """The database failed; the transaction may or may not be committed."""
 
 
 class UnreachableError(StoreError):
-    """The database takes no connections now: it starts, or its machine is away."""
+    """The database accepts no connections for now, because it is starting or unreachable."""
 
 
 class RepeatedKeyError(InputError):
-    """An idempotency key that another request had."""
+    """An idempotency key that was used for another request."""

@@ -1,4 +1,4 @@
-"""Jobs as the store keeps them: each waits, runs, and ends in one of the other states."""
+"""Jobs as stored: each waits, runs, and ends in one of the final states."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MEANINGS: Mapping[State, str] = {
 
 OPEN: tuple[State, ...] = ("queued", "running")
 ENDED: tuple[State, ...] = tuple(state for state in STATES if state not in OPEN)
-"""The states after which none follows. One that runs and loses its worker waits again."""
+"""The final states. A running job that loses its worker waits again."""
 
 
 def new_id() -> str:
-    """Return a name for a job that sorts by when it was made (UUID version 7, RFC 9562 section 5.7 and 6.2)."""
+    """Return a job id that sorts by time of creation (UUID version 7, RFC 9562 section 5.7 and 6.2)."""
     milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
     value = milliseconds << 80 | 7 << 76 | nanoseconds * 4096 // 1_000_000 << 64 | 2 << 62 | secrets.randbits(62)
     text = f"{value:032x}"

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL on which workers hear that jobs wait, or that one is to be cancelled."""
+"""A PostgreSQL connection on which workers are notified of waiting jobs and cancellations."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memplan.api.store.errors import StoreError
 from memplan.api.store.writing import CHANNEL
 
 _AGAIN_S = 1.0
-"""The time until a connection that was lost is made again."""
+"""The time until a lost connection is made again."""
 _LOOK_S = 0.2
-"""The time within which a listener ends that is told to."""
+"""The time within which a stopped listener ends."""
 
 
 class Listening:
@@ -33,7 +33,7 @@ class Listening:
         self._thread.start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._closing.set()
         self._thread.join(2 * _AGAIN_S)
 

@@ -11,12 +11,12 @@ from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, Larg
 from memplan.api.store.columns import Json, Packed
 
 REVISION = 3
-"""The number of the last change of the tables."""
+"""The number of the latest change of the tables."""
 METADATA = MetaData()
 alembic_version = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))
 """The revision of the tables."""
 versions = Table("versions", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
-"""The same for servers from before there were revisions."""
+"""The revision in the form that servers without migrations expect."""
 
 
 def _job_id() -> Column[str]:
@@ -71,7 +71,7 @@ jobs = Table(
 submissions = Table(
     "submissions", METADATA, _job_id(), Column("head", Text, nullable=False), Column("body", Packed, nullable=False)
 )
-"""The requests of jobs: media type and query, and the body as it came."""
+"""The requests of jobs: media type, query, and the body as received."""
 
 answers = Table("answers", METADATA, _job_id(), Column("content", Packed, nullable=False))
 """The best answers of jobs so far."""

@@ -1,4 +1,4 @@
-"""The store of one server: what must outlive it."""
+"""The persistent store of a server."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from memplan.api.store.tables.plans import Plans
 
 T = TypeVar("T")
 PATIENCE_S = 30.0
-"""The seconds for which a server or a worker that starts asks for a database that starts, too."""
+"""The seconds for which a starting server or worker retries a database that is starting, too."""
 _AGAIN_S = 0.5
 _LOG = logging.getLogger("memplan")
 _LOCK = 0x6D656D706C616E  # "memplan"
 
 
 class Store:
-    """Jobs, plans and keys in one database. Its methods and theirs block: on an event loop, use `briefly`."""
+    """Jobs, plans and keys in one database. All methods block; on an event loop, use `briefly`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -66,15 +66,15 @@ class Store:
                 return cls(database)
 
     async def briefly(self, work: Callable[[], T]) -> T:
-        """Do work with the store in a thread, so that the event loop goes on; raises what it raises."""
+        """Run a store operation in a thread, so that the event loop continues; its errors are raised here."""
         return await to_thread.run_sync(work, limiter=self._threads)
 
     def listening(self, wake: Callable[[], object]) -> Listening | None:
-        """Begin to hear of jobs that wait or are to be cancelled, where the database tells; `wake` is called then."""
+        """Start listening for waiting jobs and cancellations, if the database supports it; each calls `wake`."""
         return None if self._database.is_sqlite else Listening(self._database, wake)
 
     def check(self) -> None:
-        """Write and read; raises StoreError where that fails, or where there is no room for more."""
+        """Write and read; raises StoreError if that fails or the disk is full."""
         self._database.check_room()
         self._database.check_file()
         with self._database.writing() as connection:
@@ -87,7 +87,7 @@ class Store:
 
 
 def bring_up(database: Database) -> int | None:
-    """Bring the tables to this version, and return the revision that they had before; None where there were none.
+    """Upgrade the tables, and return their former revision; None if there were none.
 
     Of several servers that start at once, one does. Raises StoreError.
     """

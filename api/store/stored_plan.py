@@ -1,4 +1,4 @@
-"""A known plan as the store keeps it; clients read plans without a database."""
+"""A known plan as stored; clients read plans without a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements that SQLAlchemy has for each database apart."""
+"""The SQL statements that differ between the two databases."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sqlalchemy.dialects import sqlite
 
 T = TypeVar("T")
 CHANNEL = "memplan_jobs"
-"""The channel of PostgreSQL on which workers are woken."""
+"""The PostgreSQL channel that wakes workers."""
 
 
 def wake_workers(connection: Connection) -> None:
-    """Wake the workers that listen, once this transaction is done; those of SQLite look by themselves."""
+    """Wake listening workers at the end of this transaction; with SQLite, workers poll."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
 
@@ -22,7 +22,7 @@ def wake_workers(connection: Connection) -> None:
 def insert_new(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], column: Column[T]
 ) -> Sequence[T]:
-    """Insert those rows that may be beside what is there; return their values of a column."""
+    """Insert the rows that do not conflict with existing ones; return their values of a column."""
     insert = _insert(connection)
     return connection.execute(insert(table).on_conflict_do_nothing().returning(column), rows).scalars().all()
 
@@ -37,7 +37,7 @@ def put(connection: Connection, table: Table, values: Mapping[str, Any]) -> None
 
 
 def _insert(connection: Connection) -> Any:
-    """Return what begins a statement that inserts, in the dialect of a database."""
+    """Return an INSERT construct in the database's dialect."""
     if connection.dialect.name == "sqlite":
         return sqlite.insert
     # Imported here: a service with SQLite needs nothing of PostgreSQL.

@@ -1,1 +1,1 @@
-"""Work in child processes: one pool of them, for what is answered within a request and for jobs."""
+"""Work in child processes: one pool for requests and jobs."""

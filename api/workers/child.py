@@ -1,4 +1,4 @@
-"""A child process of the pool: it does one task at a time, reports how far it is, and ends with its parent.
+"""A child process of the pool: it runs one task at a time, reports progress, and ends with its parent.
 
 What it reads on standard input are tasks, or None: the one that runs is to end early.
 """
@@ -29,12 +29,12 @@ from memplan.solvers.search.control import Deadline
 
 LOG_FORMAT = "MEMPLAN_LOG_FORMAT"
 Ids = tuple[str | None, str | None]
-"""The ids of the request and of the job that a task is of, which its lines in the log carry."""
+"""The ids of a task's request and job, for the lines of the log."""
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
 
 class _Reporter:
-    """Sends what a task reports, several times a second, until it is done; where it watches a result, that as well."""
+    """Sends the reports of a task several times a second until its end, with the best result if it is watched."""
 
     def __init__(self, send: Callable[[str, Any], None]) -> None:
         self._send = send
@@ -44,15 +44,15 @@ class _Reporter:
         threading.Thread(target=self._run, daemon=True).start()
 
     def report(self, report: Any) -> None:
-        """Take what is new."""
+        """Store a report for the next sending."""
         self._reports.append(report)
 
     def watch(self, best: Callable[[], Any]) -> None:
-        """Take the function that returns the best result so far."""
+        """Set the function that returns the best result so far."""
         self._best = best
 
     def end(self) -> None:
-        """Send what was reported last."""
+        """Send the last reports."""
         self._is_done.set()
         if reports := self._taken():
             self._send("progress", (reports, None))
@@ -80,7 +80,7 @@ class _Child:
         self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int, int, Ids]] = SimpleQueue()
 
     def listen(self) -> None:
-        """Take tasks, until the parent is gone; then this process ends, with all that it started."""
+        """Receive tasks until the parent is gone; then end this process and everything that it started."""
         cancelled = threading.Event()
         try:
             while True:
@@ -96,7 +96,7 @@ class _Child:
             os.killpg(0, signal.SIGKILL)
 
     def work(self) -> None:
-        """Do one task after the other."""
+        """Run one task after another."""
         while True:
             self._do(*self._tasks.get())
 

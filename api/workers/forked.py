@@ -1,4 +1,4 @@
-"""Reading a stranger's file in a fork of a child, which is ready at once and has no other task.
+"""Reading of foreign files in a fork of a child; the fork is ready at once and has no other task.
 
 Whatever a file does to its reader, the child lives on: it gets sentences that say what is wrong, or the bytes of an
 answer, as JSON and never as a pickle.
@@ -31,7 +31,7 @@ _PART = 1 << 16
 def run_forked(
     work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], control: Control, count: int, what: str
 ) -> WorkAnswer:
-    """Return the answer of work that reads `count` bytes of a file, done in a fork that is killed at its limits.
+    """Return the result of work that reads `count` bytes of a file, in a fork that is killed at its limits.
 
     What the work notes is noted here, and is the answer where it is cancelled. Raises FormatError, also at its limit of
     memory, TimeOverError, FaultError, and NotInTimeError where it is cancelled and has noted nothing.
@@ -66,14 +66,14 @@ def run_forked(
 
 
 class _Sent:
-    """The answers that a fork sends, each with a line of JSON before it; `is_last` is True after the last one."""
+    """The answers that a fork sends, each after a line of JSON; `is_last` is True after the last one."""
 
     def __init__(self) -> None:
         self._left = bytearray()
         self.is_last = False
 
     def take(self, part: bytes) -> Iterator[WorkAnswer]:
-        """Yield the answers that are whole with this part; raises what the fork says is wrong."""
+        """Yield the answers that are complete with this part; raises the errors that the fork reports."""
         self._left += part
         while (end := self._left.find(b"\n")) >= 0:
             wrong, is_late, fault, is_last, length, status, is_plan = from_json(bytes(self._left[:end]))
@@ -90,7 +90,7 @@ class _Sent:
 
 
 def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], writing: int) -> NoReturn:
-    """Run the fork: it has nothing of its parent's but what it needs, and answers through one pipe."""
+    """Run the fork, which inherits only what it needs and answers through one pipe."""
 
     def send(
         answer: WorkAnswer,

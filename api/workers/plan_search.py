@@ -21,7 +21,7 @@ from memplan.solvers.search.result import SolveResult
 
 @dataclass(frozen=True, eq=False)
 class PlanSearch:
-    """A search for a plan in a child: when its answer is due, and the best plan known."""
+    """A search for a plan in a child: the deadline of its answer, and the best plan known."""
 
     problem: Problem
     options: SolveOptions
@@ -36,7 +36,7 @@ def search(
     start: Plan | None,
     instance: Instance | None = None,
 ) -> SolveResult:
-    """Search for a plan as the profile of the options says, and for the reason where nothing fits; in a child."""
+    """Search for a plan by the profile of the options, or for the reason why nothing fits; in a child."""
     profile = options.profile_of(problem)
     if problem.equal_use:
         result = _of_equal_pools(problem, options, control, start)
@@ -58,7 +58,7 @@ def search(
 
 
 def best_known(asked: PlanSearch) -> SolveResult:
-    """Return the best plan known as a result, verified, without more of a search, or an honest `unknown`."""
+    """Return the best known plan as a verified result without searching, or an `unknown` result."""
     over = threading.Event()
     over.set()
     options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})

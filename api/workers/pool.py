@@ -1,4 +1,4 @@
-"""A pool of child processes, each for one task at a time: killed at its deadline or its memory, and replaced."""
+"""A pool of child processes, one task each; a child beyond its deadline or memory is killed and replaced."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from memplan.api.workers.template import ForkedChild, Template
 from memplan.planner import errors
 
 _CANCEL_S = 3.0
-"""The time that a task has to answer once it is cancelled; then its child is killed."""
+"""The time for an answer after a task is cancelled; then its child is killed."""
 _END_S = 0.15
-"""The same where it has noted an answer that holds, which is given instead."""
+"""The shorter time for a task with a noted answer, which is used instead."""
 _NICE_FROM_S = 10.0
-"""The seconds of a task from which on it leaves the processors to others; what is shorter could not wait for them."""
+"""The seconds after which a task lowers its priority; shorter tasks could not wait for others."""
 _PART_OF_MEMORY = 0.9
 _LOG = logging.getLogger("memplan")
 
 
 class ChildPool:
-    """Children for as many tasks as there are at a time, forked from one template. For any threads.
+    """Children for any number of simultaneous tasks, forked from one template. Thread-safe.
 
     `on_loss` is called for each that ends by itself in a task; those that fail in one are noted in `faults`.
     """
@@ -50,11 +50,11 @@ class ChildPool:
 
     @property
     def count(self) -> int:
-        """The number of children that there are."""
+        """The number of children."""
         return len(self._all)
 
     def warm(self) -> bool:
-        """Start the template and a child ahead, unless one waits; return whether there is one."""
+        """Start the template and a child in advance, unless one is idle; return whether there is one."""
         try:
             self._leave(self._taken("memplan"), is_well=True)
         except UnavailableError as error:
@@ -63,7 +63,7 @@ class ChildPool:
         return True
 
     def close(self) -> None:
-        """End all children; what runs ends without an answer."""
+        """End all children; running tasks end without an answer."""
         with self._changing:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -82,7 +82,7 @@ class ChildPool:
         is_short: threading.Event | None = None,
         noted: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Have a child do a task, and return its answer; raises what it raises, here in the calling thread.
+        """Run a task in a child, and return its answer; its errors are raised in the calling thread.
 
         `report` gets what is new several times a second, with the best result so far, where there is a new one;
         `noted` is called at the first answer that holds. Once it `is_short`, the best so far is answered, as soon as
@@ -111,7 +111,7 @@ class ChildPool:
         return outcome
 
     def _taken(self, what: str) -> ForkedChild:
-        """Return a child that waits for a task; raises UnavailableError where there is none."""
+        """Return an idle child; raises UnavailableError if there is none."""
         while not self._is_closed:
             with self._changing:
                 child = self._idle.pop() if self._idle else None
@@ -159,7 +159,7 @@ class _Call:
         self._is_given = self._is_told = self.is_nice = False
 
     def outcome(self, most_bytes: int, niceness: int) -> Any:
-        """Give the task to the child, and return its answer, or the error that it says; raises where it is gone."""
+        """Send the task to the child, and return its answer or raise its error; also raises if the child is gone."""
         self._child.limit(self._is_over, most_bytes)
         self.is_nice = niceness > 0 and self._due.left_s >= _NICE_FROM_S
         ids = REQUEST.get(), JOB.get()
@@ -188,7 +188,7 @@ class _Call:
             raise self._reason() from None
 
     def _is_over(self) -> bool:
-        """Tell the child once that it is to end; return True when it is to be killed."""
+        """Tell the child once to end; return True when it has to be killed."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S
@@ -201,7 +201,7 @@ class _Call:
         return (self._stops_at is not None and now > self._stops_at) or self._due.left_s < -self._task.grace_s
 
     def _reason(self) -> errors.MemplanError:
-        """Return why a child that is gone has no answer."""
+        """Return the reason why a lost child has no answer."""
         what, status = self._task.what, self._child.wait()
         if self._child.stopped_by == "memory":
             return TooMuchMemoryError()
@@ -213,7 +213,7 @@ class _Call:
 
 
 def _error(name: str, sentences: tuple[str, ...]) -> errors.MemplanError:
-    """Return the error that a child told of, by its name."""
+    """Return the error that a child reported, by its name."""
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
     for kind in kinds:  # which grows meanwhile
         kinds += kind.__subclasses__()
@@ -221,7 +221,7 @@ def _error(name: str, sentences: tuple[str, ...]) -> errors.MemplanError:
 
 
 def machine_memory() -> int:
-    """Return the memory of this machine, or what its container may use."""
+    """Return the memory of this machine, or the limit of its container."""
     import psutil
 
     total = int(psutil.virtual_memory().total)

@@ -12,11 +12,11 @@ from memplan.solvers.search.control import Control, Deadline, silent
 
 
 class LostWorkersError(MemplanError):
-    """A child ended in the middle of its task, and so did those that had the task before."""
+    """A child ended in the middle of its task, and so did its predecessors."""
 
 
 class TooMuchMemoryError(InputError):
-    """A request takes more memory than a child process has."""
+    """A request needs more memory than a child process has."""
 
     def __init__(self, *sentences: str) -> None:
         super().__init__(*(sentences or ("memplan: must be answered with the memory of one worker, and needs more",)))
@@ -24,7 +24,7 @@ class TooMuchMemoryError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class TaskControl(Control):
-    """The control of a task while it runs in a child process.
+    """The control of a task in a child process.
 
     watch: is called with a function that returns the best result so far, in any thread, to go along with reports.
     """
@@ -52,12 +52,12 @@ class Task:
     is_search: bool = False
 
     def due(self) -> Deadline:
-        """Return when the answer is due of a child that begins now."""
+        """Return the deadline of the answer for a child that begins now."""
         return self.deadline if self.limit_s is None else Deadline.after(min(self.limit_s, self.deadline.left_s))
 
 
 def told_of(error: Exception) -> tuple[str, list[Any]]:
-    """Return what a child tells of an error: the name and the sentences, or all that may be told of a fault."""
+    """Return the name and sentences of an error for the parent; of a fault, only what may be disclosed."""
     if isinstance(error, MemoryError):
         error = TooMuchMemoryError()
     if is_fault(error):

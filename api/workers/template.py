@@ -1,4 +1,4 @@
-"""The template of a pool's children: a process that has loaded all that answers, and is forked for each of them.
+"""The template of a pool's children: a process that has loaded everything, and is forked for each child.
 
 A process that starts loads for more than a second; a fork is ready after some milliseconds, and shares its memory.
 """
@@ -21,7 +21,7 @@ _FORK, _LIVES, _STDERR = 0, 1 << 20, 2
 
 
 class Template:
-    """The parent's side of a template, which is started for the first fork, and again where it is gone. For threads."""
+    """The parent's side of a template, started for the first fork and restarted if it is gone. Thread-safe."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -29,7 +29,7 @@ class Template:
         self._asking = threading.Lock()
 
     def fork(self) -> ForkedChild:
-        """Return a child that waits for its tasks; raises EOFError where a new template ends at once."""
+        """Return a child that waits for tasks; raises EOFError if a new template ends at once."""
         reads, gives = os.pipe()
         hears, answers = os.pipe()
         try:
@@ -47,7 +47,7 @@ class Template:
         return ForkedChild(self, Forked(pid, os.fdopen(gives, "wb"), os.fdopen(hears, "rb")))
 
     def status(self, pid: int) -> int | None:
-        """Return the exit status of a child, None while it lives; one of a template that is gone counts as killed."""
+        """Return the exit status of a child, None while it lives; children of a lost template count as killed."""
         try:
             status = self._asked(pid)
         except EOFError:
@@ -55,7 +55,7 @@ class Template:
         return None if status == _LIVES else status
 
     def close(self) -> None:
-        """Let the template end."""
+        """End the template."""
         with self._asking:
             self._forget()
 
@@ -89,7 +89,7 @@ class Template:
 
 
 class ForkedChild(ChildProcess):
-    """A child that a template forked, and waits for."""
+    """A child forked from a template, and the wait for its end."""
 
     def __init__(self, template: Template, made: Forked) -> None:
         super().__init__(made)
@@ -100,7 +100,7 @@ class ForkedChild(ChildProcess):
 
 
 def fork_always() -> None:
-    """Fork whenever that is asked for, and return in each fork, whose pipes are its standard input and output.
+    """Fork on every request, and return in each fork with its pipes as standard input and output.
 
     It is asked by a socket that is the template's standard input; the template ends with the process that asks.
     """

@@ -1,4 +1,4 @@
-"""Solving and answering in child processes, for an event loop: on time, and from the best plan known where one ends."""
+"""Solving and answering in child processes for an event loop: on time, and restarted from the best plan."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from memplan.planner.model.plan import StopReason
 from memplan.solvers.search.result import SolveResult
 
 MAX_LOST = 3
-"""The number of times that a search which lost its child is begun again, from the best plan known."""
+"""How often a search that lost its child is restarted from the best plan known."""
 _CARRY_S, _GRACE_S = 4e-6, 0.25
-"""The seconds that bringing a buffer to a child and its placement back takes; and those that an answer may be late."""
+"""The seconds for carrying a buffer to a child and its placement back, and the grace for an answer."""
 
 
 class Workers:
-    """The child processes of a server, for one event loop: at most `most` work at once."""
+    """The child processes of a server, for one event loop: at most `most` tasks at once."""
 
     def __init__(self, pool: ChildPool, most: int) -> None:
         self.pool = pool
         self._threads = CapacityLimiter(most)
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
-        """Search in a child; return the result, verified, within half a second of the deadline.
+        """Search in a child; return the verified result within half a second of the deadline.
 
         When `cancelled` or `is_short` is set, that is the best so far. Raises OptionError, and LostWorkersError where
         children end and nothing is known.

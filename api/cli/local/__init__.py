@@ -1,1 +1,1 @@
-"""Parts of commands that no other entrance has: flags of their own, and files that these name."""
+"""Parts of commands that no other entrance has: their own flags, and the files named by them."""

@@ -19,7 +19,7 @@ _PICTURE, _SCHEDULE = ".svg", ".schedule"
 
 @dataclass(frozen=True)
 class _Prepared:
-    """The graph in the file; where a model is written, that model, whose access maps are searched instead."""
+    """The graph in the file; for a model that will be written, the model, whose access maps are searched."""
 
     source: Any
     model: Any = None
@@ -78,7 +78,7 @@ def _model(call: Invocation, answer: Any, path: str) -> bytes | None:
 
 
 def _program(call: Invocation, answer: Any, path: str) -> None:
-    """Write the last point as C, into a folder."""
+    """Write the last point as C into a folder."""
     if not answer.points:
         call.said.append(f"{path}: not written, as no point was found")
         return

@@ -1,4 +1,4 @@
-"""The files of `memplan certify`, and the certificate beside a plan: what `checkers/check.py` or VeriPB reads."""
+"""The files of `memplan certify`, and the certificate beside a plan, for `checkers/check.py` or VeriPB."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERIPB = (".opb", ".pbp")
 
 
 def _targets(call: Invocation) -> list[str]:
-    """Return the files to write: two of them for VeriPB."""
+    """Return the files to write; VeriPB needs two."""
     output = call.flags["output"]
     is_pair = output is not None and Path(output).suffix in _VERIPB
     return [str(Path(output).with_suffix(suffix)) for suffix in _VERIPB] if is_pair else [output] if output else []
@@ -46,7 +46,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
 
 
 def certified_plan(call: Invocation, answer: Plan) -> Plan:
-    """Write the certificate of a plan, and return the plan with what it says of that."""
+    """Write the certificate of a plan, and return the plan with the facts about it."""
     (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
     # Imported here: few plans are to be proved.
     from memplan.capabilities.certify.certify import certified

@@ -27,7 +27,7 @@ _BUDGETS = (
 
 
 def _runs(line: CommandLine) -> int | None:
-    """Check each model of a folder, or one with a file of budgets."""
+    """Check each model of a folder, or one model with a file of budgets."""
     return check_many(line, LOCAL)
 
 
@@ -47,7 +47,7 @@ def _prepare(call: Invocation) -> None:
 
 
 def _refuse_no_comparison(call: Invocation) -> None:
-    """Raise OptionError where a problem of one of the two plans is not known, or a plan is not one of it."""
+    """Raise OptionError if a compared plan has no known problem, or does not belong to it."""
     baseline = call.question.get("baseline")
     if baseline is None:
         raise OptionError("page: needs a baseline, whose plan is shown beside this one")

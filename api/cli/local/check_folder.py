@@ -1,4 +1,4 @@
-"""Checks of all models of a folder, and the file of budgets that says what each may use and how it is read."""
+"""Checks of all models in a folder, with a file of budgets and reading options for each."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _FLAGS = {
     name: flag_of(name, about) for name, about in {**CheckOptions.model_fields, **ReadOptions.model_fields}.items()
 }
 _KEYS = {spelled(name)[0].partition("/")[0][2:]: name for name in _FLAGS if name not in ("subject", "with_plan")}
-"""From the keys of a table, which are flags without their dashes, to the names of their options."""
+"""Maps the keys of a table (flags without dashes) to option names."""
 Tables = Mapping[Path | None, Mapping[str, Any]]
-"""What the command line of each model has besides, by its real path; at None, what that of all others has."""
+"""The extra flags for each model, by its real path; those for all others at None."""
 
 
 def check_many(line: CommandLine, extras: CommandExtras) -> int | None:
@@ -64,9 +64,9 @@ def check_many(line: CommandLine, extras: CommandExtras) -> int | None:
 
 
 def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
-    """Read a file of budgets, which is TOML; raises InputError, with a sentence for each thing that is wrong.
+    """Read a file of budgets, which is TOML; raises InputError with one sentence for each fault.
 
-    Only a check `of_all` needs all the models that are named: a build that checks one may have no other at hand.
+    All named models must exist only for a check `of_all`: a build that checks one model may not have the others.
     """
     try:
         content = tomllib.loads(data.decode())
@@ -89,7 +89,7 @@ def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
 
 
 def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[str]) -> dict[str, Any]:
-    """Return what a table says as a command line does; what is wrong with it is added to `wrong`."""
+    """Return a table as command-line values; faults are added to `wrong`."""
     flags: dict[str, Any] = {}
     for key, value in table.items():
         if key in _KEYS:
@@ -111,7 +111,7 @@ def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[str])
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts that a flag would be given for a value: `NAME=VALUE` for each entry of a table."""
+    """Return the texts of a flag for a value: `NAME=VALUE` for each entry of a table."""
     if isinstance(value, dict):
         return [f"{name}={','.join(_texts(each))}" for name, each in value.items()]
     return [each if isinstance(each, str) else shown(each) for each in (value if isinstance(value, list) else [value])]
@@ -151,13 +151,13 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
 
 
 def _budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
-    """Return the budgets of a model, which are unlimited where a file has some of others alone."""
+    """Return the budgets of a model; they are unlimited if the file names only others."""
     is_of_others = line.given["budgets_file"] is not None and of_one["baseline"] is None
     return of_one["budgets"] or ([UNLIMITED] if is_of_others else of_one["budgets"])
 
 
 def _models(folder: str, tables: Tables) -> list[str]:
-    """Return the files in a folder, hidden ones aside, whose name is that of a model, or that have a budget."""
+    """Return the visible files in a folder that look like models or have a budget."""
     suffixes = tuple(suffix for reader in file_readers().values() for suffix in reader.suffixes)
     files = [each for each in sorted(Path(folder).rglob("*")) if each.is_file()]
     visible = [each for each in files if not any(part.startswith(".") for part in each.relative_to(folder).parts)]

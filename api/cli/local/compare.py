@@ -1,4 +1,4 @@
-"""The name of the file, which `memplan compare` reads its kind from."""
+"""Passes the file's name on, from which `memplan compare` infers its kind."""
 
 from __future__ import annotations
 

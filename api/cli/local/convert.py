@@ -74,7 +74,7 @@ def _finish(call: Invocation, answer: Converted) -> Sequence[str]:
 
 
 def _measured(model: bytes, arena_size: int) -> str:
-    """Return what the runtime says of a model that was written for it, in an arena of so many bytes."""
+    """Return the runtime's measurement of a model that was written for it, in an arena of `arena_size` bytes."""
     # Imported here: few models are written.
     from memplan.systems.arena import rules_of
 

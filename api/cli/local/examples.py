@@ -1,4 +1,4 @@
-"""`memplan examples`: the files that the pages name, in a folder."""
+"""`memplan examples`: writes the files that the documents use into a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.api.cli.streams import say
 from memplan.files import os_errors_named
 
 _PLACES = tuple(Path(__file__).parents[k] / "examples" for k in (3, 4))
-"""Where examples lie: in an installed memplan, which has all but the problems, or in a checkout."""
+"""Where the examples are: in an installed memplan (all but the problems), or in a checkout."""
 
 
 def examples(

@@ -1,4 +1,4 @@
-"""The problem that `memplan liveness` writes."""
+"""The problem file that `memplan liveness` writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memplan.files import write_problem
 
 
 def _problem(_call: Invocation, answer: LivenessAnswer, path: str) -> bytes:
-    """Return the problem alone, which other commands read."""
+    """Return the problem alone, for other commands to read."""
     return write_problem(answer.problem, format="csv" if path.lower().endswith(".csv") else "json")
 
 

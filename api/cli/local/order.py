@@ -1,4 +1,4 @@
-"""The files that `memplan order` writes beside its answer: a page, a certificate, the model in its new order."""
+"""The files that `memplan order` writes beside its answer: a page, a certificate, the reordered model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from memplan.capabilities.cascade.writing import Written
 
 MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
-"""The suffixes of models that are written in another order."""
+"""The suffixes of models that can be written in another order."""
 _ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model are also rounded up to it."
 
 
 def load_writing(given: Mapping[str, Any]) -> None:
-    """Import what writes models, where one is to be written."""
+    """Import the writers of models if a model will be written."""
     if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
         import memplan.capabilities.cascade.writing  # noqa: F401
 
@@ -34,7 +34,7 @@ def _prepare(call: Invocation) -> None:
 
 
 def refuse_no_model(call: Invocation) -> None:
-    """Raise OptionError, before work is spent, for a model that is to be written where none was read, or another."""
+    """Raise OptionError early if a model should be written but none, or one of another format, was read."""
     for path in call.outputs:
         if suffix_of(path) not in MODELS:
             continue
@@ -79,7 +79,7 @@ def _model(call: Invocation, answer: Any, path: str) -> bytes | None:
 
 
 def model_if_gained(call: Invocation, written: Written, path: str) -> bytes | None:
-    """Return a model in another form, if it is there, and keep the sentences about it; without, the status is 1."""
+    """Return the converted model, if there is one, and keep its messages; otherwise the exit status is 1."""
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
         from memplan.systems.arena import rules_of

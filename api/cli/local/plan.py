@@ -1,4 +1,4 @@
-"""What `memplan plan` has alone: the files of a plan, several models, and operations in a better order."""
+"""The parts that only `memplan plan` has: files of a plan, several models, operations in a better order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _BEST = "best"
 _OF_OTHERS = {suffix: (row.command, name) for row in QUESTIONS.values() for suffix, name in row.files.items()}
-"""From endings of files beside a plan to the module and the function that write them, as other questions name them."""
+"""Maps suffixes of files beside a plan to the module and function that write them."""
 _ORDER = (
     "best: plan operations in the order that needs the fewest bytes. A,B:"
     f" {ReadOptions.model_fields['order'].description!s}"
@@ -50,7 +50,7 @@ _TOGETHER = (
 
 
 def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Read no problem where operations pose it only once they are in order; read several as one."""
+    """Skip reading a problem that depends on the order of operations; read several problems as one."""
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:
         raise OptionError("order: best must not be given with several files: order each, and plan what that writes")
@@ -99,7 +99,7 @@ def _parts(call: Invocation, answer: Any, path: str) -> None:
 
 
 def _show(call: Invocation, answer: Any) -> bool:
-    """Write a plan as it was asked for, and what people are told of it."""
+    """Print a plan in the requested format, and its messages for people."""
     flags, problem = call.flags, call.question["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
     if not isinstance(answer, Plan):

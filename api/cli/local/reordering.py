@@ -1,4 +1,4 @@
-"""`memplan plan --order best`: the problem that operations pose in a better order, with a plan to start from."""
+"""`memplan plan --order best`: the problem of the operations in a better order, with a plan to start from."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
 
 PARTS = ("order.json", "problem.json")
-"""What is written beside the plan: the order, with the reordered program, and the problem in that order."""
+"""The files beside the plan: the order, the reordered program, and the problem in that order."""
 _SHARE = 0.6
-"""The part of the time for the order; the plan has the rest."""
+"""The share of the time limit for ordering; planning gets the rest."""
 
 
 def check(given: Mapping[str, Any]) -> None:
-    """Raise OptionError for options that do not go with another order."""
+    """Raise OptionError for options that cannot be combined with reordering."""
     for name in ("server", "inclusive", "keep"):
         if given[name] is not None:
             raise OptionError(f"{name}: must not be given with order best, got {given[name]}")
@@ -33,7 +33,7 @@ def check(given: Mapping[str, Any]) -> None:
 
 
 def reordered(call: Invocation, control: Control) -> Mapping[str, Any]:
-    """Reorder the operations in a file; return the problem to plan, and the plan to start from."""
+    """Reorder the operations in a file; return the resulting problem and a plan to start from."""
     reader, path = call.reader, str(call.files["problem"])
     with named(path):
         model = reorder(reader.data, path, control.begun(call.options).child(_SHARE), reader.options)

@@ -1,4 +1,4 @@
-"""Several files of one command: models that share a memory, or files that are answered for each by itself."""
+"""Several files for one command: models that share memory, or files that are answered independently."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memplan.planner.errors import FileError, OptionError, shown
 
 
 def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read several files as the models of one application; raises InputError, also for one file."""
+    """Read several files as the models of one application, also a single one; raises InputError."""
     together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
@@ -38,13 +38,13 @@ def more(text: str) -> inspect.Parameter:
 
 
 def refuse_on(line: CommandLine, what: str) -> None:
-    """Raise OptionError for a command line that has a cluster and not the files for one."""
+    """Raise OptionError for a command line with a cluster that lacks the files for one."""
     if line.given["on"] is not None:
         raise OptionError(f"on: must be given with {what}, got {shown(line.file)} alone: leave it out")
 
 
 def run_each(line: CommandLine, extras: CommandExtras) -> int | None:
-    """Answer for several files each by itself, into a folder; None for one, and where plans are of one memory."""
+    """Answer for several files independently, into a folder; None for one file, and for plans of one memory."""
     arguments, outputs = line.given, list[str](line.given["outputs"] or ())
     is_each = [suffix_of(path) for path in outputs] == [FOLDER] and not arguments.get("together")
     if not arguments["more"] or not is_each:

@@ -9,7 +9,7 @@ from memplan.api.cli.streams import PAGE
 from memplan.planner.errors import OptionError
 
 SOURCES = {".c": "c", ".py": "python"}
-"""By its suffix, the language of a file with the offsets."""
+"""The language of a source file with offsets, by its suffix."""
 
 
 def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
@@ -23,7 +23,7 @@ def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
 
 
 def _prepare_source(call: Invocation) -> None:
-    """Have the offsets written in the language of the file that -o names."""
+    """Request the offsets in the language of the file that -o names."""
     languages = {language for suffix, language in SOURCES.items() if call.has_output(suffix)}
     if (wanted := call.flags["to"]) is not None:
         languages.add(wanted)

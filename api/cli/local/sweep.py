@@ -16,7 +16,7 @@ _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 
 
 def _page(call: Invocation, answer: Any, _path: str) -> bytes:
-    """Return the page of a sweep, in which each point opens its plan: over the sum of the sizes, or over its number."""
+    """Return the page of a sweep, with a plan for each point, over the sum of the sizes or the point's number."""
     # Imported here: few answers are looked at.
     from memplan.api.reports.views import ChartAxis, ChartPoint, view
 
@@ -35,7 +35,7 @@ def _page(call: Invocation, answer: Any, _path: str) -> bytes:
 
 
 def _csv(_call: Invocation, answer: Any, _path: str) -> bytes:
-    """Write the points as a table, with what is used of each pool and its bound in columns of their own."""
+    """Write the points as a table, with each pool's use and bound in columns of their own."""
     text = io.StringIO(newline="")
     names = [use.name for use in answer.points[0].pools] if answer.points else []
     pools = list(answer.points[0].sizes) if answer.points else []

@@ -1,4 +1,4 @@
-"""`memplan verify` alone: the plan inside of a file, and the plan and the page that it writes."""
+"""The parts that only `memplan verify` has: the plan inside a file, and the plan and page that it writes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Commands of the service, and its keys and workers."""
+"""Commands of the service: its server, keys, workers and database."""

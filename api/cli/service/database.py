@@ -1,4 +1,4 @@
-"""`memplan database`: bring the tables of a database to this version, or show the statements that would."""
+"""`memplan database`: upgrade the tables of a database to this version, or print the statements that would."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ database = typer.Typer(help="Bring the database of the service to this version."
 
 @database.callback()
 def _group() -> None:
-    """Keep `upgrade` a command of its own, as it is the only one."""
+    """Keep `upgrade` a subcommand although it is the only one."""
 
 
 @database.command()

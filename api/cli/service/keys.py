@@ -1,4 +1,4 @@
-"""`memplan keys`: make keys, list them, and revoke them, in the store that the settings name."""
+"""`memplan keys`: create, list and revoke keys in the store that the settings name."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _facts(key: Key) -> dict[str, object]:
 
 
 def _table(facts: list[dict[str, object]]) -> list[str]:
-    """Return the lines of a table of keys, each column as wide as what is in it."""
+    """Return the lines of a table of keys, with columns as wide as their content."""
     rows = [[heading.replace("_", " ") for heading in facts[0]]] if facts else [["no keys"]]
     for fact in facts:
         rows.append([", ".join(v) if isinstance(v, list) else "-" if v is None else str(v) for v in fact.values()])

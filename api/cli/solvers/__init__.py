@@ -1,1 +1,1 @@
-"""Commands about solvers and this machine."""
+"""Commands about solvers and the local machine."""

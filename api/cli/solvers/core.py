@@ -1,4 +1,4 @@
-"""`memplan core`: the planner as sources for programs that link it, behind memplan.h."""
+"""`memplan core`: the sources of the planner for programs that link it through memplan.h."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INCLUDE = re.compile(r'^#include ([<"])(.+)[>"]\n', re.MULTILINE)
 
 
 def amalgamated(folder: Path) -> str:
-    """Return the sources of the planner behind memplan.h as one, made of those in a folder."""
+    """Return the sources in a folder, behind memplan.h, as one file."""
     system, own, parts = set[str](), {HEADER}, list[str]()
 
     def take(name: str) -> None:

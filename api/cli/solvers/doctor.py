@@ -1,4 +1,4 @@
-"""`memplan doctor` and `memplan solvers`: what is installed, which code runs, and what each solver can do."""
+"""`memplan doctor` and `memplan solvers`: installed packages, compiled code, and the features of each solver."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def doctor() -> None:
 
 
 def report() -> Iterator[str]:
-    """Tell the same, line by line."""
+    """Return the report, line by line."""
     yield f"memplan {__version__}, in {Path(__file__).parents[2]}"
     machine = f"{sys.platform}-{platform.machine()}"
     yield f"Python {platform.python_version()}, {machine}, {os.cpu_count()} cores, {sys.executable}"
@@ -60,7 +60,7 @@ def report() -> Iterator[str]:
 
 
 def _code(folder: Path) -> str:
-    """Say where the library of a folder is, or why there is none, and what builds it."""
+    """Return where the library of a folder is, or why there is none and what builds it."""
     try:
         _ = Library(folder).loaded
     except ImportError as error:
@@ -92,4 +92,4 @@ _DISTRIBUTIONS = {
     "pydantic_settings": "pydantic-settings",
     "ai_edge_litert": "ai-edge-litert",
 }
-"""Packages whose distribution has another name."""
+"""Packages whose distribution has a different name."""

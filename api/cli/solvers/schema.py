@@ -1,4 +1,4 @@
-"""`memplan schema`: the wire format as a JSON Schema, and a corpus that other implementations are held against."""
+"""`memplan schema`: the wire format as a JSON Schema, and a corpus for testing other implementations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MODELS = tuple(each.wire for each in (PROBLEM, PLAN, OPERATIONS, GRAPH))
 
 
 class QuietJsonSchema(GenerateJsonSchema):
-    """Leaves out defaults that are no JSON, such as a plan's empty table, without a warning."""
+    """Silently omits defaults that JSON cannot express, such as a plan's empty table."""
 
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 

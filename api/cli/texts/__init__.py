@@ -1,4 +1,4 @@
-"""The help of memplan's own commands, a file each, as `python -m lab.help` writes it."""
+"""The help texts of memplan's own commands, one file each, written by `python -m lab.help`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LIST, _WIDTH = "memplan", 80
 
 
 def written(name: str) -> str | None:
-    """Return the help of a command of memplan's own; None for any other word."""
+    """Return the help of one of memplan's own commands; None for any other word."""
     if not name.isidentifier():
         return None
     file = Path(__file__).with_name(f"{name}.txt")
@@ -17,7 +17,7 @@ def written(name: str) -> str | None:
 
 
 def text_for(words: Sequence[str]) -> str | None:
-    """Return the help that a command line wants with the words before --help; None where it is not written down."""
+    """Return the stored help for a command line with `--help`; None if it is not stored."""
     if len(words) > 1:
         return None
     if words:
@@ -34,7 +34,7 @@ def text_for(words: Sequence[str]) -> str | None:
 
 
 def _with(text: str, name: str, panel: str, about: str) -> str:
-    """Return the list of all commands with one more, the last of its panel."""
+    """Return the list of all commands with one more at the end of its panel."""
     # Imported here: most distributions add no command.
     from textwrap import wrap
 

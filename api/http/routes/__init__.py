@@ -1,1 +1,1 @@
-"""One module a call."""
+"""The routes, one module for each call."""

@@ -1,4 +1,4 @@
-"""`POST /v1/batch`: many problems in one request, and one line of the answer for each plan, as soon as it is ready."""
+"""`POST /v1/batch`: many problems in one request; each plan is sent as a line as soon as it is ready."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NOTHING = b'{"buffers":[]}'
     dependencies=[may("plan"), Depends(Service.stream)],
 )
 async def batch(request: Request) -> Response:
-    """Send a line for each submission, with its plan or with what is wrong with it, as soon as it is ready.
+    """Send a line for each submission as soon as it is ready, with its plan or its error.
 
     The lines name the submissions by their position and, where they have one, by their id. Who hangs up cancels the
     rest.
@@ -92,7 +92,7 @@ def submissions_of(body: bytes) -> list[bytes]:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The submissions of one request; what has no options of its own goes by those of the query."""
+    """The submissions of one request; query options are the defaults for each."""
 
     service: Service
     submissions: Iterator[bytes]
@@ -122,7 +122,7 @@ class _Batch:
                 await asyncio.wait(in_work)
 
     async def _result(self, index: int, line: bytes, cancelled: asyncio.Event) -> bytes:
-        """Return the line of one submission."""
+        """Return the result line of one submission."""
         about: dict[str, Any] = {"index": index, "id": None}
         BODY.set(line)
         try:
@@ -140,7 +140,7 @@ class _Batch:
             return self._refusal(about, error)
 
     def _refusal(self, about: dict[str, Any], error: Exception) -> bytes:
-        """Return the line that says what is wrong with a submission, or that the program failed at it."""
+        """Return the line for a refused submission, or for a failure of the program."""
         answer = error_answer(error) or error_answer(self.service.faults.note(error, "batch"))
         assert answer is not None
         return _line(about, "error", bytes(answer.body))
@@ -164,7 +164,7 @@ async def _lines(request: Request, found: _Batch) -> AsyncIterator[bytes]:
 
 
 def _name(name: object) -> str | int | None:
-    """Return the id of a submission, by which its result is known."""
+    """Return the id of a submission, which names its result."""
     if name is None or isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool)):
         return name
     raise InputError(f"id: must be a string or an integer, got {shown(name)}")

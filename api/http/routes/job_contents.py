@@ -1,4 +1,4 @@
-"""The routes of all that is kept of a job: its problem, the request that was sent, its best plan and its answer."""
+"""The routes for the contents of a job: its problem, its request, its best plan and its answer."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def sent(request: Request, job_id: str) -> Response:
 
 
 async def _shaped(request: Request, job: Job) -> Response:
-    """Answer with the best answer so far of a job, in the shape that is wanted."""
+    """Return a job's best answer so far in the requested shape."""
     service, capability = Service.of(request), CAPABILITIES[job.kind]
     wanted = Wanted.of(request, capability.answer)
     content = await service.store.briefly(partial(service.store.jobs.answer, job.id))
@@ -108,13 +108,13 @@ async def _plan(request: Request, job: Job, content: bytes) -> Response:
 
 
 def _written(head: str, body: bytes, content: bytes, plan_format: str) -> bytes:
-    """Write the plan of a job in a format; one of more than a problem was written so when it was made."""
+    """Write a job's plan in a format; a plan of more than a problem keeps the format in which it was made."""
     problem = _problem(PLAN, head, body)
     return content if problem is None else write_in(plan_format, Plan.model_validate_json(content), problem)
 
 
 def _problem(kind: str, head: str, body: bytes) -> Problem | None:
-    """Return the problem of a plan's request, which was checked; None where it is about more, or another question."""
+    """Return the validated problem of a plan request; None for other questions, or if it is about more."""
     asked = parse_request(kind, head, body)
     problem: Problem | None = asked.question()["problem"] if asked.is_plain_plan else None
     return problem
@@ -127,7 +127,7 @@ def _lines(capability: Capability[Any], content: bytes) -> str:
 
 
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
-    """Return the head and the body of a job's request; raises HTTPException where it was forgotten meanwhile."""
+    """Return the head and body of a job's request; raises HTTPException if it is gone."""
     store = Service.of(request).store
     stored_request = await store.briefly(partial(store.jobs.request, job.id))
     if stored_request is None:

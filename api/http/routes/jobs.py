@@ -1,4 +1,4 @@
-"""`/v1/jobs`: the work of the calls that wait, without waiting: submit, look, follow, name, cancel, forget."""
+"""`/v1/jobs`: asynchronous calls: submit, look up, follow, rename, cancel, forget."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CHANGE_BYTES = 10_000
 """The most bytes of a body that renames a job."""
 _KEEP_ALIVE_S = 15
 _UNREAD_S = 30.0
-"""The time that a follower may not read before it is let go."""
+"""The time after which a follower that does not read is disconnected."""
 
 
 @router.post(
@@ -159,7 +159,7 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
 
 
 async def job_of_caller(request: Request, job_id: str) -> Job:
-    """Return a job that the caller may see; those of others are not there, for all that they are told."""
+    """Return a job that the caller may see; jobs of others appear not to exist."""
     store = Service.of(request).store
     job = await store.briefly(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None
     if job is None or not caller_of(request).sees(job.key_id):

@@ -40,11 +40,10 @@ ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{HASH.pattern
     dependencies=[may("read")],
 )
 async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
-    """Answer with the best plan known of the problem with this hash, in canonical form.
+    """Answer with the best plan known for the problem with this hash, in canonical form.
 
-    Buffer k is the k-th in the problem's canonical order, pool "0" the first, and bytes are counted in the largest unit
-    that divides all that matters: whoever has the problem can tell which of its buffers that are. Once it is proved, it
-    never changes.
+    Buffer k is the k-th in the problem's canonical order, pool "0" is the first pool, and bytes are counted in the
+    problem's unit, so whoever has the problem can match the buffers. A proved plan never changes.
     """
     service, capability = Service.of(request), CAPABILITIES[PLAN]
     wanted = Wanted.of(request, capability.answer)

@@ -1,4 +1,4 @@
-"""One call for each capability: `POST /v1/order`; that of plans has the known plans before it."""
+"""One call for each capability, such as `POST /v1/order`; for plans, the cache is consulted first."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from memplan.solvers.search.control import Deadline
 
 router = APIRouter()
 CACHE = "x-memplan-cache"
-"""The header that says whether a plan was known: `hit` or `miss`."""
+"""The header that says whether a plan came from the cache: `hit` or `miss`."""
 _ROW_S = 2.5e-6
-"""The least time that reading and compiling take for each row and each pair."""
+"""The least seconds for reading and compiling each row and each pair."""
 _SHORT_CELLS = 3_000
-"""Reading and compiling so many rows times pools take less time than handing them to a thread."""
+"""The rows times pools up to which reading and compiling are faster than handing them to a thread."""
 _PLAN_HASH = "plan_hash"
 
 
@@ -67,7 +67,7 @@ class _Call:
     cancelled: asyncio.Event
 
     async def answer(self, plan_format: str) -> Response:
-        """Answer by the known plans and a search, in a thread, or by a worker; raises MemplanError."""
+        """Answer from the cache and by a search, in a thread or by a worker; raises MemplanError."""
         asked = self.asked
         if asked.is_plain_plan:
             return await self._plan(plan_format)
@@ -85,7 +85,7 @@ class _Call:
         return Response(answer.content, media_type=JSON)
 
     async def _plan(self, plan_format: str) -> Response:
-        """Answer with a plan that is known, or searched for."""
+        """Answer with a plan from the cache or from a search."""
         service, asked, n_bytes = self.service, self.asked, len(self.body)
         extent, deadline = asked.extent, self.deadline
         if extent.n_rows * _ROW_S > deadline.left_s:
@@ -113,7 +113,7 @@ class _Call:
         return response
 
     def _too_late(self) -> Response:
-        """Answer that nothing is known, since the problem could not be read in time."""
+        """Answer without a result, as the problem could not be read in time."""
         what = f"{self.asked.extent.n_rows} buffers could not be read, compiled and planned"
         plan = Plan(
             status="unknown",
@@ -168,7 +168,7 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
 
 
 async def _with_old_plan(call: _Call, plan_format: str) -> _Call:
-    """Return a call whose plan to keep is that of one of the caller's jobs with this plan; raises OptionError."""
+    """Return a call whose `keep` is replaced by the plan with that hash among the caller's jobs; raises OptionError."""
     keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or _PLAN_HASH not in keep:
         return call

@@ -18,7 +18,7 @@ router = APIRouter()
 
 
 class Health(BaseModel):
-    """A server that is well, and its version."""
+    """The status and version of a running server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -27,7 +27,7 @@ class Health(BaseModel):
 
 
 class SolverList(BaseModel):
-    """All solvers; `auto` is the portfolio of those that suit a problem, without those of other systems."""
+    """All solvers; `auto` is the portfolio of those that suit a problem, without reference planners."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,7 +42,7 @@ async def healthz() -> Health:
 
 @router.get("/readyz", summary="Can it work", response_model=Health, responses=error_answers(503))
 async def readyz(request: Request) -> Health | Response:
-    """Answer whether it can solve and store: it tries both, and keeps what it found for a few seconds."""
+    """Answer whether the server can solve and store: both are tried, and the result is cached for a few seconds."""
     if lacks := await Service.of(request).readiness.lacks():
         return problem_details(503, lacks, {"Retry-After": "1"})
     return Health()
@@ -59,7 +59,7 @@ async def readyz(request: Request) -> Health | Response:
     dependencies=[may("read")],
 )
 async def metrics(request: Request) -> Response:
-    """Answer with counters since the server started, and with what there is now; `memplan_jobs` is of all servers."""
+    """Answer with counters since the start of the server, and current gauges; `memplan_jobs` covers all servers."""
     service = Service.of(request)
     jobs = await service.store.briefly(service.store.jobs.counts)
     return Response(service.metrics.rendered(jobs, service.counted_now()), media_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -67,5 +67,5 @@ async def metrics(request: Request) -> Response:
 
 @router.get("/v1/solvers", summary="List the solvers", dependencies=[may("read")])
 async def solvers() -> SolverList:
-    """Answer with what each solver can do; `at_most` is the number of buffers that `auto` tries it on."""
+    """Answer with the features of each solver; `at_most` is the most buffers for which `auto` uses it."""
     return SolverList(solvers=solver_facts())

@@ -1,1 +1,1 @@
-"""Processes and sockets: what listens, and how it ends."""
+"""Processes and sockets: how the server listens and how it ends."""

@@ -1,4 +1,4 @@
-"""What uvicorn's connections lack: an end for those that do not send the head of a request, and a limit for heads."""
+"""Additions to uvicorn's connections: a timeout and a size limit for the heads of requests."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 _OTHER_DESCRIPTORS, _LEAST_CONNECTIONS = 128, 16
-"""The descriptors for files, workers and the database, and the connections that there are in any case."""
+"""The descriptors kept for files, workers and the database, and the least number of connections."""
 HEAD_S, _HEAD_BYTES = 15.0, 2**16
-"""Half of the time that the head of a request may take at most, and its bytes, to which those read at once are added.
-"""
+"""Half of the time limit for the head of a request, and its size limit, without the bytes of one read."""
 
 
 def most_connections() -> int:
-    """Return how many connections leave enough descriptors for all else."""
+    """Return how many connections leave enough descriptors for everything else."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 2**31 if most == resource.RLIM_INFINITY else max(_LEAST_CONNECTIONS, most - _OTHER_DESCRIPTORS, most // 2)
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed where a head takes longer than twice the time for it, or is too large."""
+    """A connection that is closed when a head takes too long (twice HEAD_S) or is too large."""
 
     def __init__(
         self,
@@ -36,11 +35,11 @@ class Connection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._is_in_head = self._is_read = False
         self._unread = 0
-        """The bytes since the last head, or part of a body."""
+        """The bytes received since the last head or the last part of a body."""
         self.loop.call_soon(self._look_first, HEAD_S)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; refuse a head, or what stands between the parts of a body, where it is too large."""
+        """Handle received bytes; refuse a head, or chunk headers of a body, that is too large."""
         self._is_read = False
         super().data_received(data)
         self._unread = 0 if self._is_read else self._unread + len(data)
@@ -48,22 +47,22 @@ class Connection(HttpToolsProtocol):
             self.send_400_response("The head of the request is too large.")
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Note the beginning of a request."""
         self._is_in_head = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Begin to answer a request whose head is whole."""
+        """Note that the head of a request is complete, so that its answer begins."""
         self._is_in_head, self._is_read = False, True
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body."""
+        """Note a received part of a body."""
         self._is_read = True
         super().on_body(body)
 
     def _look_first(self, timeout_s: float) -> None:
-        """Close a connection that comes to too many, with which it does not count yet, or begin to wait."""
+        """Close a connection above the limit before it counts, or start the timeout of its first head."""
         if len(self.connections) >= most_connections():
             self.loop.call_soon(self._close)
         else:
@@ -73,7 +72,7 @@ class Connection(HttpToolsProtocol):
         self.loop.call_later(timeout_s, self._look, timeout_s, before)
 
     def _look(self, timeout_s: float, before: int | None) -> None:
-        """Close a connection that waits for the same head as at the last check; `before` is the request before that."""
+        """Close a connection that still waits for the same head as at the last check, after request `before`."""
         if self not in self.connections:
             return
         is_answered = self.cycle is None or self.cycle.response_complete

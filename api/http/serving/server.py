@@ -1,4 +1,4 @@
-"""Serve over HTTP: listen, and on the way out answer every caller with the best plan so far."""
+"""Serving over HTTP: listening, and on shutdown answering every caller with the best plan so far."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from memplan.planner.errors import OptionError
 from memplan.solvers.processes.harden import keep_to_itself
 
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
-"""Options by which the system ends connections whose client vanished, or does not read its answers; s, s, -, ms."""
+"""Socket options that end connections of vanished clients and of clients that do not read; s, s, -, ms."""
 _LOG = logging.getLogger("memplan")
 
 
 def serve(host: str, port: int, without_keys: bool = False) -> None:
-    """Serve until a signal says to stop; port 0 takes a free one.
+    """Serve until a signal stops the process; port 0 takes a free one.
 
-    Raises OptionError, also where the store cannot be used, or where keys are needed and there is none.
+    Raises OptionError, also if the store is unusable, or if keys are required but none exists.
     """
     settings = read_settings()
     if settings.has_secrets:
@@ -60,7 +60,7 @@ def _log_when_listening(listener: socket.socket) -> None:
 
 
 def decided(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:
-    """Return the settings with `require_keys` decided: unless they say so, keys are needed where others can come in.
+    """Return the settings with `require_keys` decided: by default, keys are required if others can connect.
 
     Raises OptionError where they are required and `without_keys`.
     """
@@ -77,7 +77,7 @@ def decided(settings: Settings, listener: socket.socket, without_keys: bool = Fa
 
 
 def _check_store(settings: Settings) -> None:
-    """Raise OptionError where the store cannot be used, or where keys are required and there is none."""
+    """Raise OptionError if the store is unusable, or if keys are required but none exists."""
     try:
         store = Store.open(settings.database_url, settings.data_folder, PATIENCE_S)
     except StoreError as error:
@@ -93,9 +93,9 @@ def _check_store(settings: Settings) -> None:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Bind a socket, on which nobody can connect before the server listens, once it can answer.
+    """Bind a socket; clients can connect only once the server listens and can answer.
 
-    Raises OptionError where that is not allowed or the port is taken.
+    Raises OptionError if that is not permitted or the port is taken.
     """
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:

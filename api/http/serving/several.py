@@ -1,4 +1,4 @@
-"""Several server processes on one port, by uvicorn's own workers, below a parent that runs the jobs."""
+"""Several server processes on one port, as uvicorn workers, under a parent that runs the jobs."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 _LAST_ANSWERS_S, _START_S = 5, 120
 _ACCEPTED_AT_ONCE = 128
 _ARENAS = "2"
-"""The arenas of the C library's allocator: by default each thread has one of its own, which keeps what others freed."""
+"""The number of malloc arenas: by default each thread has its own, which retains freed memory."""
 _COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _SECRETS = (f"{PREFIX}ADMIN_KEY", f"{PREFIX}DATABASE_URL")
 _IDLE_S = 75
-"""The seconds that a connection stays open between requests: more than a proxy before it waits."""
+"""The seconds that an idle connection stays open: more than the timeout of a proxy in front."""
 
 
 def take_all_descriptors() -> None:
-    """Let this process, and those that it starts, have as many descriptors as the system allows it."""
+    """Raise the limit of descriptors for this process and its children as far as the system allows."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.Config:
-    """Return the settings of uvicorn for an app, or for the function that makes it, by its name."""
+    """Return the uvicorn settings for an app, or for the name of its factory function."""
     import uvicorn
 
     from memplan.api.http.serving.connections import Connection, most_connections
@@ -70,7 +70,7 @@ def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.
 
 
 def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str, Any]) -> None:
-    """Serve by uvicorn's own workers; the jobs run below this process. Raises OptionError where they do not start."""
+    """Serve by uvicorn workers, with the jobs below this process. Raises OptionError if they do not start."""
     from uvicorn.config import STARTUP_FAILURE
 
     from memplan.api.http.serving.supervisor import Supervisor
@@ -104,14 +104,14 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
 
 
 def _start_tracker() -> None:
-    """Start the process in which multiprocessing notes what is shared, without what is secret: others may read it."""
+    """Start multiprocessing's tracker without secrets in its environment, which other processes may read."""
     hidden = {name: os.environ.pop(name) for name in _SECRETS if name in os.environ}
     resource_tracker.ensure_running()
     os.environ.update(hidden)
 
 
 def one_of_several() -> FastAPI:
-    """Make the app of one of several processes, which ends with its parent."""
+    """Make the app of one of several processes; it ends with its parent."""
     gc.disable()  # what is imported stays, so that looking for garbage meanwhile finds none
     from memplan.api.http.app import create_app
 
@@ -134,7 +134,7 @@ def _end_with_parent() -> None:
 
 
 def _forget_gauges(folder: Path) -> None:
-    """Forget how much processes that ended had of what comes and goes; what they counted stays."""
+    """Remove the gauges of ended processes; their counters stay."""
     from prometheus_client.multiprocess import mark_process_dead
 
     for pid in {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}:

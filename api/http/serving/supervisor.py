@@ -1,4 +1,4 @@
-"""The supervisor of server processes, which is uvicorn's and notices at once that one of them was killed."""
+"""The supervisor of server processes: uvicorn's, but it notices a killed process at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class Supervisor(Multiprocess):
     """Starts server processes, and replaces those that end."""
 
     def keep_subprocess_alive(self) -> None:
-        """Replace what has ended, or gives no sign of life."""
+        """Replace a process that has ended or does not respond."""
         for process in self.processes:
             # The end of the pipe that is the process's own: while it is open here, a pipe to a killed one does not end,
             # and its sign of life is waited for as long as that of one that starts.

@@ -1,1 +1,1 @@
-"""Cached plans: kept by the hash of their problem in canonical form, and answered as plans of each caller's problem."""
+"""The plan cache: plans by the hash of the canonical problem, translated for each caller's own problem."""

@@ -1,10 +1,10 @@
-"""The best known plan of a problem in canonical form: stored, compared, and translated back for each caller.
+"""The best known plan of a canonical problem: stored, compared, and translated for each caller.
 
-Buffers are numbered in the canonical order, pools by their position, and offsets count in the instance's units. So a
-plan that was found for one problem is one of every problem with the same hash. Nothing is believed because it is kept:
-plans are verified for each caller, and bounds are made anew from the caller's own bytes. What only a search has proved
-holds for callers with the same bytes in the process that searched, and its plan is a start for all others. A cached
-plan is what one search left; plans and bounds of several searches are not joined.
+Buffers are numbered in canonical order, pools by position, and offsets count in the instance's units, so that a plan is
+valid for every problem with the same hash. Nothing is trusted because it is cached: plans are verified for each caller,
+and bounds are computed again from the caller's own bytes. A bound proved by search is used only for callers with the
+same units in the process that proved it; for all others the plan is a starting point. Results of several searches are
+never combined.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from memplan.solvers.search.to_plan import of_assignment
 _LOG = logging.getLogger("memplan")
 _SMALL = 1_000
 _LEVEL = 1
-"""Compression that costs little: most of what can be saved is saved at once."""
+"""A low compression level, which already saves most."""
 
 
 @dataclass(frozen=True, eq=False)
 class CachedPlan:
-    """The plan of one search, and what that search proved of it.
+    """The plan of one search, and what that search proved about it.
 
     status: `optimal` or `feasible`, as the search says.
     pool, offset: of each buffer, (n,), in canonical order.
@@ -93,27 +93,27 @@ class CachedPlan:
 
     @property
     def without_claims(self) -> CachedPlan:
-        """The plan alone: of one that was called final, it is not known how long was searched."""
+        """Return the plan alone, without claims; for a final plan, without the time searched."""
         searched_s = 0.0 if self.is_final else self.searched_s
         return CachedPlan("feasible", self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s)
 
     @property
     def is_final(self) -> bool:
-        """True where a search has proved, as it says, that nothing can be better."""
+        """True if a search claims to have proved that nothing is better."""
         return self.status == "optimal"
 
     @property
     def is_small(self) -> bool:
-        """True where writing it takes no time worth a thread."""
+        """True if writing it is too quick to need a thread."""
         return len(self.pool) <= _SMALL
 
     def score(self, compiled: CompiledProblem) -> Score:
-        """Return the plan's score in the numbers of a problem; worse than any where it is of another problem."""
+        """Return the score in the units of a problem; worse than any if the plan belongs to another problem."""
         assignment = self.assignment(compiled)
         return (float("inf"),) if assignment is None else assignment.score
 
     def assignment(self, compiled: CompiledProblem) -> Assignment | None:
-        """Return the assignment of the buffers of a problem's instance; None where it has others."""
+        """Return the assignment for a problem's instance; None if its buffers differ."""
         n, n_pools = len(compiled.instance), len(compiled.instance.pools)
         if not n == len(self.pool) == len(self.offset):
             return None
@@ -125,7 +125,7 @@ class CachedPlan:
         return Assignment(column(pool), column(offset), value, self.solver or "")
 
     def stored(self, problem_hash: str) -> StoredPlan:
-        """Write it for the store: JSON, compressed."""
+        """Return the compressed JSON for the store."""
         content = {
             "pool": self.pool.tolist() if self.pool.any() else None,
             "offset": self.offset.tolist(),
@@ -138,7 +138,7 @@ class CachedPlan:
 
     @classmethod
     def read(cls, stored: StoredPlan | None, *, with_claims: bool = False) -> CachedPlan | None:
-        """Read what the store has, also with the claims of who wrote it; None where it cannot be read."""
+        """Read a stored plan, optionally with the claims of its writer; None if it is unreadable."""
         if stored is None:
             return None
         try:
@@ -161,13 +161,13 @@ class CachedPlan:
 
 
 def units_of(compiled: CompiledProblem) -> tuple[int, int]:
-    """Return the bytes and the traffic that count as one in the instance of a problem."""
+    """Return the bytes and the traffic of one unit in the instance of a problem."""
     instance = compiled.instance
     return instance.unit, traffic_unit(instance) if instance.objective == "cost" else 1
 
 
 def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | None:
-    """Return what is cached as a result for a problem, verified; None where it does not pass.
+    """Return a cached plan as a verified result for a problem; None if it is not valid.
 
     A bound is that of the problem's own live sets, or one that this process proved for the same bytes.
     """
@@ -193,13 +193,13 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
 
 
 def nothing_known(compiled: CompiledProblem, reason: StopReason = "cancelled") -> SolveResult:
-    """Return the result of a problem whose search ended before it found anything."""
+    """Return the result of a search that ended without finding anything."""
     plan = to_plan.nothing(compiled.problem, compiled.instance, compiled.bound)
     return SolveResult(plan, None, compiled.bound, reason)
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
-    """Return the better of two plans as its search left it: one that is proved, else by its score, then by its search.
+    """Return the better of two plans: a proved one, else the better score, else the longer search.
 
     Claims of `known` do not count beside those that this process made for other bytes.
     """
@@ -224,7 +224,7 @@ def _assignment(compiled: CompiledProblem, plan: Plan) -> Assignment | None:
 
 
 def _bound(compiled: CompiledProblem, plan: Plan) -> Score:
-    """Return the bound that a plan tells: 0 for a pool of which it tells nothing."""
+    """Return the bound that a plan states: 0 for pools that it does not mention."""
     unit = compiled.instance.unit
     least = tuple(-(-(pool.lower_bound or 0) // unit) for pool in reversed(plan.pools))
     return least if compiled.problem.objective != "cost" else (plan.cost_lower_bound or 0.0, *least)

@@ -1,4 +1,4 @@
-"""Cached plans as `GET /v1/plans/{problem_hash}` answers them, in canonical form, and back for a problem."""
+"""Cached plans in the canonical form of `GET /v1/plans/{problem_hash}`, and their translation to a problem."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
 
 
 def translated(compiled: CompiledProblem, plan: Plan) -> Plan | None:
-    """Return a plan in canonical form as one of a problem, verified; None where it is one of another problem."""
+    """Return a canonical plan translated to a problem and verified; None if it belongs to another one."""
     places, count = plan.placements, len(compiled.instance)
     if compiled.hash != plan.problem_hash or places.ids != tuple(range(count)):
         return None

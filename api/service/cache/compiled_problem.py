@@ -1,4 +1,4 @@
-"""Problems together with their instances, hashes and canonical orders, made once."""
+"""Problems with their instances, hashes and canonical orders, each computed once."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from memplan.solvers.heuristics.greedy import plain_start
 
 _SMALL_BUFFERS = 500
 _ORDERS_S = 0.05
-"""The most seconds of the quick orders, which take much less."""
+"""The most seconds for the quick orders, which usually take much less."""
 _FEW_CELLS, _FEW_ASKED = 64, 1_000
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledProblem:
-    """A problem as a caller wrote it, its canonical form, and what lint finds.
+    """A caller's problem, its canonical form, and its lint findings.
 
     `order` lists its instance's buffers, (n,); `start` is what quick orders make of it, where the call of the core that
     compiles it makes them, too. Work on one that `is_small`, and is no search, takes less time than
@@ -57,5 +57,5 @@ class CompiledProblem:
 
     @cached_property
     def bound(self) -> Bound:
-        """The bound that the problem's own live sets prove, by the call that compiled it or anew."""
+        """The bound from the problem's own live sets, from its compilation or computed now."""
         return lower_bound(self.instance) if self.start is None else self.start.proof

@@ -1,4 +1,4 @@
-"""The plan cache: the latest plans in memory, all of them in the store, a better one always in place of a worse.
+"""The plan cache: recent plans in memory, all plans in the store, replaced only by better ones.
 
 A plan is in memory at once and in the store a moment later, many at a time, so that no request waits for the disk: a
 server that dies forgets at most the last moment's plans, which a search finds again.
@@ -22,20 +22,20 @@ from memplan.api.store.stored_plan import StoredPlan
 
 _LOG = logging.getLogger("memplan")
 _FRESH_S = 2.0
-"""For how long what may become better is believed to be the latest; another server may know more."""
+"""How long an improvable entry counts as current, since another server may know more."""
 _GATHER_S = 0.25
-"""The time that results are gathered before they are written."""
+"""The time for which results are gathered before a write."""
 _MOST_UNWRITTEN = 5_000
 _MOST_PLANS, _MOST_BYTES, _MEMORY_BYTES = 1_000_000, 2 * 2**30, 16 * 2**20
-"""The plans in the store, their bytes, and the bytes of memory for the latest of them, in each process of a server."""
+"""Limits: plans in the store, their bytes, and the memory of each process for recent plans."""
 _ENTRY_BYTES = 1_000
-"""The bytes of memory that an entry takes beside its columns."""
+"""The memory of an entry beside its columns, in bytes."""
 _ROUNDS = 120
-"""The rounds of writing between two looks whether the store has too many plans."""
+"""The number of writes between two checks whether the store has too many plans."""
 
 
 class PlanCache:
-    """Finds and keeps what is known of problems. For one event loop; `tend` writes, until it is cancelled."""
+    """Finds and keeps plans of problems, on one event loop; `tend` writes to the store until it is cancelled."""
 
     def __init__(self, store: Store | None, *, memory_bytes: int = _MEMORY_BYTES) -> None:
         self._store, self._memory_bytes = store, memory_bytes
@@ -48,7 +48,7 @@ class PlanCache:
     @classmethod
     @asynccontextmanager
     async def tended(cls, store: Store) -> AsyncIterator[PlanCache]:
-        """Open the cache of a process; when the block ends, all is written that can be."""
+        """Open the cache of a process; everything possible is written when the block ends."""
         cache = cls(store)
         tending = asyncio.create_task(cache.tend())
         try:
@@ -72,7 +72,7 @@ class PlanCache:
         return best
 
     async def by_hash(self, problem_hash: str) -> CachedPlan | None:
-        """Return the best known result of the problem with this hash, with the claims of whoever found it.
+        """Return the best known result for a problem hash, with the claims of its finder.
 
         It is the store's, so that all servers of it say the same.
         """
@@ -80,7 +80,7 @@ class PlanCache:
         return await self._stored(problem_hash, with_claims=True)
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> None:
-        """Keep a plan where it is better than what is known."""
+        """Keep a plan if it is better than the known one."""
         cached = self._memory.get(problem.hash, (None,))[0]
         best = found if cached is None else better_of(problem, cached, found)
         if best is not cached:
@@ -89,17 +89,17 @@ class PlanCache:
                 self._unwritten[problem.hash] = problem, best
 
     def is_new(self, problem: CompiledProblem) -> bool:
-        """True where memory holds nothing for a problem; the store may."""
+        """True if memory has nothing about a problem; the store may."""
         return problem.hash not in self._memory and problem.hash not in self._wrong
 
     def forget(self, problem: CompiledProblem) -> None:
-        """Know nothing of a problem any more, as what was known is wrong: what is found next takes its place."""
+        """Drop a wrong entry; the next result replaces it."""
         self._wrong.add(problem.hash)
         self._held_bytes -= self._memory.pop(problem.hash, (None, 0.0, 0))[2]
         self._unwritten.pop(problem.hash, None)
 
     async def tend(self) -> None:
-        """Write what is kept to the store as it comes, and remove there what is oldest where it is too much."""
+        """Write entries to the store as they come, and evict the oldest when there are too many."""
         while True:
             for _ in range(_ROUNDS):
                 await asyncio.sleep(_GATHER_S)
@@ -107,7 +107,7 @@ class PlanCache:
             await self._tried("tidied", lambda store: store.plans.evict(_MOST_PLANS, _MOST_BYTES))
 
     async def write(self) -> None:
-        """Write to the store what is not there yet; what it does not take is lost, and found again another time."""
+        """Write pending entries to the store; entries that it refuses are dropped."""
         async with self._writing:
             if not self._unwritten:
                 return
@@ -117,7 +117,7 @@ class PlanCache:
                 self._wrong -= plans.keys()
 
     async def _tried(self, what: str, work: Callable[[Store], object]) -> bool:
-        """Do work with the store; return whether it was done."""
+        """Run an operation on the store; return whether it succeeded."""
         if self._store is None:
             return True
         try:
@@ -138,7 +138,7 @@ class PlanCache:
         return CachedPlan.read(stored, with_claims=with_claims)
 
     def _remember(self, problem_hash: str, known: CachedPlan) -> None:
-        """Put an entry first in memory; those that were used longest ago are dropped."""
+        """Put an entry first in memory; the least recently used are dropped."""
         size = _ENTRY_BYTES + 16 * len(known.pool)
         self._held_bytes += size - self._memory.pop(problem_hash, (None, 0.0, 0))[2]
         self._memory[problem_hash] = known, time.monotonic(), size
@@ -147,7 +147,7 @@ class PlanCache:
 
 
 def joined(problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: StoredPlan | None) -> StoredPlan | None:
-    """Return what the store should keep of a problem from now on; None: what it has, unless that is wrong."""
+    """Return the entry that the store should have for a problem; None for no change, unless that is wrong."""
     cached = None if is_wrong else CachedPlan.read(stored)
     is_proved = cached is not None and stored is not None and stored.status == "optimal"
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):

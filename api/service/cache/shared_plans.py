@@ -1,4 +1,4 @@
-"""Proved plans as they were written, which the processes of a server share: one finds what another one kept.
+"""Proved plans as written JSON, shared by the processes of a server through a memory-mapped file.
 
 They are in a file that all of them map into their memory: a table from digests to places, and a ring of records, of
 which the newest takes the place of the oldest. One process at a time writes; who reads waits for nobody, and takes a
@@ -18,21 +18,21 @@ from memplan.api.service.cache.written_plans import WrittenPlan, parted
 
 _HEAD, _PLACE = struct.Struct("=Q"), struct.Struct("=Q")
 _RECORD = struct.Struct("=32s16sIII")
-"""A digest, the check of the rest, and the bytes of the status, before and after the time that a plan took."""
+"""A digest, a checksum of the rest, and the lengths of the status and of the text around the elapsed time."""
 _SLOTS, _WAYS = 1 << 14, 4
-"""The places of digests in the table, and how many in a row one digest may have."""
+"""The slots of the hash table, and how many adjacent ones a digest may use."""
 _TABLE = _SLOTS * _PLACE.size
 _STARTS = mmap.PAGESIZE + _TABLE
 
 
 def make_shared(path: Path, n_bytes: int) -> None:
-    """Make the file of a server's plans; raises OSError where there is no room for it."""
+    """Create the file for a server's shared plans; raises OSError if there is no room."""
     with path.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, _STARTS + n_bytes)  # a mapped file that finds no room kills its process
 
 
 class SharedPlans:
-    """The plans that the processes of a server share. For one event loop in each."""
+    """The plans shared by the processes of a server. For one event loop in each."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("r+b")
@@ -40,12 +40,12 @@ class SharedPlans:
         self._room = len(self._map) - _STARTS
 
     def close(self) -> None:
-        """Find and keep nothing any more."""
+        """Stop finding and keeping plans."""
         self._map.close()
         self._file.close()
 
     def find(self, digest: bytes) -> WrittenPlan | None:
-        """Return the plan of an equal request."""
+        """Return the plan for a request with this digest."""
         for slot in _slots(digest):
             (place,) = _PLACE.unpack_from(self._map, slot)
             if place and (plan := self._read(place - 1, digest)) is not None:
@@ -53,7 +53,7 @@ class SharedPlans:
         return None
 
     def keep(self, digest: bytes, content: bytes, status: str) -> None:
-        """Keep a proved plan that was written as JSON, unless another process writes now."""
+        """Keep a proved plan as written JSON, unless another process is writing."""
         plan = parted(content, status)
         size = _RECORD.size + len(status) + len(content)
         if plan is None or size > self._room // 8 or self.find(digest) is not None:
@@ -80,7 +80,7 @@ class SharedPlans:
         _PLACE.pack_into(self._map, oldest, head + 1)
 
     def _read(self, place: int, digest: bytes) -> WrittenPlan | None:
-        """Return what lies at a place where that is a whole record of a digest."""
+        """Return the record at a position if it is complete and belongs to the digest."""
         (head,) = _HEAD.unpack_from(self._map, 0)
         at = _STARTS + place % self._room
         if head - place > self._room or at + _RECORD.size > len(self._map):
@@ -98,7 +98,7 @@ class SharedPlans:
 
 
 def _slots(digest: bytes) -> list[int]:
-    """Return where the places of a digest may stand in the table."""
+    """Return the slots that may hold a digest."""
     first = int.from_bytes(digest[:8], "little") % (_SLOTS // _WAYS) * _WAYS
     return [mmap.PAGESIZE + (first + way) * _PLACE.size for way in range(_WAYS)]
 

@@ -1,6 +1,6 @@
-"""Proved plans as they were written, for requests that come again byte by byte: builds send the same ones for days.
+"""Proved plans as written JSON, for repeated identical requests, as builds send them for days.
 
-What is kept was solved and verified for these very bytes, and no search can find better.
+Each was solved and verified for exactly these bytes, and no search can find a better one.
 """
 
 from __future__ import annotations
@@ -10,36 +10,36 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 WRITTEN = "WRITTEN_PLANS"
-"""The variable that tells a server process where the plans of all of them are."""
+"""The environment variable with the file of shared plans, for server processes."""
 WRITTEN_BYTES = 32 * 2**20
-"""The bytes of memory for them, of one process or of all that a server has."""
+"""The memory for written plans in bytes, of one process or of all processes of a server."""
 _TIME = b',"wall_time_s":'
 _ENTRY_BYTES = 600
-"""The bytes of memory that an entry takes beside its answer."""
+"""The memory of an entry beside its answer, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenPlan:
-    """The JSON of a plan before and after the time that it took, and its status."""
+    """The JSON of a plan before and after its elapsed time, and its status."""
 
     before: bytes
     after: bytes
     status: str
 
     def content(self, arrived: float) -> bytes:
-        """Return the JSON for a request that came at that moment of the monotonic clock."""
+        """Return the JSON for a request that arrived at a time of the monotonic clock."""
         return b"%b%.6f%b" % (self.before, time.monotonic() - arrived, self.after)
 
 
 def parted(content: bytes, status: str) -> WrittenPlan | None:
-    """Return a plan that was written as JSON, around the time that it took; None where that is not in it."""
+    """Split a plan's JSON around its elapsed time; None if it has none."""
     before, _, rest = content.rpartition(_TIME)
     _, comma, after = rest.partition(b",")
     return WrittenPlan(before + _TIME, comma + after, status) if before else None
 
 
 class WrittenPlans:
-    """The latest plans of a process by the digests of their requests, up to so many bytes of memory.
+    """The most recent plans of a process by request digest, within a limit of memory. For one event loop.
 
     For one event loop.
     """
@@ -49,14 +49,14 @@ class WrittenPlans:
         self._plans: OrderedDict[bytes, WrittenPlan] = OrderedDict()
 
     def find(self, digest: bytes) -> WrittenPlan | None:
-        """Return the plan of an equal request."""
+        """Return the plan for a request with this digest."""
         plan = self._plans.get(digest)
         if plan is not None:
             self._plans.move_to_end(digest)
         return plan
 
     def keep(self, digest: bytes, content: bytes, status: str) -> None:
-        """Keep a proved plan that was written as JSON; those that were used longest ago are dropped."""
+        """Keep a proved plan as written JSON; the least recently used are dropped."""
         plan = parted(content, status)
         if plan is None or digest in self._plans or len(content) > self._most // 8:
             return

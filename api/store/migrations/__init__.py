@@ -1,4 +1,4 @@
-"""The tables of a database, brought to those of this version: made where there are none, changed where they are older.
+"""Migrations: the tables of a database are created or upgraded to this version.
 
 Each change is a module of `revisions`, with the next number. It adds only: a server of the version before goes on
 beside those of this one until all are replaced. What is to be removed is left unused by one version, and goes in the
@@ -24,7 +24,7 @@ _NUMBERS = (
 
 
 def revision_of(connection: Connection) -> int | None:
-    """Return the revision of the tables; None where there are none.
+    """Return the revision of the tables; None if there are none.
 
     Raises StoreError for those of a later memplan, and for tables of others.
     """
@@ -44,7 +44,7 @@ def revision_of(connection: Connection) -> int | None:
 
 
 def bring_up(connection: Connection) -> int | None:
-    """Bring the tables to this version in the transaction of a connection, and return the revision they had before."""
+    """Upgrade the tables in the transaction of a connection, and return their former revision."""
     before = revision_of(connection)
     if before is None:
         METADATA.create_all(connection)
@@ -58,7 +58,7 @@ def bring_up(connection: Connection) -> int | None:
 
 
 def statements(connection: Connection) -> str:
-    """Return the statements that would bring the tables to this version, and change nothing."""
+    """Return the statements that would upgrade the tables, without changing anything."""
     before, written = revision_of(connection), StringIO()
     if before is None:
         made: list[Any] = []

@@ -1,4 +1,4 @@
-"""The program that alembic runs: the revisions, in the transaction of whoever opens the database, or as text."""
+"""The program that alembic runs: the revisions, in the caller's transaction or as text."""
 
 from alembic import context
 from sqlalchemy import update

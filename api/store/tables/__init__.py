@@ -1,1 +1,1 @@
-"""The statements on each table of the store."""
+"""The SQL statements for each table of the store."""

@@ -34,14 +34,14 @@ class Events:
         self._database = database
 
     def after(self, job_id: str, seq: int, most: int = 500) -> list[StoredEvent]:
-        """Return the events of a job after the `seq`-th, at most `most` of them."""
+        """Return at most `most` events of a job after the `seq`-th."""
         rows = schema.job_events.c
         wanted = select(rows.seq, rows.kind, rows.at, rows.data).where(rows.job_id == job_id, rows.seq > seq)
         with self._database.reading() as connection:
             return [StoredEvent(**row._mapping) for row in connection.execute(wanted.order_by(rows.seq).limit(most))]
 
     def last(self, job_ids: Collection[str]) -> dict[str, int]:
-        """Return the number of the last event of each of these jobs that exists."""
+        """Return the number of the last event of each given job that exists."""
         rows = schema.jobs.c
         with self._database.reading() as connection:
             wanted = select(rows.id, rows.last_event).where(rows.id.in_(job_ids))
@@ -49,7 +49,7 @@ class Events:
 
 
 def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapping[str, Any]]) -> None:
-    """Write events of which the last has the number `last`, which the job's row has been given in this transaction."""
+    """Write events up to number `last`, which was reserved in the job's row in this transaction."""
     now, first = time.time(), last - len(told) + 1
     rows: Sequence[Mapping[str, Any]] = [
         {"job_id": job_id, "seq": first + k, "kind": kind, "at": now, "data": dict(data)}
@@ -63,7 +63,7 @@ def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapp
 def moved(
     connection: Connection, after: State, which: ColumnElement[bool], reason: str | None = None, **values: Any
 ) -> list[str]:
-    """Change the state of all jobs that `which` finds, each with its event."""
+    """Change the state of all jobs that `which` selects, each with an event."""
     rows, is_end = schema.jobs.c, after in ENDED
     if is_end:
         values["finished_at"] = time.time()
@@ -79,7 +79,7 @@ def moved(
 def end_of(
     state: State, answer: WorkAnswer | None = None, error: str | None = None, late_s: float | None = None
 ) -> dict[str, Any]:
-    """Return what the last event of a job tells."""
+    """Return the data of a job's last event."""
     facts: dict[str, Any] = {"state": state, "meaning": MEANINGS[state]}
     if answer is not None:
         facts |= {"plan_status": answer.status, **(answer.facts or {})}

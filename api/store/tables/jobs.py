@@ -1,4 +1,4 @@
-"""Jobs as their callers see them: submitted, each kept once, looked at, listed, cancelled."""
+"""Jobs as callers see them: submitted once, looked up, listed, cancelled."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_
 """The columns of a Job."""
 
 MOST_LISTED, NAME_CHARACTERS = 1000, 200
-"""The most jobs of a page, and the characters of a problem's name that are kept as the job's."""
+"""The most jobs on a page, and the characters of a problem's name that become the job's name."""
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _COUNT_S, _NEAR = 1.0, 1000
-"""The seconds for which a count of jobs holds, and the fewest further jobs that the limit must leave room for."""
+"""The seconds for which a count of jobs is valid, and the least distance from the limit for using it."""
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KINDS = tuple(CAPABILITIES)
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ else:
 
 
 def matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
-    """Return the validator of an optional text that must match a pattern as a whole."""
+    """Return a validator for an optional text that must match a pattern as a whole."""
 
     def check(text: str | None) -> str | None:
         if text is not None and not pattern.fullmatch(text):
@@ -72,7 +72,7 @@ class Jobs:
         self._counted: dict[str | None, tuple[float, int]] = {}
 
     def add(self, new: Job, most: int, most_of_key: int | None = None) -> Job:
-        """Keep a new job, and return it, or the one that the same request made before.
+        """Store a new job and return it, or return the job that the same request made before.
 
         Raises FullError where `most` wait or run, or `most_of_key` of its key, and RepeatedKeyError where another
         request had its idempotency key.
@@ -91,7 +91,7 @@ class Jobs:
             return new
 
     def _check_room(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
-        """Raise FullError where as many jobs wait or run as may."""
+        """Raise FullError if the limit of waiting and running jobs is reached."""
         is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
         is_full = self._is_full(connection, None, is_open, most)
         if not is_full and most_of_key is not None:
@@ -103,7 +103,7 @@ class Jobs:
             raise FullError(f"jobs: at most {of_key}{most}{' of all,' if of_key else ''} may wait or run at a time")
 
     def _is_full(self, connection: Connection, whose: str | None, is_open: Select[int], most: int) -> bool:
-        """Return True if as many are open as may be: counted anew where the limit is near, or the count is old.
+        """Return True if the limit of open jobs is reached; they are counted again near the limit or after a while.
 
         All jobs are far too many to be counted each time. What others accept meanwhile stays below what is near.
         """
@@ -119,7 +119,7 @@ class Jobs:
             return _found(connection, schema.jobs.c.id == job_id)
 
     def page(self, wanted: JobQuery, caller: Caller) -> list[Job]:
-        """Return one page of the jobs of a caller that are wanted, newest first."""
+        """Return one page of a caller's jobs that match a query, newest first."""
         rows, query = schema.jobs.c, select(*COLUMNS)
         if not caller.sees_all:
             query = query.where(rows.key_id == caller.key_id)
@@ -148,13 +148,13 @@ class Jobs:
             return None if row is None else (row.head, row.body)
 
     def answer(self, job_id: str) -> bytes | None:
-        """Return the best answer of a job, if there is one so far."""
+        """Return the best answer of a job so far, or None."""
         wanted = select(schema.answers.c.content).where(schema.answers.c.job_id == job_id)
         with self._database.reading() as connection:
             return connection.execute(wanted).scalar_one_or_none()
 
     def plan_of_hash(self, plan_hash: str, caller: Caller) -> bytes | None:
-        """Return the JSON of the plan with a hash, of a job of a caller."""
+        """Return the JSON of the plan with a hash among the jobs of a caller."""
         rows = schema.jobs.c
         wanted = select(schema.answers.c.content).join(schema.jobs, schema.answers.c.job_id == rows.id)
         wanted = wanted.where(rows.plan_hash == plan_hash)
@@ -164,7 +164,7 @@ class Jobs:
             return connection.execute(wanted.limit(1)).scalar_one_or_none()
 
     def ask_to_cancel(self, job_id: str) -> Job | None:
-        """End a job that waits; ask the server of one that runs to end it. Return its new state."""
+        """Cancel a waiting job, or request that a running one ends. Return its new state."""
         rows = schema.jobs.c
         with self._database.writing() as connection:
             if not moved(connection, "cancelled", (rows.id == job_id) & (rows.state == "queued"), is_cancel_asked=True):
@@ -174,19 +174,19 @@ class Jobs:
             return _found(connection, rows.id == job_id)
 
     def rename(self, job_id: str, name: str) -> None:
-        """Give a job another name."""
+        """Rename a job."""
         with self._database.writing() as connection:
             connection.execute(update(schema.jobs).where(schema.jobs.c.id == job_id).values(name=name))
 
     def forget(self, job_id: str) -> bool:
-        """Remove a job that has ended, with all that is kept of it; return False for one that has not."""
+        """Remove a job that has ended, with all its data; return False if it has not ended."""
         rows = schema.jobs.c
         with self._database.writing() as connection:
             gone = connection.execute(delete(schema.jobs).where(rows.id == job_id, rows.state.in_(ENDED)))
             return gone.rowcount == 1
 
     def counts(self) -> dict[State, int]:
-        """Return how many jobs there are in each state that any is in."""
+        """Return the number of jobs in each state that occurs."""
         counted = select(schema.jobs.c.state, func.count()).group_by(schema.jobs.c.state)
         with self._database.reading() as connection:
             return {state: int(count) for state, count in connection.execute(counted)}
@@ -198,7 +198,7 @@ def _found(connection: Connection, which: ColumnElement[bool]) -> Job | None:
 
 
 def _made_before(connection: Connection, new: Job) -> Job | None:
-    """Return the job that the same request made before; raises RepeatedKeyError where another request made it."""
+    """Return the job of an earlier equal request; raises RepeatedKeyError if the request differs."""
     if new.idempotency_key is None:
         return None
     job = _found(connection, schema.jobs.c.idempotency_key == new.idempotency_key)

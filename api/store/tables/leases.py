@@ -1,4 +1,4 @@
-"""Jobs as the workers see them that run them: claimed, reported on, finished once, released, taken over."""
+"""Jobs as workers see them: claimed, reported on, finished once, released, taken over."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from memplan.api.store.tables.jobs import COLUMNS
 from memplan.api.store.writing import put
 
 MOST_FAILURES = 3
-"""The number of times that a job is begun anew after the child process that ran it ended, or had no answer."""
+"""How often a job is restarted after its child process ended or gave no answer."""
 MOST_LAPSES = 10
-"""The same after its worker itself ended, which is seldom the fault of a job, as jobs run in child processes."""
+"""How often a job is restarted after its worker ended, which is rarely the job's fault."""
 _AT_ONCE = 500
 _JOBS = schema.jobs.c
 
@@ -48,7 +48,7 @@ class Leases:
         self._database = database
 
     def claim(self, holder: str, most: int, of_key: int, lease_s: float) -> list[Job]:
-        """Take up to `most` jobs that wait, the highest priority first, and then as they came.
+        """Claim up to `most` waiting jobs, by priority and then by age.
 
         Of one key, an holder runs at most `of_key` at a time: the others are left to other keys.
         """
@@ -70,7 +70,7 @@ class Leases:
             return connection.execute(select(_JOBS.id).where(_JOBS.state == "queued").limit(1)).first() is not None
 
     def renew(self, holder: str, jobs: Collection[Job], lease_s: float) -> dict[str, int]:
-        """Let the leases of an holder on these jobs hold for longer; return the numbers of those that hold, by job.
+        """Extend a worker's leases on these jobs; return the lease numbers of those still valid, by job.
 
         Its other jobs, of whose claim it did not hear, wait again.
         """
@@ -85,7 +85,7 @@ class Leases:
             return {row.id: row.lease for row in connection.execute(longer.returning(_JOBS.id, _JOBS.lease))}
 
     def cancelled(self, holder: str) -> set[str]:
-        """Return the jobs of an holder that are to be cancelled."""
+        """Return the jobs of a worker whose cancellation is requested."""
         asked = and_(_JOBS.lease_holder == holder, _JOBS.state == "running", _JOBS.is_cancel_asked)
         with self._database.reading() as connection:
             return set(connection.execute(select(_JOBS.id).where(asked)).scalars())
@@ -93,7 +93,7 @@ class Leases:
     def report(
         self, job: Job, progress: Sequence[tuple[Mapping[str, Any], float]], best: WorkAnswer | None = None
     ) -> bool:
-        """Tell of better plans and bounds, and after how many seconds, the best last; False where the lease is void."""
+        """Record better plans and bounds with their times, the best last; return False if the lease is lost."""
         values = {"progress": progress[-1][0]} if progress else {}
         reports: list[tuple[Kind, Mapping[str, Any]]] = [
             ("better" if "gap" in facts else "progress", {**facts, "elapsed_s": round(elapsed_s, 3)})
@@ -106,7 +106,7 @@ class Leases:
             return last is not None
 
     def finish(self, job: Job, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> bool:
-        """End a job; return False where the lease is void, or the job has ended."""
+        """End a job; return False if the lease is lost or the job has ended."""
         now = time.time()
         values: dict[str, Any] = {"state": state, "finished_at": now, "error": error}
         if answer is not None and answer.facts is not None:
@@ -120,7 +120,7 @@ class Leases:
             return last is not None
 
     def release(self, job: Job, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> bool:
-        """Let a job wait again, with its best answer: a failure if it `counts`, else no attempt. False: no lease holds.
+        """Return a job to the queue with its best answer, as a failure if `counts`; return False without a lease.
 
         A job with a request to cancel it is cancelled.
         """
@@ -134,7 +134,7 @@ class Leases:
             return last is not None
 
     def tend(self) -> tuple[list[str], list[str]]:
-        """End the jobs whose deadline passed while they waited; let those whose lease is over wait again.
+        """End waiting jobs past their deadline; return jobs with expired leases to the queue.
 
         Of the latter, those that were begun too often fail. Return the ids of both.
         """
@@ -154,14 +154,14 @@ class Leases:
             return expired, [*cancelled, *failed, *again]
 
     def remove_ended(self, before: float) -> int:
-        """Remove jobs that ended before a time, some hundreds at once; return how many."""
+        """Remove jobs that ended before a time, some hundreds at once; return their number."""
         old = select(_JOBS.id).where(_JOBS.finished_at < before).order_by(_JOBS.finished_at).limit(_AT_ONCE)
         with self._database.writing() as connection:
             return connection.execute(delete(schema.jobs).where(_JOBS.id.in_(old))).rowcount
 
 
 def _now(connection: Connection) -> ColumnElement[float]:
-    """Return the time of day in seconds, as the database has it; SQLite's file is of this machine."""
+    """Return the current time in seconds by the database's clock; SQLite uses that of this machine."""
     if connection.dialect.name == "sqlite":
         return literal(time.time())
     # Not clock_timestamp, which is another at each row, so that no index finds what is over.
@@ -169,7 +169,7 @@ def _now(connection: Connection) -> ColumnElement[float]:
 
 
 def _claimed(connection: Connection, holder: str, full: Sequence[str | None], lease_s: float) -> Job | None:
-    """Take the next job of no key that is full; None where none waits that may be taken."""
+    """Claim the next job of a key that is not in `full`; return None if there is none."""
     may_run = _JOBS.state == "queued"
     if full:
         if (its_key := _first_beside(connection, full)) is None:
@@ -200,7 +200,7 @@ def _claimed(connection: Connection, holder: str, full: Sequence[str | None], le
 
 
 def _first_beside(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
-    """Return what finds the jobs of the key that comes first, of those that wait and are not full; None for no key.
+    """Return a query for the jobs of the first key in the queue that is not in `full`; None if there is none.
 
     That of the very next job, mostly. Else one index gives each key that waits in one step from the one before, and its
     first job in two more, however many jobs a full key has.
@@ -235,7 +235,7 @@ def _first_beside(connection: Connection, full: Sequence[str | None]) -> ColumnE
 def _written(
     connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
-    """Change a running job if the lease holds; return the number of the last of its new events, None if it is void."""
+    """Change a running job if the lease is valid; return the number of its last new event, or None."""
     if answer is not None:
         values = {**values, "plan_status": answer.status, "plan_hash": answer.hash}
     holds = and_(

@@ -1,4 +1,4 @@
-"""The plans that are known, by the hash of their problem."""
+"""The known plans, by the hash of their problem."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Plans:
             return _find(connection, problem_hash)
 
     def change(self, changes: Mapping[str, Change]) -> None:
-        """Replace the known plans of problems, most of them new, by those that each change makes of what is known.
+        """Replace the known plans of problems with the results of functions of the old plans.
 
         Where a change returns None, what is known stays. It may be called twice.
         """
@@ -46,7 +46,7 @@ class Plans:
                     put(connection, schema.plans, _row(better))
 
     def evict(self, most_plans: int, most_bytes: int) -> None:
-        """Remove those that were written longest ago until both limits hold.
+        """Remove the plans that were written longest ago until both limits hold.
 
         Some hundreds are removed in a transaction, so that other writers can come between.
         """

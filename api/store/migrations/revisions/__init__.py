@@ -1,1 +1,1 @@
-"""The changes of the tables, each with the number after the one before."""
+"""The changes of the tables, each with the next number."""

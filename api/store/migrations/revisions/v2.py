@@ -1,4 +1,4 @@
-"""Two counts of jobs begun anew: their worker ended, or they had no answer. Later servers made both themselves."""
+"""Two counters for restarted jobs: after the end of their worker, and after a missing answer."""
 
 from alembic import op
 from sqlalchemy import Column, Integer
@@ -7,6 +7,6 @@ revision, down_revision = "2", "1"
 
 
 def upgrade() -> None:
-    """Count both, from nothing."""
+    """Add both counters, starting at 0."""
     for name in ("lapses", "failures"):
         op.add_column("jobs", Column(name, Integer, nullable=False, server_default="0"))

@@ -1,4 +1,4 @@
-"""An index of the jobs of each key in their turn, which finds those beside a key that owns the queue."""
+"""An index of the waiting jobs by key, for finding jobs of other keys when one key fills the queue."""
 
 from alembic import op
 
@@ -6,5 +6,5 @@ revision, down_revision = "3", "2"
 
 
 def upgrade() -> None:
-    """Make it."""
+    """Create the index."""
     op.create_index("jobs_in_turn_of_key", "jobs", ["state", "key_id", "priority", "id"])
