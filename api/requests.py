@@ -1,4 +1,4 @@
-"""Requests of questions: a body with its media type and query, parsed once into inputs and options.
+"""Requests of questions: a body with its media type and its query, parsed once into inputs and options.
 
 Parsing gives the same result wherever a question is answered, so requests can wait in a store and move to another
 machine.

@@ -9,7 +9,7 @@ from memplan.planner.extensions import extensions, imported
 
 
 class Row(NamedTuple):
-    """A question: all that there is of it. Without its folder, its row and what this names, nothing of it is left.
+    """A row of the table of questions: everything about one question outside of its folder.
 
     module: the module of `package` that has it as `CAPABILITY`.
     names: the names that `memplan` offers with it, beside its function and its options, each with its module there.
@@ -79,7 +79,7 @@ class Command(NamedTuple):
 
 
 class _Imported:
-    """A row of one function, which is imported where it is used; `where` is its `module:function`."""
+    """A row with one function, imported on first use; `where` is `module:function`."""
 
     __slots__ = ("where",)
 
@@ -92,10 +92,10 @@ class _Imported:
 
 
 class Cluster(_Imported):
-    """Machines of others that run command lines of several files, by an entry point of the group `memplan.clusters`.
+    """Other machines that run command lines for several files, by an entry point of the group `memplan.clusters`.
 
-    The entry point's name is the scheme of the address, `dask` of `--on dask://HOST:PORT`; the function runs command
-    lines there.
+    The entry point's name is the scheme of the address, such as `dask` in `--on dask://HOST:PORT`; its function runs
+    command lines there.
     """
 
 
@@ -108,7 +108,7 @@ class Writer(_Imported):
 
 
 class Search(_Imported):
-    """A search of answers that a distribution brings, by an entry point of the group `memplan.searches`.
+    """A search that a distribution provides, by an entry point of the group `memplan.searches`.
 
     The entry point `recompute` searches for programs in which operations run again: `(graph, options, control)` to an
     `OrderAnswer`; `objects` for shared objects: what `memplan.capabilities.plan.objects` gives it.
@@ -241,14 +241,14 @@ QUESTIONS: Mapping[str, Row] = {
 
 @cache
 def questions() -> Mapping[str, Row]:
-    """Return all questions by name, those of other distributions last; names of memplan's own win."""
+    """Return all questions by name, those of other distributions last; memplan's own names take precedence."""
     return {**QUESTIONS, **{name: row for name, row in extensions("questions").items() if name not in QUESTIONS}}
 
 
 def forms(question: str) -> list[Form]:
-    """Return the forms of a question's problems that other distributions bring."""
+    """Return the forms of a question's problems that other distributions provide."""
     return [form for form in extensions("forms").values() if form.question == question]
 
 
 FORMER_NAMES = {former: words for row in QUESTIONS.values() for former, words in row.former.items()}
-"""From names that questions had, or have elsewhere, to the command that answers them."""
+"""Maps former names of questions to the commands that answer them now."""

@@ -1,4 +1,4 @@
-"""Problems adapted to a machine: sizes of pools, weights, pins, reserved ranges, copies; by options, without JSON."""
+"""Problems adapted to a machine by options: pool sizes, weights, pins, reserved ranges, copies."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -20,7 +20,7 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 
 
 def _texts_of_sizes(value: object) -> object:
-    """Return the texts of sizes that are given alone, or as numbers of bytes, as JSON has them."""
+    """Return sizes as texts, from a single size or from JSON numbers."""
     values = tuple(value) if isinstance(value, list | tuple) else (value,) if isinstance(value, int | str) else value
     if not isinstance(values, tuple):
         return values
@@ -30,7 +30,7 @@ def _texts_of_sizes(value: object) -> object:
 SizeTexts = Annotated[Texts, BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
 RAM, FLASH = Pool.model_construct(name="ram"), Pool.model_construct(name="flash")
-"""The pools of a model whose weights are planned, where none are given."""
+"""The default pools for a model whose weights are planned."""
 
 
 class ProblemOptions(WireValue):
@@ -65,12 +65,12 @@ class ProblemOptions(WireValue):
 
     @property
     def adapts(self) -> bool:
-        """True if more than sizes of pools is changed."""
+        """True if anything other than pool sizes is changed."""
         return self.weights is not None or bool(self.pin or self.reserve or self.copies or self.order)
 
 
 def adapted(problem: Problem, operations: "Operations | None", options: ProblemOptions) -> Problem:
-    """Return a problem as the options say; `operations` are those that pose it. Raises OptionError and ProblemError."""
+    """Return a problem adapted by the options; `operations` pose it. Raises OptionError and ProblemError."""
     if options.capacity:
         problem = with_capacities(problem, options.capacity)
     if options.weights is not None:
@@ -85,7 +85,7 @@ def adapted(problem: Problem, operations: "Operations | None", options: ProblemO
 
 
 def aligned(problem: Problem, alignment: int) -> Problem:
-    """Return the problem with buffers at multiples of so many bytes, too; what lies in another buffer stays there."""
+    """Return the problem with all buffers also aligned to `alignment`; aliases keep their offsets inside buffers."""
     is_free = [
         i not in problem.buffers.aliases and i not in problem.buffers.rules["relative"]
         for i in range(len(problem.buffers))
@@ -100,7 +100,7 @@ def aligned(problem: Problem, alignment: int) -> Problem:
 
 
 def _with_weights(problem: Problem, operations: "Operations | None", weights: Weights) -> Problem:
-    """Add the constants of operations, alive all the time; what is written never lies in the last of several pools."""
+    """Add the constants of operations, alive all the time; the last of several pools is for constants only."""
     if operations is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
     # Imported here: few problems have weights.
@@ -150,7 +150,7 @@ def _with_copies(problem: Problem, operations: "Operations | None", texts: Seque
 
 
 def _ends(operations: "Operations | None") -> list[str]:
-    """Return the buffers that a program is given, and those that it gives."""
+    """Return the input and output buffers of a program."""
     if operations is None:
         raise OptionError("copies: must be NAME=NUMBER where the file says no inputs and outputs")
     entry = operations.functions[operations.entry]
@@ -180,7 +180,7 @@ def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
 
 
 def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
-    """Keep two buffers apart unless the order of those edges, followed on, has the one before the other."""
+    """Separate pairs of buffers unless the order of the given edges, taken transitively, puts one before the other."""
     position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
     after = [0] * len(position)  # as bits
     for text in texts:
@@ -222,7 +222,7 @@ def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
 
 
 def _found(option: str, name: str, rows: dict[str, Row]) -> Row:
-    """Return the row of a buffer, whose function's name may be left out; raises OptionError for none, or several."""
+    """Return the row of a buffer, with or without its function's name; raises OptionError for none or several."""
     matches = (
         [rows[name]] if name in rows else [row for row_name, row in rows.items() if row_name.partition("/")[2] == name]
     )
@@ -235,7 +235,7 @@ def _found(option: str, name: str, rows: dict[str, Row]) -> Row:
 
 
 def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str) -> None:
-    """Note that an option names a buffer; raises OptionError where it did before."""
+    """Record the buffer of an option; raises OptionError if the option named it before."""
     if row["id"] in given:
         rule = f"must be given once for each buffer, got {given[row['id']]} and {text}"
         raise OptionError.of(option, f"{rule}, which are both for {shown(row['id'])}: leave one out")
@@ -250,7 +250,7 @@ def _bytes(option: str, text: str) -> int:
 
 
 def _span(problem: Problem) -> tuple[int, int]:
-    """Return when the first buffer is alive, and the end of the last."""
+    """Return the first start and the last end of all buffers."""
     table = problem.buffers
     return (int(table.start.min()), int(table.end.max())) if len(table.start) else (0, 1)
 

@@ -1,4 +1,4 @@
-"""A capability: a function of Python with its inputs, its options and its answer, from which every entrance is made."""
+"""A capability: a Python function with inputs, options and an answer, from which every entrance is generated."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -36,15 +36,15 @@ class CapabilityOptions(Value):
 
     @property
     def counts_work(self) -> bool:
-        """True where work is counted instead of time, so that the answer is the same on every machine."""
+        """True if work is counted instead of time, so that the answer is the same on every machine."""
         return "deterministic" in type(self).model_fields and bool(getattr(self, "deterministic", False))
 
     def due(self, started: float | None = None) -> Deadline:
-        """Return when the answer is due of a call that came at `started`, or now; never where work is counted."""
+        """Return the deadline of a call that came at `started`, or now; infinite if work is counted."""
         return Deadline.after(inf if self.counts_work else self.time_limit_s, started)
 
     def fields(self, *names: str) -> dict[str, Any]:
-        """Return the values of the named options, by their names."""
+        """Return the values of the named options, by name."""
         return {name: getattr(self, name) for name in names}
 
 
@@ -58,7 +58,7 @@ class SearchOptions(CapabilityOptions):
 
 
 class ChartView(NamedTuple):
-    """The chart of an answer that has `points`: the fields of a point on each axis, and what the axes are called.
+    """The chart of an answer that has `points`: the fields for each axis, and the names of the axes.
 
     A unit is `bytes` or `number`. `drawn` are the fields of the answer that the tables leave out for it.
     The plan of a point that `is_planned` is made by the page, of the point's `sizes`, `alignment` and `changes`.
@@ -73,7 +73,7 @@ class ChartView(NamedTuple):
 
 
 class PlanLink(NamedTuple):
-    """The way from a plan to a question about it, where its status is one of `statuses`.
+    """The link from plans with one of `statuses` to a question about them.
 
     `rel` is what the answer is to the plan, in the Link header of HTTP; `button` are the words on the page, which opens
     the question's form with `options`.
@@ -87,7 +87,7 @@ class PlanLink(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Capability(Generic[A]):
-    """A question that memplan answers: `function(*inputs, options, control) -> answer`, and what entrances need of it.
+    """A question that memplan answers: `function(*inputs, options, control) -> answer`, with all that entrances need.
 
     Its name, its help and the models of its options and of its answer are those of the function; each option stands
     once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` is that of
@@ -116,42 +116,42 @@ class Capability(Generic[A]):
 
     @property
     def name(self) -> str:
-        """The name of the command, of the call and of the function."""
+        """The name of the command, the call and the function."""
         return self.function.__name__
 
     @property
     def path(self) -> str:
-        """The path of the call over HTTP."""
+        """The path of the HTTP call."""
         return f"/v1/{self.name}"
 
     @property
     def help(self) -> str:
-        """The sentences about it: the docstring of its function."""
+        """The help text: the docstring of its function."""
         return inspect.cleandoc(self.function.__doc__ or "")
 
     @property
     def summary(self) -> str:
-        """The first sentence about it, without its stop."""
+        """The first sentence of the help, without its full stop."""
         return self.help.partition("\n")[0].partition(":")[0].rstrip(".")
 
     @cached_property
     def options(self) -> type[CapabilityOptions]:
-        """The model of its options: that of the function's default."""
+        """The model of its options, taken from the function's default."""
         return type(inspect.signature(self.function).parameters["options"].default)
 
     @cached_property
     def answer(self) -> type[A]:
-        """The model of its answer: what the function returns."""
+        """The model of its answer: the function's return type."""
         answer_type: type[A] = get_type_hints(self.function)["return"]
         return answer_type
 
     @property
     def answers(self) -> tuple[type[BaseModel], ...]:
-        """The models that an answer may be of: most capabilities have one."""
+        """The models that an answer may have; most capabilities have one."""
         return get_args(self.answer) or (self.answer,)
 
     def answered(self, question: Question, options: CapabilityOptions, control: Control) -> A:
-        """Answer a question that was read; verify the answer, and what is noted on the way. Raises MemplanError."""
+        """Answer a parsed question, verifying the answer and every note on the way. Raises MemplanError."""
         if self.check is not None:
             self.check(question, options)
         if (note := control.note) is not None:
@@ -159,7 +159,7 @@ class Capability(Generic[A]):
         return self.verified(question, options, self.function(**question, options=options, control=control))
 
     def verified(self, question: Question, options: CapabilityOptions, answer: A) -> A:
-        """Return an answer that nothing refutes, as it leaves; raises InvalidPlanError, a fault of memplan."""
+        """Return the answer if nothing refutes it; raises InvalidPlanError otherwise, a fault of memplan."""
         is_own = isinstance(answer, self.answers)
         wrong = self.refutes({**question, "options": options}, answer) if is_own else f"gave {type(answer).__name__}"
         if wrong is not None:
@@ -168,18 +168,18 @@ class Capability(Generic[A]):
 
 
 def without_default(schema: dict[str, Any]) -> None:
-    """Take the default out of the schema of a field that is left out of answers where it is its default."""
+    """Remove the default from the schema of a field that answers omit when it has its default."""
     schema.pop("default", None)
 
 
 class Answer(BaseModel):
-    """The base of answers that are models of their own."""
+    """The base class of answers with models of their own."""
 
     model_config = {"frozen": True, "defer_build": True}
 
     @classmethod
     def of(cls, *found: object, **others: Any) -> Self:
-        """Return the answer whose fields are `others`, or else what was `found` under their names, the first first."""
+        """Return an answer with the given fields, or else fields of the same name in `found`, the first first."""
         for name in cls.model_fields.keys() - others.keys():
             if (source := next((each for each in found if hasattr(each, name)), None)) is not None:
                 others[name] = getattr(source, name)
@@ -187,13 +187,13 @@ class Answer(BaseModel):
 
 
 class AnswerOfFile(Answer):
-    """The base of answers to questions about a file; `unknown` are sentences about what its reader does not know."""
+    """The base class of answers about a file; `unknown` has sentences on what its reader does not know."""
 
     unknown: tuple[str, ...] = Field((), exclude_if=lambda sentences: not sentences)
 
 
 class ForeignOptions(ModelOptions, CapabilityOptions):
-    """The options of capabilities that read a file of another system, in a process of its own where they serve."""
+    """The options of capabilities that read foreign files; services read those in a separate process."""
 
     name: Annotated[str, Field(max_length=1000)] | None = Field(
         None, description="The name of the file, which helps if its bytes do not show its format."

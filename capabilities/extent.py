@@ -1,4 +1,4 @@
-"""The extent of a request, counted in the JSON that was parsed, before anything of it is checked or compiled."""
+"""The extent of a request, measured in its parsed JSON before anything is validated or compiled."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from memplan.planner.errors import OperationsError, shown
 MOST_EXPANDED = 200_000
 """The most statements and buffers of a program in a body; a server may allow fewer."""
 _DEEPEST = 3
-"""The objects in which a problem, a graph or a program lies at most: a bundle has its file in two."""
+"""The deepest nesting of a problem, graph or program in objects; a bundle has its file in two."""
 
 
 class Extent(NamedTuple):
-    """The counts that a server limits, and `n_rows`, all that is to be read.
+    """The counts that a server limits, and `n_rows`, the total number of rows.
 
     `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
     """
@@ -28,13 +28,13 @@ class Extent(NamedTuple):
     n_expanded: int = 0
 
     def with_other(self, other: Extent) -> Extent:
-        """Return the extent of a request about both: its rows are those of both, else the larger counts."""
+        """Return the combined extent of two inputs: the sum of the rows, else the larger counts."""
         _, *most = map(max, self, other)
         return Extent(self.n_rows + other.n_rows, *most)
 
 
 def extent_of(value: object, depth: int = 0) -> Extent:
-    """Return the extent of a value of JSON: the problems, graphs and programs in it. O(its rows).
+    """Return the extent of a JSON value: of the problems, graphs and programs in it. O(its rows).
 
     Whatever is not as it should be counts as nothing: whoever reads it says what is wrong.
     """
@@ -59,7 +59,7 @@ def extent_of(value: object, depth: int = 0) -> Extent:
 
 
 def _of_models(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
-    """Return the extent of models that share pools: all their buffers, and the pairs of those that run together."""
+    """Return the extent of models that share pools: all buffers, and the pairs of models that run together."""
     counts = {name: each.n_buffers or each.n_expanded for name, each in models.items()}
     groups = [group for group in _list(value, "together") if isinstance(group, list)]
     groups += [list(counts)] if isinstance(value.get("after"), dict) else []
@@ -73,7 +73,7 @@ def _of_models(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
 
 
 def check_expanded(extent: Extent, most: int) -> None:
-    """Raise OperationsError for a program that makes more statements and buffers than so many."""
+    """Raise OperationsError for a program that expands to more than `most` statements and buffers."""
     if extent.n_expanded > most:
         # Imported here: few bodies are programs.
         from memplan.planner.liveness.expansion import TOO_MANY
@@ -87,7 +87,7 @@ def _list(value: dict[str, Any], name: str) -> list[Any]:
 
 
 def _expanded(functions: dict[str, Any], entry: object) -> int:
-    """Return the statements and buffers of a function and of all that it calls, however often."""
+    """Return the number of statements and buffers of a function after its calls are expanded."""
     own: dict[str, int] = {}
     calls: dict[str, list[str]] = {}
     for name, function in functions.items():

@@ -1,4 +1,4 @@
-"""The inputs that are operations: a graph of them, or a program."""
+"""The inputs that consist of operations: a graph or a program."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from memplan.systems.model_options import ModelOptions
 
 
 def graph_subject(graph: OperationGraph) -> Subject:
-    """Return the facts of a graph of operations."""
+    """Return the facts about a graph for listing it."""
     return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
 
 
 def read_operations_field(value: object) -> Operations:
-    """Return the program in a field of a body; raises InputError."""
+    """Return the program in a body's field; raises InputError."""
     content = object_in(value, "operations", OperationsError)
     refuse_unless_operations(content)
     return operations_from(content)
 
 
 def operations_subject(operations: Operations) -> Subject:
-    """Return the facts of a program."""
+    """Return the facts about a program for listing it."""
     return Subject(
         f"sha256:{sha256(operations.model_dump_json().encode()).hexdigest()}",
         operations.name,
@@ -39,7 +39,7 @@ def operations_subject(operations: Operations) -> Subject:
 
 
 def _read_operations(data: bytes, name: str) -> Operations:
-    """Return the program in the bytes of a file; raises InputError, which says of another kind what reads it."""
+    """Return the program in a file; raises InputError, which names the right command for other files."""
     got, way = "a table of lifetimes", "`memplan plan FILE` makes a plan of them"
     if (kind := importers.detect(data, name)) is not None:
         got, way = f"a model or dump ({kind})", "`memplan convert FILE --to operations -o operations.json` writes them"

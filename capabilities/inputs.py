@@ -1,4 +1,4 @@
-"""The inputs of capabilities: how each is read from JSON, from a file of the command, and written for a service."""
+"""The inputs of capabilities: how each is read from JSON and files, and written for a service."""
 
 import binascii
 from base64 import b64decode, b64encode
@@ -31,21 +31,21 @@ EXAMPLE_PLAN: dict[str, Any] = {
 
 
 class PlanAndProblem(WireValue):
-    """A plan, and the problem that it is of."""
+    """A plan and its problem."""
 
     problem: Problem
     plan: Plan
 
 
 def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
-    """Return a value of JSON that must be an object; raises the error, which names it."""
+    """Return a JSON value that must be an object; raises `error`, which names it."""
     if not isinstance(value, dict):
         raise error(f"{name}: must be an object, got {shown(value)}")
     return value
 
 
 def read_problem_field(value: object) -> Problem:
-    """Return the problem in a field of a body, or the one that the operations there pose; raises InputError."""
+    """Return the problem in a body's field, or the one that operations there pose; raises InputError."""
     content = object_in(value, "problem", ProblemError)
     if "buffers" in content or not content.keys() & {"functions", "models"}:
         return Problem.model_validate(content)
@@ -57,7 +57,7 @@ def read_problem_field(value: object) -> Problem:
 
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:
-    """Return the plan in a field of a body; raises PlanError."""
+    """Return the plan in a body's field; raises PlanError."""
     content = object_in(value, name, PlanError)
     try:
         return Plan.model_validate(content)
@@ -66,17 +66,17 @@ def read_plan_field(value: object, name: str = "plan") -> Plan:
 
 
 def problem_subject(problem: Problem) -> Subject:
-    """Return the facts of a problem."""
+    """Return the facts about a problem for listing it."""
     return Subject(problem_hash(problem), problem.name, len(problem.buffers))
 
 
 def problem_json(problem: Problem) -> Any:
-    """Return a problem as bodies have it."""
+    """Return a problem as in bodies."""
     return from_json(memplan_json.write_problem(problem))
 
 
 def plan_json(plan: Plan) -> Any:
-    """Return a plan as bodies have it."""
+    """Return a plan as in bodies."""
     return plan.model_dump(mode="json", exclude_none=True)
 
 
@@ -115,7 +115,7 @@ def _file_field(value: object, name: str = "file") -> bytes:
 
 
 Base64 = Annotated[str, Field(json_schema_extra={"contentEncoding": "base64"})]
-"""The bytes of a file in a body of JSON."""
+"""The bytes of a file in a JSON body."""
 FILE = Input(
     "file",
     Base64 | dict[str, Any],

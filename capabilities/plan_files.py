@@ -1,4 +1,4 @@
-"""Plans in files of any origin: memplan's own, lists of offsets, and those inside of models, dumps and tables."""
+"""Plans in files of any origin: memplan's own, lists of offsets, and plans inside models, dumps and tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memplan.systems.model_options import ModelOptions
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOptions) -> Plan:
-    """Return the plan of a problem in the bytes of a file; raises InputError.
+    """Return the plan of a problem from the bytes of a file; raises InputError.
 
     It is JSON or CSV, with its problem or alone, a list of offsets, `{"id": offset}` or `[[id, offset], …]`, or what a
     model or a dump says of its own.
@@ -42,14 +42,14 @@ def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOpt
 
 
 def plan_beside(value: object) -> Plan | None:
-    """Return the plan in an object of JSON that has it beside its problem; None for others."""
+    """Return the plan beside a problem in a JSON object; None without one."""
     if not isinstance(value, dict) or value.keys() != {"problem", "plan"}:
         return None
     return Plan.model_validate(value["plan"])
 
 
 def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
-    """Return the placements of a list of offsets in the only pool; ids are matched as they are, or as text."""
+    """Return the placements for a list of offsets in the only pool; ids match as values or as text."""
     if len(problem.pools) > 1:
         raise FormatError(f"offsets: must be in one pool, got a problem of {len(problem.pools)}: say each one's pool")
     by_text: dict[object, int | str] = {str(name): name for name in problem.buffers.ids}
@@ -67,7 +67,7 @@ def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
 
 
 def as_its_own_plan_is_of(imported: Imported, data: bytes, name: str | None, options: ModelOptions) -> Imported:
-    """Return a model with its views in place or apart, in whichever way its own plan is right, or less wrong."""
+    """Return a model with views in place or apart, whichever violates its own plan less."""
     if imported.own_plan is None or options.views == "separate" or not imported.views.aliases:
         return imported
     apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))
@@ -79,14 +79,14 @@ def _wrong(imported: Imported) -> int:
 
 
 def refuse_unseen(imported: Imported, problem: Problem) -> None:
-    """Raise FormatError for a plan in which nothing is wrong that can be seen, while not all storages can be."""
+    """Raise FormatError for a plan without visible violations if some storages are invisible."""
     unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
     if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
         raise FormatError(f"nothing wrong is seen in its plan, which cannot be called valid: {unseen[0]}")
 
 
 def pins_as_plan(problem: Problem) -> Plan | None:
-    """Return the offsets that pin all of a table as a plan; None where some buffer has none, or its place is tied."""
+    """Return a table's pins as a plan; None if a buffer has no pin, or its place is tied."""
     offset = problem.buffers.offset
     if len(offset) == 0 or (offset == ABSENT).any() or len(problem.pools) > 1 or problem.buffers.aliases:
         return None
@@ -95,7 +95,7 @@ def pins_as_plan(problem: Problem) -> Plan | None:
 
 
 def without_pins(problem: Problem) -> Problem:
-    """Return a problem in which no buffer is pinned: of a table whose offsets are a plan."""
+    """Return a problem without pins, for a table whose offsets are a plan."""
     table = problem.buffers
     free = column(np.full(len(table), ABSENT))
     return problem.model_copy(update={"buffers": replace(table, offset=free)})

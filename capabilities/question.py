@@ -1,4 +1,4 @@
-"""The inputs of a question: how each is read from JSON and from a file of the command, and written for a service."""
+"""The inputs of a question: how each is read from JSON and files, and written for a service."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memplan.systems.model_options import ModelOptions
 
 T = TypeVar("T")
 Question = Mapping[str, Any]
-"""The inputs of a request by their names; those that were not given are left out."""
+"""The inputs of a request by name, without those that were not given."""
 
 
 class Subject(NamedTuple):
-    """The facts of what a request is about that jobs are listed by: a content hash, a name, and its buffers."""
+    """The facts by which a job is listed: a content hash, a name, and the number of buffers."""
 
     hash: str
     name: str | None
@@ -66,7 +66,7 @@ def read_inputs(
     read: Callable[[Input[Any], Any, Question, Reader], Any],
     reader: Reader | None = None,
 ) -> Question:
-    """Return the inputs of a question, each as `read` returns what is given for it, with those before it and a reader.
+    """Return the inputs of a question, each read by `read` with the earlier inputs and a reader.
 
     What is not given, the files say that the reader read. Raises InputError.
     """
@@ -83,7 +83,7 @@ def read_inputs(
 
 
 def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> Subject:
-    """Return the facts of the last input of a question that has some: of two problems, the newer one."""
+    """Return the facts about the last input that has some: of two problems, the newer one."""
     about = [each for each in inputs if each.subject is not None and each.name in question]
     assert about, "a question is about something"
     subject = about[-1]
@@ -92,7 +92,7 @@ def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> S
 
 
 def plan_refuted(question: Question, answer: object) -> str | None:
-    """Return what is wrong with the plan that an answer is, or has, as one of the question's problem."""
+    """Return the violations of an answer's plan for the question's problem."""
     problem, plan = question.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
     violations = violations_of(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
     return f"plan: is not one of this problem: {violations[0].message}" if violations else None

@@ -1,4 +1,4 @@
-"""The files that questions are read from: problems, models, graphs, operations and plans, with one list of options."""
+"""The files of questions (problems, models, graphs, operations, plans), with one list of reading options."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 A = TypeVar("A")
 NONE = "none"
-"""The word where no models may run together."""
+"""The word for models that may not run together."""
 OF_PLANS = ("plan", "keep")
-"""The inputs that are plans of the problem of a question."""
+"""The inputs that are plans of a question's problem."""
 
 
 class ReadOptions(ProblemOptions, ModelOptions):
-    """The options for reading a problem: what is changed in it, what its ends mean, and how a model is read."""
+    """The options for reading a problem: its changes, the meaning of its ends, and how a model is read."""
 
     inclusive: bool | None = Field(
         None,
@@ -46,12 +46,12 @@ class ReadOptions(ProblemOptions, ModelOptions):
 
     @property
     def interval(self) -> "Interval | None":
-        """The meaning of the ends of lifetimes, None where only the file says it."""
+        """The meaning of ends; None if only the file states it."""
         return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
 
 
 def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
-    """Raise OptionError where it is not said how several files run, or is for one."""
+    """Raise OptionError if several files lack `together`, or a single one has it."""
     if len(files) == 1 and together:
         raise OptionError(f"together: must be given for several files only, got {files[0]}")
     if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
@@ -66,7 +66,7 @@ def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
 
 
 def names_of(paths: Sequence[str]) -> list[str]:
-    """Return a name for each file, that of the file where no other has it."""
+    """Return a name for each file: the file's own name if it is unique."""
     names: list[str] = []
     for path in paths:
         stem = Path(path).stem
@@ -77,7 +77,7 @@ def names_of(paths: Sequence[str]) -> list[str]:
 
 
 def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> "Application":
-    """Return the application of several files, whose models have the names of the files; raises InputError.
+    """Return the application of several files, with models named after them; raises InputError.
 
     `together` names the models that may run together, as `asr,kws`, or none of them.
     """
@@ -90,7 +90,7 @@ def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> 
 
 
 def validated(model: type[M], given: Mapping[str, Any]) -> M:
-    """Return options made of the fields that are given; raises OptionError, which names each wrong one."""
+    """Return options from the given fields; raises OptionError, which names each wrong one."""
     if not given:  # defaults are right, and need no validator, which takes longer to make than most plans
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     for name in given:
@@ -105,13 +105,13 @@ def validated(model: type[M], given: Mapping[str, Any]) -> M:
 
 @cache
 def _as_it_is() -> ReadOptions:
-    """Return the options of files that are read as they are."""
+    """Return the options for files read without changes."""
     return ReadOptions.model_construct()
 
 
 @dataclass(eq=False, repr=False)
 class Reader:
-    """Reads the files of one question, and keeps what they say beside it.
+    """Reads the files of one question, and keeps what they contain besides it.
 
     `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Of a plan
     that a file holds beside its problem, that is the `own_plan`; the `problem_of_plan` is that of a plan which says
@@ -139,11 +139,11 @@ class Reader:
         return None if self.name is None or self.name == "-" else Path(self.name).name
 
     def load(self, name: str | None) -> None:
-        """Import what reads the files of such a name, before their time begins."""
+        """Import the reader for a file name before its time limit begins."""
         importers.load(name)
 
     def problem(self, data: bytes, name: str | None = None) -> Problem:
-        """Return the problem in the bytes of a file, or that a model or operations pose; raises InputError."""
+        """Return the problem in a file, or posed by its model or operations; raises InputError."""
         if self.plain is not None and (problem := self._plain_problem(data, name)) is not None:
             return problem
         self.data, self.name = data, name
@@ -169,7 +169,7 @@ class Reader:
         return adapted(problem, None if self.imported is None else self.imported.operations, self.options)
 
     def _plain_problem(self, data: bytes, name: str | None) -> Problem | None:
-        """Return the problem as it is read without what the plan remembers, where that has the hash of the plan's."""
+        """Return the problem read without the plan's options, if that has the plan's hash."""
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain or self.options
         with suppress(InputError):  # of a model, whose sizes only the plan says
@@ -179,7 +179,7 @@ class Reader:
         return None
 
     def graph(self, data: bytes, name: str | None = None) -> "OperationGraph":
-        """Return the graph of operations in the bytes of a file, or of a model; raises InputError."""
+        """Return the graph of operations in a file or model; raises InputError."""
         # Imported here: few questions are about graphs.
         from memplan.planner.lint.graphs import made_again
         from memplan.systems.model_graph import read_model_graph
@@ -197,7 +197,7 @@ class Reader:
         return graph.graph
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
-        """Return the plan of a problem in the bytes of a file, which may be the problem's own; raises InputError.
+        """Return the plan of a problem from a file, perhaps the problem's own; raises InputError.
 
         One that a runtime printed of its model needs that, and is of a problem that it says itself.
         """
@@ -218,7 +218,7 @@ class Reader:
         return imported.own_plan
 
     def plan_inside(self, problem: Problem) -> Plan:
-        """Return the plan inside of the file that a problem was read from; raises FormatError where it has none."""
+        """Return the plan inside the file of a problem; raises FormatError if there is none."""
         from memplan.capabilities.plan_files import (
             as_its_own_plan_is_of,
             pins_as_plan,
@@ -245,12 +245,12 @@ class Reader:
         raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
 
     def settled(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the inputs of a question with the problem that its plan is of, where that says it."""
+        """Return the inputs of a question, with the plan's own problem if the plan has it."""
         return question if self.problem_of_plan is None else {**question, "problem": self.problem_of_plan}
 
 
 def with_reading(answer: A, reader: Reader) -> A:
-    """Return an answer with what the reader did not know; a plan remembers the options it was read with, too."""
+    """Return an answer with the reader's unknowns; a plan also records its reading options."""
     changes: dict[str, Any] = {}
     # Where none is set, nothing is dumped, for which the model would have to be complete.
     fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
@@ -263,7 +263,7 @@ def with_reading(answer: A, reader: Reader) -> A:
 
 
 def reading_of_plan(value: object) -> dict[str, Any]:
-    """Return the options that a plan remembers, of its JSON, with the hash of the problem as `problem_hash`.
+    """Return the reading options recorded in a plan's JSON, with the problem's hash as `problem_hash`.
 
     Nothing for what is no such plan: what is wrong with it, its reader says.
     """

@@ -1,4 +1,4 @@
-"""The capabilities by name, those of others included; the module of each is imported when it is first needed."""
+"""The capabilities by name, including extensions; each module is imported on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches that distributions bring, by name, as entry points of the group `memplan.searches`."""
+"""Searches that distributions provide as entry points of the group `memplan.searches`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from memplan.planner.extensions import extensions
 
 
 def require_search(name: str) -> None:
-    """Raise MissingPackageError, about what the search is called, where no distribution brings it."""
+    """Raise MissingPackageError, naming the search, if no distribution provides it."""
     if name not in extensions("searches"):
         raise MissingPackageError.of(name, missing(SEARCHES[name]))
 
 
 def search(name: str) -> Any:
-    """Return the function of a search; raises MissingPackageError where no distribution brings it."""
+    """Return the function of a search; raises MissingPackageError if no distribution provides it."""
     require_search(name)
     return extensions("searches")[name].load()

@@ -1,4 +1,4 @@
-"""The fields of an answer that a caller wants: those that are named, or all but those that are left out."""
+"""Selection of an answer's fields: those named, or all but those excluded."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ HELP = "Only these fields of the answer's JSON, as status,peak, or all but some,
 
 
 class Selection(NamedTuple):
-    """Some of the fields of an answer that are `known`, in the answer's order."""
+    """Selected fields of an answer whose fields are `known`, in the answer's order."""
 
     names: frozenset[str]
     known: frozenset[str]
 
     @classmethod
     def of(cls, answer: type[Any], fields: Iterable[str], formats: Sequence[str] = ()) -> Selection | None:
-        """Return what is chosen of a model of answers by lists of names with commas; None where nothing is said.
+        """Return the selection from comma-separated lists of names; None without any.
 
         Where an option also takes `formats`, it is called so. Raises OptionError for names that the answer has not.
         """
@@ -41,7 +41,7 @@ class Selection(NamedTuple):
         return cls(frozenset(wanted or field_names) - left_out, frozenset(field_names)) if names else None
 
     def write(self, content: bytes) -> bytes:
-        """Return the JSON of an answer with these fields alone; raises OptionError for JSON that is another format."""
+        """Return an answer's JSON with only these fields; raises OptionError for other formats."""
         fields = from_json(content)
         if not isinstance(fields, dict) or self.known.isdisjoint(fields):
             raise OptionError(f"{FIELDS}: must be left out with another format, whose fields are not the answer's")
@@ -53,14 +53,14 @@ class Selection(NamedTuple):
 
 
 def _names_of(model: type[BaseModel]) -> Iterable[str]:
-    """Return the fields of a model as JSON has them; the schema of one that holds others of its own refers to it."""
+    """Return the JSON field names of a model, following the schema's references."""
     schema = model.model_json_schema(mode="serialization")
     names: Iterable[str] = schema.get("$defs", {}).get(model.__name__, schema)["properties"]
     return names
 
 
 def select_fields(answer: BaseModel, fields: Iterable[str] = ()) -> dict[str, Any]:
-    """Return some fields of an answer as JSON has them: those that are named, or all but those named with a minus.
+    """Return some fields of an answer as JSON has them: those named, or all but those named with a minus.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sizes in bytes with units, such as `1.5 MiB`, addresses, and parts such as 10%: read and written."""
+"""Sizes in bytes with units such as `1.5 MiB`, addresses, and shares such as 10%: reading and writing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def parse_size(text: str) -> int:
 
 
 def _bytes(value: Any) -> Any:
-    """Return the bytes that a text such as 24GiB says."""
+    """Return the bytes in a text such as 24GiB."""
     try:
         return parse_size(value) if isinstance(value, str) else value
     except ValueError as error:
@@ -53,11 +53,11 @@ def _bytes(value: Any) -> Any:
 
 
 Size = Annotated[Bytes, BeforeValidator(_bytes, json_schema_input_type=int | str)]
-"""A number of bytes, which may be given as a text with a unit."""
+"""A number of bytes, also accepted as text with a unit."""
 
 
 def _meant(match: re.Match[str] | None, text: str) -> str:
-    """Say which size was most likely meant, where only capital letters or the word for bytes are wrong."""
+    """Return the size that was probably meant, if only the case or the unit's spelling is wrong."""
     if match is None:
         if number := meant_number(text):
             return number
@@ -72,7 +72,7 @@ def _meant(match: re.Match[str] | None, text: str) -> str:
 
 
 def size_text(size: int) -> str:
-    """Write bytes with the largest binary unit that keeps them above one: `1.5 MiB`, `12 B`."""
+    """Return a size with the largest binary unit below it: `1.5 MiB`, `12 B`."""
     value, chosen = float(size), "B"
     for unit, factor in _BINARY.items():
         if (
@@ -83,7 +83,7 @@ def size_text(size: int) -> str:
 
 
 def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
-    """Return the problem with the sizes of its pools as given: `SIZE` for its only pool, or `NAME=SIZE` for each.
+    """Return the problem with other pool sizes: `SIZE` for the only pool, or `NAME=SIZE` for each.
 
     Where the problem names no pools (a table never does), the names make them, in order of preference. A size may
     be `unlimited`; after it may stand the pool's base address, as in `sram=128KiB@0x20000000`. Raises OptionError.
@@ -108,7 +108,7 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
 
 
 def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str, Any]]:
-    """Split one of `count` texts `NAME=SIZE@ADDRESS`, of which the name and the address may be left out."""
+    """Split one of `count` texts `NAME=SIZE@ADDRESS`, with optional name and address."""
     name, equals, rest = text.rpartition("=")
     size_text, at, address = rest.partition("@")
     name, size = named_size(f"{name}{equals}{size_text}", problem, count)
@@ -147,23 +147,23 @@ _PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"
 
 
 def share_of(text: str) -> float | None:
-    """Return the part that a text such as 10% or 0.1 says; None where it says none."""
+    """Return the share in a text such as 10% or 0.1; None if it is none."""
     match = re.fullmatch(_PART, text.strip())
     return None if match is None else float(match[1]) / (100 if match[2] else 1)
 
 
 def gap_text(gap: float | None) -> str:
-    """Write how far something is above its bound, rounded up: what is not at it never reads as if it were."""
+    """Return a gap as text, rounded up, so that no positive gap reads as 0."""
     return "unknown" if gap is None else f"{ceil(Fraction(repr(float(gap))) * 10_000) / 100:.2f}%"
 
 
 def refuse(rule: str) -> PydanticCustomError:
-    """Return the error of a value that breaks a rule."""
+    """Return the error for a value that breaks a rule."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule})
 
 
 def _ratio(value: object) -> object:
-    """Return a text such as +10% as a multiple of the multiplications layer by layer."""
+    """Return a text such as +10% as a multiple of the layer-by-layer multiplications."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -177,4 +177,4 @@ def _ratio(value: object) -> object:
 
 
 MacsRatio = Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow_inf_nan=False)]
-"""A number of multiplications, as a multiple of others."""
+"""A number of multiplications, as a multiple of the layer-by-layer number."""

@@ -1,4 +1,4 @@
-"""Questions as objects of JSON: inputs by their names, and options."""
+"""Questions as JSON objects: inputs by name, and options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memplan.planner.formats import memplan_json
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Parse a body that must be an object of JSON; raises InputError."""
+    """Parse a body that must be a JSON object; raises InputError."""
     try:
         content = memplan_json.parse(body)
     except FormatError as error:
@@ -33,7 +33,7 @@ def read_question(capability: Capability[Any], content: Mapping[str, Any]) -> Qu
 def read_body_options(
     capability: Capability[Any], content: Mapping[str, Any], query: Mapping[str, str]
 ) -> CapabilityOptions:
-    """Return the options of a body, or those of its query; raises OptionError."""
+    """Return the options of a body or its query; raises OptionError."""
     if query and "options" in content:
         raise OptionError("options: must come in the body or in the query, got both")
     options = content.get("options", {})
@@ -54,7 +54,7 @@ def written_body(capability: Capability[Any], question: Question, options: Capab
 
 @cache
 def request_model(capability: Capability[Any]) -> type[BaseModel]:
-    """Return the model that describes the bodies of a capability."""
+    """Return the model that describes a capability's bodies."""
     fields: dict[str, Any] = {
         each.name: each.wire if each.required else (each.wire | None, None) for each in capability.inputs
     }

@@ -1,1 +1,1 @@
-"""Cascade: operations in stripes, what that saves and what it costs, each point a verified plan."""
+"""Cascade: operations run in stripes; the memory that this saves and what it costs, each point a verified plan."""

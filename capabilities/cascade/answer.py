@@ -1,4 +1,4 @@
-"""The answer of `cascade`: points by falling peak, each a verified plan whose regions are listed."""
+"""The answer of `cascade`: points by falling peak, each a verified plan with its regions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memplan.planner.model.problem import Problem
 
 @dataclass(frozen=True)
 class Barrier:
-    """An operation that no region goes across, why, and the bytes alive then; no cascade of this order needs less.
+    """An operation that no region crosses, the reason, and its live bytes: a lower bound for this order.
 
     `binds` is True where the lowest peak found is that of this barrier, so that no other regions lower it.
     """
@@ -33,7 +33,7 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Exhausted:
-    """The regions that were looked at: all intervals of up to `longest` operations of the given order, or fewer.
+    """The extent of the search: all intervals of up to `longest` operations of the given order, or fewer.
 
     In a region all edges are kept from step to step, or all are made again. `strides` are those tried along the longest
     axis, of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in
@@ -57,7 +57,7 @@ class Exhausted:
 
 
 class MemorySize(Answer):
-    """A memory, and its bytes."""
+    """The name of a memory, and its size in bytes."""
 
     name: str
     size: int
@@ -77,7 +77,7 @@ class CascadeConventions(Answer):
 
 
 class CascadeTensor(Answer):
-    """A tensor as rows and columns of pixels of so many bytes."""
+    """A tensor as rows and columns of pixels."""
 
     name: str
     bytes: int
@@ -96,7 +96,7 @@ class CascadeOperation(Answer):
 
 
 class PointFigures(Answer):
-    """The figures of a point, which is planned; `latency` on a target, where it fits the fast memory of one."""
+    """The figures of a planned point; `latency` if a target was given and the point fits its fast memory."""
 
     peak: int
     macs: int
@@ -114,7 +114,7 @@ class SweptPoint(PointFigures):
 
 
 class SweptRow(Answer):
-    """The values of the options that are swept, and the points found with them, by falling peak."""
+    """The values of the swept options, and the points found with them, by falling peak."""
 
     values: dict[str, bool | int | float | str]
     layers_peak: int
@@ -123,7 +123,7 @@ class SweptRow(Answer):
 
 @dataclass(frozen=True, eq=False)
 class PlacedPoint:
-    """What a point is in the process that found it: a cascade, the problem that its buffers pose, and their plan."""
+    """A point in the process that found it: a cascade, the problem of its buffers, and their plan."""
 
     cascade: Cascade
     problem: Problem
@@ -156,7 +156,7 @@ class CascadePoint(PointFigures):
 
     @property
     def own(self) -> PlacedPoint:
-        """What a point has that was found in this process."""
+        """The data of a point that was found in this process."""
         assert self.placed is not None, "an answer of this machine's own has its plans"
         return self.placed
 
@@ -176,7 +176,7 @@ class CascadePoint(PointFigures):
         return self.own.plan
 
     def in_one_arena(self) -> tuple[dict[str, int], int]:
-        """Return offsets in one arena in which memories lie one behind the other, and its bytes."""
+        """Return the offsets and size of one arena with all memories one behind another."""
         if self.used is None or self.pools is None:
             return self.offsets, self.peak
         base, size = dict[str, int](), 0
@@ -216,17 +216,17 @@ class CascadeAnswer(AnswerOfFile):
 
     @property
     def graph(self) -> AccessGraph:
-        """The graph that was searched; only of an answer that was found in this process."""
+        """The graph that was searched; only for an answer found in this process."""
         assert self.layers is not None, "an answer of this machine's own has its layers"
         return self.layers.cascade.graph
 
     @property
     def checked(self) -> tuple[int, ...]:
-        """The points that were executed by value, by their positions."""
+        """The positions of the points that were executed by value."""
         return tuple(k for k, point in enumerate(self.points) if point.checked_by_value)
 
     def with_plans(self, position: int | Literal["all"]) -> CascadeAnswer:
-        """Return the answer with the problem and plan of each point, or with those of one point alone.
+        """Return the answer with the problem and plan of every point, or only of one.
 
         A position below 0 counts from the end. Raises OptionError for a position that no point has.
         """

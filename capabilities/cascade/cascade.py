@@ -1,4 +1,4 @@
-"""The capability `cascade`: operations in stripes, so that only edges of their tensors are kept."""
+"""The capability `cascade`: operations run in stripes, so that only edges of their tensors are kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memplan.planner.operations.graph import OperationGraph
 
 
 def latency_of_point(point: CascadePoint, target: Target | None) -> float | None:
-    """Return the time of a point on a target; None without one, and where the point does not fit its fast memory."""
+    """Return the latency of a point; None without a target, or if the point does not fit its fast memory."""
     if target is None or point.peak > target.capacity:
         return None
     slow_name = list(point.used or ())[-1:]
@@ -37,7 +37,7 @@ def latency_of_point(point: CascadePoint, target: Target | None) -> float | None
 
 
 def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> float:
-    """Return the time of a cascade whose arena lies in the fast memory, and of which tensors are in the `slow` one.
+    """Return the latency of a cascade with its arena in the fast memory and the `slow` tensors in the slow one.
 
     These, inputs and outputs that come and go in pieces, and the constants of each run go over the link, as they take
     no bytes of the arena that would hold them. A streamed input that no region takes in pieces is loaded beforehand.
@@ -56,7 +56,7 @@ def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> 
 
 _MOST_BARRIERS = 3
 _MOST_NAME = 40
-"""The characters of a name that a line shows: the last ones, which differ."""
+"""The most characters of a name in a line; its last ones are kept, as they differ."""
 _TARGET = "The machine on which points get latencies: a target as JSON, or DORY's file of hardware."
 _WORDS: dict[object, str] = {True: "yes", False: "no"}
 
@@ -113,7 +113,7 @@ def _least(found: CascadeAnswer) -> tuple[float, int]:
 
 
 def lines(found: CascadeAnswer) -> Iterator[str]:
-    """Yield the rows of a table for people."""
+    """Yield the rows of the answer's table."""
     for row in found.swept:
         values = ", ".join(
             f"{name} {_WORDS[value] if isinstance(value, bool) else value}" for name, value in row.values.items()
@@ -173,7 +173,7 @@ def _point_lines(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterator[
 
 
 def _operation(found: CascadeAnswer, position: int, origins: tuple[int, ...] | None = None) -> str:
-    """Name an operation by its position, its kind and what it makes; `origins` has those of what runs again."""
+    """Return an operation's position, kind and output; `origins` maps operations that run again."""
     row = found.operations[origins[position] if origins else position]
     name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
     name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"

@@ -1,4 +1,4 @@
-"""The hint that a model whose plan does not fit would fit as a cascade."""
+"""The hint that a model without a fitting plan would fit as a cascade."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIMIT_S = 5.0
 
 
 def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> str | None:
-    """Return the sentence that tells the cascade with the fewest multiplications that fits, a verified plan.
+    """Return a sentence about the cheapest cascade that fits, with a verified plan.
 
     None where the file is no model, its problem has several memories or one without a size, or none is found in time.
     """

@@ -1,4 +1,4 @@
-"""The files that orders and cascades become: a model in another order or in parts, and C."""
+"""Output files of orders and cascades: a model in another order or in parts, and C."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _PROGRAM = "cascade-c"
 NOT_WRITTEN = "not written, as nothing is gained"
 _AS_GIVEN = "written as given, as nothing is gained"
 _MOST_WRITTEN = 6
-"""The forms of cascades that are written to learn what a runtime's arena takes."""
+"""The most forms of cascades that are written to learn their arena size."""
 
 
 def refuse_other_format(reader: Reader, target: str) -> None:
-    """Raise OptionError for a file whose name ends as models of another format do than the one that was read."""
+    """Raise OptionError for an output name with the suffix of another model format than the input's."""
     own = importers.detect(reader.data, reader.name)
     other = next((name for name, each in file_readers().items() if target.lower().endswith(each.suffixes or "\0")), own)
     if own is not None and other != own:
@@ -41,7 +41,7 @@ def refuse_other_format(reader: Reader, target: str) -> None:
 
 
 class Written(NamedTuple):
-    """A model in another form, the sentences about it, and its arena; without bytes, why nothing is gained by it."""
+    """A model in another form, with messages and its arena; without bytes, the reason why nothing is gained."""
 
     data: bytes | None
     sentences: tuple[str, ...]
@@ -49,7 +49,7 @@ class Written(NamedTuple):
 
 
 def written_model(reader: Reader, found: OrderAnswer) -> Written:
-    """Return the model that was read with its operations in the order of an answer; as given, if that is no better."""
+    """Return the model with its operations in the order of an answer; unchanged if that is not better."""
     assert found.ordered is not None, "an answer of this machine's own has its graph"
     rules = rules_of(reader.data)
     if found.moves == 0 or (rules is None and found.saved_bytes <= 0):
@@ -68,13 +68,13 @@ def written_model(reader: Reader, found: OrderAnswer) -> Written:
 
 
 def require_program() -> None:
-    """Raise MissingPackageError where no distribution writes cascades as programs in C."""
+    """Raise MissingPackageError if no installed distribution writes cascades as C programs."""
     if _PROGRAM not in extensions("writers"):
         raise MissingPackageError(f"output: a program in C {missing(PROGRAMS)}")
 
 
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
-    """Return the last point of a result as files of C by their names, which begin with `name`; raises InputError."""
+    """Return the last point of a result as C files by name, each beginning with `name`; raises InputError."""
     require_program()
     if result.conventions.pools:
         raise OptionError.of("pools", "must not be given for C, which has one arena")
@@ -85,7 +85,7 @@ def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping
 
 
 class FormInParts(NamedTuple):
-    """A point of a cascade, written into the file of its model: the bytes, and the arena that its runtime takes.
+    """A point of a cascade written into its model's file: the bytes, and the runtime's arena.
 
     steps: the number of operations on parts.
     peak: the most bytes of values that are alive at once, below which no arena is.
@@ -103,20 +103,20 @@ class ModelInParts(Protocol):
 
     @property
     def access(self) -> AccessGraph:
-        """The access maps of its operations, of which those that are not written in parts run whole."""
+        """The access maps of its operations; those that cannot be written in parts run whole."""
         ...
 
     def forms(
         self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
     ) -> Iterator[FormInParts]:
-        """Yield at most so many forms of points that may take less than the given arena, the most promising first."""
+        """Yield at most `most` forms that may need less than the given arena, the most promising first."""
         ...
 
 
 def rewritable(
     data: bytes, name: str | None, graph: OperationGraph, options: ModelOptions | None = None
 ) -> ModelInParts:
-    """Return what is needed to search for cascades of a model that can be written, and to write them.
+    """Return a writable model for searching and writing cascades.
 
     The graph is one that was read of this file. Raises FormatError for a format that is not written.
     """
@@ -131,7 +131,7 @@ def rewritable(
 
 
 def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOptions) -> ModelInParts:
-    """Return the model that was read as one that can be written in parts; raises InputError where it cannot."""
+    """Return the model that was read in writable form; raises InputError if that is impossible."""
     assert isinstance(options, CascadeOptions)
     if reader.imported is None:
         raise OptionError("output: must be given for a model, got a graph or a program")
@@ -144,7 +144,7 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
 
 
 def written_in_parts(model: ModelInParts, result: CascadeAnswer, data: bytes, scratch: Mapping[str, int]) -> Written:
-    """Return the form of a cascade's points whose arena is the smallest as a file, if it is smaller than as given."""
+    """Return the written cascade with the smallest arena, if it is smaller than the original's."""
     rules = rules_of(data)
     assert rules is not None, "a system whose models are written in parts has an arena"
     own_arena = rules.arena_of(data, scratch)

@@ -1,1 +1,1 @@
-"""Certify: what proves a plan, to be checked without memplan."""
+"""Certify: proofs of plans that can be checked without memplan."""

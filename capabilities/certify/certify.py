@@ -24,7 +24,7 @@ from memplan.solvers.portfolio.solve import solve
 
 _MOST_TOLD = 10
 _VERIPB: Any = veripb
-"""It has no types: it is for people without memplan."""
+"""The input has no types, as it is for people without memplan."""
 
 
 class CertifyOptions(SearchOptions):
@@ -34,7 +34,7 @@ class CertifyOptions(SearchOptions):
 
 
 class CertificateAnswer(AnswerOfFile):
-    """The certificate of a plan, and the plan; `text` is what `checkers/check.py` reads, empty with a `reason`.
+    """The certificate of a plan, and the plan; `text` is the input of `checkers/check.py`, empty with a `reason`.
 
     `left_open` is what the plan claims beyond it, and why that is not proved.
     """
@@ -81,13 +81,13 @@ def certify(
 def certified(
     problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
 ) -> tuple[Plan, Certificate]:
-    """Return a plan with what it says of its certificate, to be written to a file, and the certificate."""
+    """Return a plan with the facts about its certificate for a file, and the certificate."""
     certificate = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
     return with_certificate(plan, certificate, file if certificate.text else None), certificate
 
 
 def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
-    """Return what a certificate proves as a formula in OPB, and the proof that VeriPB checks; refuses as that does."""
+    """Return a certified claim as an OPB formula and a VeriPB proof; raises the same errors as these."""
     try:
         formula, proof = _VERIPB.translated(write_problem(problem).decode(), found.text, found.buffers)
     except _VERIPB.NotCoveredError as error:
@@ -96,7 +96,7 @@ def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
 
 
 def lines(found: CertificateAnswer) -> Iterator[str]:
-    """Yield the lines for people: what proves which claim."""
+    """Yield the lines for people: the proof of each claim."""
     if found.reason is not None:
         yield f"no certificate: {found.reason}"
         return

@@ -1,4 +1,4 @@
-"""The whole arena of TFLite Micro for the file of a model, against the budget of its pool."""
+"""The whole TFLite Micro arena of a model file, against the budget of its pool."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan.systems.arena import rules_of, scratch_flags
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
-    """Return the rule that an arena breaks, if it is larger than the budget of its pool, or may be."""
+    """Return the broken rule if an arena is, or may be, larger than the budget of its pool."""
     if arena.least <= budget and not arena.unknown:
         return []
     if arena.least <= budget:
@@ -37,7 +37,7 @@ def _read(value: Any) -> RuntimeArena:
 
 
 def _arena_inside(reader: Reader, question: Question) -> RuntimeArena | None:
-    """Return the arena of a model as its file is; of a plan that is given for it, nothing is known."""
+    """Return the arena of a model as its file is; None if a plan is given for it."""
     if reader.imported is None or "plan" in question or (rules := rules_of(reader.data)) is None:
         return None
     with suppress(InputError):

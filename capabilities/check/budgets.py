@@ -1,4 +1,4 @@
-"""Budgets of pools, how much they may grow, and plans that keep them."""
+"""Budgets of pools, their allowed growth, and plans that keep them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PERCENT = 1_000_000
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The allowed growth of a pool: so many bytes, and a part of what it used."""
+    """The allowed growth of a pool: a number of bytes, and a share of its former use."""
 
     bytes: int = 0
     part: Fraction = Fraction(0)
@@ -37,15 +37,15 @@ class Tolerance:
         return cls(part=percent / 100)
 
     def allowed(self, before: int) -> int:
-        """Return how many bytes a pool that used `before` bytes may grow."""
+        """Return the allowed growth in bytes of a pool that used `before` bytes."""
         return self.bytes + int(self.part * before)
 
 
 def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[str, int]]:
-    """Read `SIZE` for the only pool, or `NAME=SIZE` for each; return the problem with these pools, and their budgets.
+    """Read budgets, `SIZE` for the only pool or `NAME=SIZE`; return the problem with these pools, and the budgets.
 
-    Where the problem names no pools, several names make them, without sizes, in order of preference. A budget that is
-    only `unlimited` says that there is none. Raises OptionError.
+    If the problem names no pools, several names define them, without sizes, in order of preference. A single budget
+    `unlimited` means none. Raises OptionError.
     """
     if tuple(texts) == (UNLIMITED,):
         return problem, {}
@@ -65,7 +65,7 @@ def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[
 
 
 def within(problem: Problem, budgets: Mapping[str, int]) -> Problem:
-    """Return the problem with no pool larger than its budget."""
+    """Return the problem with each pool limited to its budget."""
     limits = []
     for pool in problem.pools:
         sizes = [size for size in (pool.size, budgets.get(pool.name)) if size is not None]
@@ -75,14 +75,14 @@ def within(problem: Problem, budgets: Mapping[str, int]) -> Problem:
 
 
 class PlanOne(Protocol):
-    """Plans a problem in a share of the time that is left."""
+    """Plans a problem in a share of the remaining time."""
 
     def __call__(self, problem: Problem, /, *, share: float) -> Plan:
         """Return its plan."""
 
 
 def plan_within(problem: Problem, budgets: Mapping[str, int], plan_one: PlanOne) -> Plan:
-    """Return a plan of the problem that keeps the budgets if one is found; else one that shows by how much it does not.
+    """Return a plan within the budgets if one is found, else one that shows by how much they are exceeded.
 
     Budgets are no sizes: first nothing is held to them, as the bounds of such a plan are bounds of the problem. Only
     where the objective looks at more than the pool's own peak, a second plan is held to them, and has half of the time.
@@ -100,7 +100,7 @@ def _is_over(plan: Plan, budgets: Mapping[str, int]) -> bool:
 
 
 def _of_problem(plan: Plan, problem: Problem) -> Plan:
-    """Return a plan of the problem in smaller pools as one of the problem: what was proved of it is not so any more."""
+    """Return a plan for smaller pools as a plan of the problem, without claims that no longer hold."""
     pools = tuple(
         use.model_copy(update={"size": pool.size, "lower_bound": None})
         for use, pool in zip(plan.pools, problem.pools, strict=True)

@@ -1,4 +1,4 @@
-"""The capability `check`: whether a plan keeps budgets and is near its baseline, and which buffers made a peak grow."""
+"""The capability `check`: whether a plan keeps budgets and baseline, and which buffers made a peak grow."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ from memplan.planner.verify.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
 
 _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
-"""The seconds for each buffer that are kept for the check of a plan that is made, and for its differences; and the most
-of the time for both.
-"""
+"""The seconds reserved for each buffer of a check, and of its differences; the largest share for both."""
 
 
 class CheckOptions(SearchOptions):
@@ -62,7 +60,7 @@ class CheckOptions(SearchOptions):
 
 
 class PlacementChanges(Answer):
-    """The numbers of buffers that stay, move, are new and are gone, compared with the baseline."""
+    """The numbers of buffers that stayed, moved, appeared and disappeared since the baseline."""
 
     same: int
     moved: int
@@ -158,7 +156,7 @@ def _made(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, mak
 
 
 def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:
-    """Return a baseline that is right; where only places are compared, it need say no more than these."""
+    """Return a validated baseline; if only placements are compared, it may have no more than these."""
     return found if now is None or options.differences else checked_baseline(found, now)
 
 
@@ -178,7 +176,7 @@ def checked(
     baseline: Baseline | None,
     tolerance: Tolerance,
 ) -> Check:
-    """Check a plan that is valid for the problem, as far as that is known."""
+    """Check a plan, which is valid as far as that is known."""
     pools: tuple[CheckedPool, ...] = ()
     failures: list[Failure] = []
     changes = None
@@ -216,14 +214,14 @@ def _places(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
 
 
 def unread(subject: str, sentences: Iterable[str]) -> Check:
-    """Return the failed check of a model that could not be read, for the sentences that say why."""
+    """Return the failed check of an unreadable model, with the reasons."""
     failure = Failure(rule="unread", pool=None, message="; ".join(sentences))
     plan = Plan(status="unknown")
     return Check.of(plan, passed=False, subject=subject, failures=(failure,), pools=(), placements=None)
 
 
 def lines(found: Check) -> Iterator[str]:
-    """Yield the lines for people: what is odd, what fails, and the use of each pool."""
+    """Yield the lines for people: warnings, failures, and the use of each pool."""
     for finding in found.findings:
         yield f"warning: {finding.rule}: {finding.message}"
     if found.reproducible is False:
@@ -254,7 +252,7 @@ _BASELINE = Input(
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem | None:
-    """Return the problem in a file; a plan in it, alone or beside its problem, is the reader's."""
+    """Return the problem in a file; a plan in it is read separately."""
     if (planned := planned_in(data)) is None:
         return reader.problem(data, name)
     reader.own_plan = planned.plan
@@ -265,7 +263,7 @@ _BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPL
 
 
 def _refuted(question: Question, answer: Check) -> str | None:
-    """Return what is wrong with a plan that is in an answer, in the pools that the budgets name."""
+    """Return the violations of an answer's plan, in the pools that the budgets name."""
     problem = question.get("problem")
     pooled = read_budgets(question["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
     return plan_refuted({**question, "problem": pooled}, answer)

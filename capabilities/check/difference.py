@@ -1,4 +1,4 @@
-"""The difference of two plans: what came, went and changed, what moved and why, and what made the peaks grow."""
+"""The difference of two plans: buffers added, removed and changed, moves with reasons, and growth of peaks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import most_used
 
 MOST_LINES = 50
-"""The moves that are listed for people; JSON has all."""
+"""The most moves listed for people; JSON has all."""
 _MOST_CAUSES = 1000
-"""The causes of a pool's growth that are listed."""
+"""The most causes of growth listed for a pool."""
 _NOT_REACHED = "the time was over before its old place was looked at"
 Lifetimes = tuple[tuple[int, int], ...]
 Value = TypeVar("Value")
@@ -33,7 +33,7 @@ class _Row(Answer):
 
 
 class Resized(_Row):
-    """A buffer of another size than before, in bytes."""
+    """A buffer whose size changed, in bytes."""
 
     id: Id
     before: int = Field(alias="from")
@@ -41,7 +41,7 @@ class Resized(_Row):
 
 
 class OtherLifetime(_Row):
-    """A buffer that lives at other times than before, half-open."""
+    """A buffer whose lifetimes changed, half-open."""
 
     id: Id
     before: tuple[tuple[int, int], ...] = Field(alias="from")
@@ -49,7 +49,7 @@ class OtherLifetime(_Row):
 
 
 class Moved(_Row):
-    """A buffer of both plans that lies elsewhere; `why` is a sentence about its old place; pools where they differ."""
+    """A buffer that moved; `why` is a sentence about its old place; pools are given if they differ."""
 
     id: Id
     before: int = Field(alias="from")
@@ -70,7 +70,7 @@ class PoolChange(_Row):
 
 
 class PoolGrowth(Answer):
-    """The growth of a pool's peak: bytes used and alive, the times, and the causes; `rest` are the bytes of others."""
+    """The growth of a pool's peak: bytes used and alive, times, and causes; `rest` are the bytes of others."""
 
     used_before: int | None
     used: int
@@ -83,7 +83,7 @@ class PoolGrowth(Answer):
 
 
 class Difference(Answer):
-    """The difference of two plans, in bytes. What is not known is None: sizes and lifetimes without the problems.
+    """The difference of two plans, in bytes; None for what is unknown: sizes and lifetimes without problems.
 
     `least_moves`, `least`, `proved`, `peak_without_keeping` and `eps` are what the new plan says of keeping places.
     `growth` has the causes for each pool, where both plans are valid for problems that are known.
@@ -111,7 +111,7 @@ _OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")
 
 
 def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool] = lambda: False) -> Difference:
-    """Compare two plans, with the problems that they are for where these are known. Ids are compared as they are.
+    """Compare two plans, with their problems if these are known; buffers are matched by id.
 
     Once it `is_over`, the reasons of the moves that are left are unknown, and say so.
     Buffers without bytes, and those inside of others, which follow them, are not among those that moved or stayed.
@@ -146,7 +146,7 @@ def _peak(plan: Plan, used: Mapping[str, int]) -> int | None:
 
 
 def _used(plan: Plan, problem: Problem | None) -> dict[str, int]:
-    """Return the bytes that each pool uses: by the placements, or as the plan says where sizes are not known."""
+    """Return the use of each pool: by the placements, or as the plan states it if sizes are unknown."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
     return most_used(problem, PlacedBuffers.by(problem, plan.placements))
@@ -160,7 +160,7 @@ def _can_move(problem: Problem | None, name: Id) -> bool:
 
 
 def _changes(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
-    """Yield what a buffer of both has, before and after, where that differs."""
+    """Yield the values before and after of buffers in both plans, where they differ."""
     for i, name in enumerate(new.buffers.ids):
         j = old.index.get(name)
         if j is not None and (before := of(old, j)) != (after := of(new, i)):
@@ -178,7 +178,7 @@ def _lifetimes(problem: Problem, i: int) -> Lifetimes:
 def _moves(
     before: PlacementTable, after: PlacementTable, problem: Problem | None, is_over: Callable[[], bool]
 ) -> Iterator[Moved]:
-    """Yield the buffers that lie elsewhere, in the order of the new plan."""
+    """Yield the moved buffers in the order of the new plan."""
     reasons = None
     for row in after:
         k = before.row_of.get(row.id)
@@ -209,7 +209,7 @@ def _moves(
 
 
 def _growth(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
-    """Return the causes of each pool's growth, the largest first; None where a plan is not one of a known problem."""
+    """Return the causes of each pool's growth, the largest first; None if a plan's problem is unknown."""
     then, now = before.occupancies, after.occupancies
     if then is None or now is None:
         return None
@@ -229,7 +229,7 @@ def _growth(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
 
 
 def lines_of_difference(found: Difference) -> Iterator[str]:
-    """Yield the lines for people, one a fact."""
+    """Yield the lines for people, one for each fact."""
     before, after = (f"{peak:,}" if peak is not None else "unknown" for peak in (found.peak_before, found.peak))
     change = ""
     if found.peak is not None and found.peak_before is not None:

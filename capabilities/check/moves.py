@@ -1,4 +1,4 @@
-"""The reasons of moves: what is wrong with each old place in a new plan."""
+"""The reasons of moves: why each buffer could not keep its old place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ there now; it would end above what the new plan uses; it is free; the problem is
 
 
 def _envelopes(problem: Problem) -> tuple[I64, I64]:
-    """Return the first time of each buffer and the first after its last, with those of what lies in the same buffer.
+    """Return the first start and last end of each buffer together with its aliases.
 
     They are those of all time for what has none, and for what may overlap nothing of a list.
     """
@@ -39,7 +39,7 @@ def _envelopes(problem: Problem) -> tuple[I64, I64]:
 
 
 class MoveReasons:
-    """The reasons of moves: what is wrong with each old place in the new plan."""
+    """The reasons of moves: why each buffer could not keep its old place in the new plan."""
 
     def __init__(self, problem: Problem, old: Plan, after: PlacementTable) -> None:
         self.problem = problem
@@ -51,13 +51,13 @@ class MoveReasons:
         self.pool = np.where((now.root == np.arange(len(size))) & (size > 0), now.pool, ABSENT)
         self.low, self.high, self.group = now.offset, now.offset + size, now.group[0]
         self.lives = np.argsort(now.lifetime_root, kind="stable")
-        """The lifetimes of one buffer after the other, those of buffer `i` from `first[i]` on."""
+        """The lifetimes of all buffers; those of buffer `i` begin at `first[i]`."""
         self.first = np.searchsorted(now.lifetime_root[self.lives], np.arange(len(size) + 1))
         self.may_share = {frozenset(map(now.root_of, pair)) for pair in problem.may_share}
         self.listed = {frozenset(map(now.root_of, pair)) for pair in problem.conflicts}
 
     def of(self, i: int) -> tuple[Reason, str]:
-        """Return the reason that a buffer moved, and a sentence."""
+        """Return the reason why a buffer moved, and a sentence about it."""
         problem, old = self.problem, self.old
         if i in old.must_move:
             return "rule", old.must_move[i]
@@ -75,7 +75,7 @@ class MoveReasons:
         return "free", "its old place is free"
 
     def _there(self, i: int, q: int, offset: int) -> Id | None:
-        """Return a buffer of the new plan that lies where buffer `i` was, and must not share bytes with it."""
+        """Return a buffer that now lies at the old place of buffer `i` and conflicts with it."""
         high = offset + int(self.problem.buffers.size[i])
         is_near = (self.pool == q) & (self.low < high) & (self.high > offset)
         is_near &= (self.begins < self.is_over[i]) & (self.is_over > self.begins[i])
@@ -90,7 +90,7 @@ class MoveReasons:
         return self.problem.buffers.ids[min(met)[1]] if met else None
 
     def _meeting(self, i: int, j: int) -> list[int]:
-        """Return the first time at which two buffers are alive together, if any; each has few lifetimes."""
+        """Return the first time at which two buffers are both alive, if any; each has few lifetimes."""
         (start, end), (others, ends) = self._lives(i), self._lives(j)
         begins, is_over = np.maximum.outer(start, others), np.minimum.outer(end, ends)
         return [int(begins[begins < is_over].min())] if (begins < is_over).any() else []

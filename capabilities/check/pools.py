@@ -1,4 +1,4 @@
-"""The use of pools against budgets and a baseline, the rules that are broken, and the sentences that say so."""
+"""The use of pools against budgets and baseline, the broken rules, and their sentences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMED = 5
 
 
 class Failure(Answer):
-    """A broken rule, the pool that breaks it, if one does, and the sentence that says so."""
+    """A broken rule, the pool concerned if any, and the sentence about it."""
 
     rule: Rule
     pool: str | None
@@ -35,7 +35,7 @@ class Failure(Answer):
 
 
 class CheckedPool(Answer):
-    """The use of a pool in bytes, its budget and its use in the baseline; None for numbers that are not known or given.
+    """The use of a pool in bytes, its budget, and its use in the baseline; None if unknown or not given.
 
     `growth` is the difference of both; `causes` are what `live_set`, that of its peak, has more than there was before.
     """
@@ -55,12 +55,12 @@ class CheckedPool(Answer):
 
     @property
     def grown(self) -> int:
-        """The bytes above what was used before; 0 where it did not grow, or nothing is known of before."""
+        """The bytes above the former use; 0 if it did not grow or the former use is unknown."""
         return max(0, self.growth or 0)
 
     @property
     def is_beyond_tolerance(self) -> bool:
-        """True if it grew more than is allowed."""
+        """True if it grew by more than the tolerance."""
         return self.grown > (self.allowed_growth or 0)
 
 
@@ -72,7 +72,7 @@ def checked_pools(
     baseline: Baseline | None,
     tolerance: Tolerance,
 ) -> Iterator[CheckedPool]:
-    """Yield the use of each pool of a valid plan, beside its budget and its use in the baseline."""
+    """Yield the use of each pool of a valid plan, with its budget and its use in the baseline."""
     is_comparable = baseline is not None and (baseline.occupancies is not None or bool(baseline.used))
     bounds = {use.name: use.lower_bound for use in plan.pools}
     growth = {} if baseline is None or baseline.occupancies is None else growths(now, baseline.occupancies)
@@ -122,7 +122,7 @@ def _alive(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
 
 
 def why_grown(pool: CheckedPool) -> str:
-    """Say in a sentence which buffers made the peak grow."""
+    """Return a sentence that names the buffers that made the peak grow."""
     if pool.causes is None:
         return "The baseline says no sizes and lifetimes, so which buffers made it grow is not known"
     more = [cause for cause in pool.causes if cause.bytes > 0]
@@ -132,7 +132,7 @@ def why_grown(pool: CheckedPool) -> str:
 
 
 def cause_text(cause: Cause) -> str:
-    """Write a cause: the buffer, its bytes, and the reason."""
+    """Return a cause as text: the buffer, its bytes, and the reason."""
     was = f", was {cause.before:,}" if cause.kind in ("grown", "shrunk") else ""
     return f"{shown(cause.buffer)} ({cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}{was})"
 

@@ -1,1 +1,1 @@
-"""Compare: the plans of other systems beside memplan's."""
+"""Compare: the plans of other systems against memplan's."""

@@ -26,9 +26,9 @@ from memplan.systems.reading import detect, file_readers, read_model
 
 RECORDED = "the plan in the file"
 _LARGE_BYTES = 2**18
-"""The bytes of a file from which on reading it takes long, and so does all that is done with what it has."""
+"""The file size from which reading and the following steps take long."""
 _PLANS = 6
-"""The plans and audits that a comparison makes at the most; each has an equal part of the time that is left."""
+"""The most plans and audits of a comparison; each gets an equal share of the remaining time."""
 
 
 class CompareOptions(ForeignOptions):
@@ -40,7 +40,7 @@ class CompareOptions(ForeignOptions):
 
 
 class OwnPlan(Answer):
-    """The peak of the model's own planner; None where it has no valid plan, and `message` says why."""
+    """The peak of the model's own planner; None without a valid plan, in which case `message` has the reason."""
 
     name: str
     peak: int | None
@@ -48,7 +48,7 @@ class OwnPlan(Answer):
 
 
 class OwnAudit(BesideBest):
-    """That plan beside the best one, where its offsets are known, and whether it is valid."""
+    """The audit of that plan, if its offsets are known: its validity, and the best plan for comparison."""
 
     valid: bool
 
@@ -64,7 +64,7 @@ class OurPlan(Answer):
 
 
 class ModelComparison(Answer):
-    """The comparison for one model. `own` plans each view as a buffer, so does `memplan`; `memplan_with_views` shares.
+    """The comparison for one model. `own` and `memplan` plan each view as a buffer; `memplan_with_views` shares.
 
     `saved` counts from the model's own plan, or, where none is known, from `nothing_shared`. `memplan_reordered` plans
     the operations in a better order, and `saved_by_order` is what that saves of memplan's best plan otherwise; both are
@@ -148,13 +148,13 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
 
 @dataclass(eq=False)
 class _SharedTime:
-    """Shares the time that is left among the plans that may be yet to come."""
+    """Divides the remaining time among the plans that may still follow."""
 
     running: Control
     plans: int = _PLANS
 
     def next(self) -> Control:
-        """Return the control of the next plan."""
+        """Return the control for the next plan."""
         part_s = self.running.left_s / max(1, self.plans)
         self.plans -= 1
         return replace(self.running, deadline=self.running.deadline.within(part_s))
@@ -190,7 +190,7 @@ def _saved(before: int | None, after: int | None) -> int | None:
 
 
 def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tuple[OwnPlan | None, OwnAudit | None]:
-    """Return the model's own plan, and its audit where its offsets are known.
+    """Return the model's own plan, with an audit if its offsets are known.
 
     `read` has the model with views apart, and with views in their sources: audited is what the plan breaks less of.
     """
@@ -221,7 +221,7 @@ def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
 
 
 def lines(comparison: ModelComparison) -> Iterator[str]:
-    """Yield the lines for people, one a fact."""
+    """Yield the lines for people, one for each fact."""
     rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
     own, views = comparison.own, comparison.memplan_with_views
     if own is not None:
@@ -260,7 +260,7 @@ _EXAMPLE = (
     "Y3Rpb24iOiJhbGxvYyIsImFkZHIiOjUxMiwic2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImZyZWVfY29tcGxldGVkIiwiYWRkciI6MCwi"
     "c2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImFsbG9jIiwiYWRkciI6MTAyNCwic2l6ZSI6NTEyfV1dfQ=="
 )
-"""A snapshot of PyTorch: of three buffers, two of which could share their bytes."""
+"""A PyTorch snapshot of three buffers, two of which could share their bytes."""
 CAPABILITY = Capability(
     compare,
     inputs=(FILE,),

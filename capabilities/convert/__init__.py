@@ -1,1 +1,1 @@
-"""Convert: problems, models and plans from one form to another."""
+"""Convert: problems, models and plans from one format to another."""

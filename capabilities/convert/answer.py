@@ -1,4 +1,4 @@
-"""The answer of `convert`: what was read of a file, and the files that it became."""
+"""The answer of `convert`: the facts read from a file, and the files written."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from memplan.systems.writing import EXPORTERS
 RUNTIME = "TFLite Micro"
 
 _WORD, _IN_PROGRAMS = 4, ("c", "malloc-c", "ld", "armlink")
-"""The bytes of a word of most processors, and the targets that are linked into programs."""
+"""The word size of most processors, and the targets that are linked into programs."""
 
 
 class WrittenFile(Answer):
-    """A file: how its name ends ("": it has the whole name), and what is in it, as base64 where that is no text."""
+    """A file: its suffix ("" if the name is complete), and its content, in base64 if that is not text."""
 
     suffix: str
     text: str | None = Field(None, exclude_if=lambda text: text is None)
@@ -49,7 +49,7 @@ class WrittenFile(Answer):
 
 
 class RuntimeArena(Answer):
-    """The bytes of a runtime's whole arena: head (tensors, scratch), tail (what stays), and the least to start.
+    """The bytes of a runtime's whole arena: head (tensors, scratch), tail (persistent), and the least to start.
 
     `unknown` are operators whose kernels are not known here, and may need more.
     """
@@ -62,7 +62,7 @@ class RuntimeArena(Answer):
 
     @property
     def text(self) -> str:
-        """The arena for people."""
+        """The arena in words."""
         return str(ModelArena(self.head, self.tail, self.least, self.unknown))
 
 
@@ -90,14 +90,14 @@ class Deployment(Answer):
 
 
 class ReaderWarning(Answer):
-    """What the reader noticed, by the name of its rule."""
+    """A warning of the reader, by the name of its rule."""
 
     rule: str
     message: str
 
 
 class Converted(Answer):
-    """What was read of a file, and what it became.
+    """The facts read from a file, and the results of its conversion.
 
     to: what was asked for.
     format: the format of the file; None where it was a problem already.
@@ -131,26 +131,26 @@ class Converted(Answer):
 
     @property
     def fits(self) -> bool:
-        """False where nothing fits, whether a plan was to be made or a form of a model."""
+        """False if nothing fits, for a plan or for a form of a model."""
         if self.deployment is not None:
             return self.deployment.fits is not False
         return bool(self.files) or self.to not in EXPORTERS
 
     @property
     def not_written(self) -> str | None:
-        """Why nothing is written, if so."""
+        """The reason why nothing is written, if any."""
         if self.fits:
             return None
         return "there is no plan" if self.deployment is None else _too_large(self)
 
     @property
     def is_as_given(self) -> bool:
-        """True for a model that no other form of it betters."""
+        """True for a model that no other form improves."""
         return self.deployment is not None and self.deployment.form == "given" and not self.deployment.planned
 
     @property
     def documents(self) -> dict[str, bytes]:
-        """What is JSON of memplan's own, as the files that memplan reads, by their fields."""
+        """The fields in memplan's own JSON formats, as files that memplan reads."""
         its_problem = Problem(buffers=()) if self.problem is None else self.problem
         written = {
             "problem": None if self.problem is None else memplan_json.write_problem(its_problem),
@@ -164,7 +164,7 @@ class Converted(Answer):
 
 
 def _too_large(answer: Converted) -> str:
-    """Say that no form of a model fits, and how many bytes the best one has too many."""
+    """Return the sentence that no form of a model fits, with the excess of the best one."""
     sentence, form = "no form that was found fits", answer.deployment
     if form is None or form.fit is None or answer.arena is None:
         return sentence
@@ -172,7 +172,7 @@ def _too_large(answer: Converted) -> str:
 
 
 def of_alignment(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
-    """Note that nothing is aligned, where a program of C would have numbers at odd addresses."""
+    """Return a note that buffers are unaligned, so that numbers in a C program may be at odd addresses."""
     steps = {*problem.buffers.alignment.tolist(), *(pool.alignment for pool in problem.pools)}
     is_odd = (plan.placements.offset % _WORD != 0).any()
     if target in _IN_PROGRAMS and steps == {1} and is_odd:
@@ -183,7 +183,7 @@ def of_alignment(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWa
 
 
 def write(answer: Converted) -> bytes:
-    """Write an answer as JSON, with its problem, plan and operations as their own writers do."""
+    """Write an answer as JSON; its problem, plan and operations use their own formats."""
     documents = answer.documents
     facts: dict[str, Any] = answer.model_dump(exclude=set(documents))
     parts = [b',"%s":%s' % (name.encode(), document.strip()) for name, document in documents.items()]
@@ -191,7 +191,7 @@ def write(answer: Converted) -> bytes:
 
 
 def facts(answer: Converted) -> Iterator[str]:
-    """Yield the lines for people about what was read, and what a runtime takes."""
+    """Yield the lines for people about the file read and the runtime's arena."""
     if answer.deployment is not None:
         yield from _of_deployment(answer, answer.deployment)
     elif answer.arena is not None and answer.given is not None:
@@ -225,7 +225,7 @@ def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
 
 
 def lines(answer: Converted) -> Iterator[str]:
-    """Yield the lines for people: what was read, the files that are text, and the size of others."""
+    """Yield the lines for people: the facts read, text files in full, and the sizes of others."""
     yield from facts(answer)
     for file in answer.files:
         if file.suffix:

@@ -1,4 +1,4 @@
-"""The capability `convert`: a problem, a model or a plan in another form."""
+"""The capability `convert`: a problem, a model or a plan in another format."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def convert(
 
 
 def _text(problem: Problem, target: str, running: Control) -> bytes:
-    """Write a problem as a file of another format; raises InputError where that cannot say all of it."""
+    """Write a problem as text in another format; raises InputError if that cannot express it."""
     if target in MODELS:
         # The libraries behind it take longer to import than most commands take to run.
         from memplan.solvers.mip.model_file import write_model
@@ -80,7 +80,7 @@ def _text(problem: Problem, target: str, running: Control) -> bytes:
 def _exported(
     problem: Problem, plan: Plan | None, reader: Reader, found: Converted, options: ConvertOptions, running: Control
 ) -> Converted:
-    """Return the files that a plan becomes; without one, a plan is made first."""
+    """Return the files for a plan, which is made first if none is given."""
     target, made = found.to, None
     if plan is None:
         plan = made = make_plan(problem, control=replace(running, report=silent))
@@ -105,7 +105,7 @@ def _read_file(reader: Reader, data: bytes, name: str, _question: Question) -> b
 
 
 def _read_plan(reader: Reader, data: bytes, name: str, question: Question) -> Plan:
-    """Read a plan; one that does not name all it means by itself needs the problem for that."""
+    """Read a plan; some formats need the problem for that."""
     own = Reader(reader.options)
     names_all = memplan_json.recognises(data) and b'"placements"' in data
     return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(question["file"], reader.name))

@@ -1,4 +1,4 @@
-"""A model brought into the arena of a runtime, by the system whose runtime has one."""
+"""A model in the best form for a runtime, made by the system that the runtime belongs to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.systems import reading as importers
 
 
 def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model in its best form for the runtime of its system; raises FormatError for another file."""
+    """Return a model in its best form for its system's runtime; raises FormatError for another file."""
     is_json = file.lstrip()[:1] == b"{"
     system = None if is_json else system_of(importers.detect(file))
     if system is None or system.deploys is None:

@@ -1,4 +1,4 @@
-"""The options of `convert`, and what may come out."""
+"""The options of `convert`, and its targets."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memplan.planner.systems import systems
 from memplan.systems.writing import EXPORTERS
 
 PROGRAMS = ("graph", "operations")
-"""What is written of the operations in a file."""
+"""The targets made from the operations in a file."""
 TFLITE = "tflite"
 MODELS = ("lp", "mps")
-"""The integer program of a problem, to be read, or solved elsewhere."""
+"""The targets that are integer programs of a problem, for reading or for other solvers."""
 OBJECTS = "objects"
-"""A problem of shared objects, which `plan` answers with objects."""
+"""The target that is a shared-object problem, which `plan` answers with objects."""
 TARGETS = (*formats.FORMATS, *PROGRAMS, OBJECTS, *MODELS, *EXPORTERS)
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Section = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.$]{1,100}$")]
 
 
 class ConvertOptions(ReadOptions, ForeignOptions):
-    """Options of a conversion: how the file is read, and what comes out."""
+    """Options of a conversion: how the file is read, and the target."""
 
     time_limit_s: Seconds = Field(60.0, description="The answer comes within this time, which all searches share.")
     to: Target | None = Field(
@@ -65,7 +65,7 @@ class ConvertOptions(ReadOptions, ForeignOptions):
 
 
 def target_of_name(path: str) -> str:
-    """Return what a file is to have by how its name ends; raises OptionError."""
+    """Return the target for a file name's suffix; raises OptionError."""
     ending = PurePath(path).suffix.lower().removeprefix(".")
     others = {target: words for each in systems() for target, words in each.other_targets.items()}
     ending_target = ending if ending in TARGETS else meant(ending, (), others)

@@ -1,4 +1,4 @@
-"""What a file says beside its problem: its own plan, what its reader noticed, and its program."""
+"""The facts in a file besides its problem: its own plan, its reader's findings, and its program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_VIOLATIONS = 10
 
 
 def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, target: str) -> Converted:
-    """Return what is told of a file that was read."""
+    """Return the facts reported about a file."""
     if isinstance(file, Problem):
         return Converted(to=target, format=None)
     imported, name = reader.imported, reader.name
@@ -39,7 +39,7 @@ def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, tar
 
 
 def warnings_of(imported: Imported) -> tuple[ReaderWarning, ...]:
-    """Return what the reader of a file noticed."""
+    """Return the findings of a file's reader."""
     warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in imported.warnings]
     if imported.views.apart:
         text = f"{imported.views.apart} views are buffers of their own, of {size_text(imported.views.apart_bytes)}"
@@ -48,7 +48,7 @@ def warnings_of(imported: Imported) -> tuple[ReaderWarning, ...]:
 
 
 def with_program(imported: Imported | None, found: Converted, target: str) -> Converted:
-    """Return the operations of the file that was read, or their graph."""
+    """Return the operations of a file, or their graph."""
     if imported is None or imported.operations is None:
         raise OptionError(f"to: must be asked of a file that has operations, not lifetimes only, got {target}")
     its = {"graph": graph_of_imported(imported).graph} if target == "graph" else {"operations": imported.operations}
@@ -56,7 +56,7 @@ def with_program(imported: Imported | None, found: Converted, target: str) -> Co
 
 
 def program_of(file: bytes | Problem, imported: Imported | None) -> dict[str, Any]:
-    """Return the names that a program or several models give, None without any, and the graph of operations."""
+    """Return the names of a program or several models, None without any, and the graph of operations."""
     names = NO_NAMES if isinstance(file, Problem) else names_read(file, imported)
     fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
     if imported is not None and imported.operations is not None:

@@ -1,1 +1,1 @@
-"""Explain: why a problem does not fit or a peak is what it is, and what would change that."""
+"""Explain: why a problem does not fit or has its peak, and which changes would help."""

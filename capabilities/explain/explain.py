@@ -1,4 +1,4 @@
-"""The capability `explain`: why a problem does not fit, or why its peak is what it is, and what would change that."""
+"""The capability `explain`: why a problem does not fit or has its peak, and which changes would help."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
 
 
 class ExplainAnswer(AnswerOfFile):
-    """The reason why a problem does not fit; or, where it fits, what decides the peak of each pool in its best plan.
+    """The reason why a problem does not fit or, if it fits, what decides the peak of each pool in its best plan.
 
     `repairs` and `what_if` are there where they were asked for: the fewest changes with which it fits, and what single
     changes are worth against the best plan, in bytes of its peak, as intervals that are points where they are exact.
@@ -93,7 +93,7 @@ def explain(
 
 
 def _answer(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
-    """Return the answer about a plan, or about why there is none."""
+    """Return the answer about a plan, or about the lack of one."""
     is_placed = plan.status in ("optimal", "feasible")
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",
@@ -129,7 +129,7 @@ def _repairs(
     running: Control,
     limit_s: float,
 ) -> Repairs:
-    """Look for changes with which a problem fits, and for those of the operations that pose it."""
+    """Search for changes with which a problem fits, including changes to its operations."""
     repairs = repairs_of(problem, plan, options, running.within(limit_s))
     size = problem.pools[0].size
     if graph is None or repairs.status == "fits" or len(problem.pools) > 1 or size is None:
@@ -144,7 +144,7 @@ def _repairs(
 
 
 def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity: int | None) -> Problem:
-    """Return the problem that is to fit; raises InputError."""
+    """Return the problem that should fit; raises InputError."""
     if problem is not None:
         if capacity is not None:
             raise InputError("capacity: must be given with a graph only, a problem has pools")
@@ -158,7 +158,7 @@ def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity:
 
 
 def lines(found: ExplainAnswer) -> Iterator[str]:
-    """Yield the rows of a table for people: the sentence, its members, the size that would do, and what was asked."""
+    """Yield the rows for people: the sentence, its members, a sufficient size, and the requested studies."""
     reason = found.explanation
     yield f"{found.status}: {reason.message if reason else found.note or 'all buffers have a place'}"
     if found.stop_reason not in ("proved", None):
@@ -179,7 +179,7 @@ def _progress(event: Mapping[str, Any]) -> str | None:
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem:
-    """Return the problem in a file; of a graph of operations, that of the order in which they stand."""
+    """Return the problem in a file; for a graph of operations, that of the given order."""
     if not is_graph(data):
         return reader.problem(data, name)
     graph = reader.own_graph = reader.graph(data, name)
@@ -187,7 +187,7 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -
 
 
 def _graph_inside(reader: Reader, question: Question) -> OperationGraph | None:
-    """Return the graph of operations that poses a problem, where it may run in other orders."""
+    """Return the graph of operations behind a problem, if it can run in other orders."""
     if reader.own_graph is not None or reader.imported is None or reader.imported.operations is None:
         return reader.own_graph
     if detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
@@ -199,7 +199,7 @@ _POOLS = [{"name": "sram", "size": 100}, {"name": "dram", "cost": 1.0}]
 
 
 def _is_repaired(found: ExplainAnswer) -> bool:
-    """Return True where repairs were asked for, and some were found."""
+    """Return True if repairs were requested and found."""
     repairs = found.repairs
     return repairs is not None and bool(repairs.repairs or (repairs.of_operations and repairs.of_operations.repairs))
 

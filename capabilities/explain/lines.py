@@ -1,4 +1,4 @@
-"""The lines of explanations for people: the reason, the peaks, repairs, and what single changes are worth."""
+"""The lines of explanations for people: the reason, the peaks, repairs, and the worth of single changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS = 20
 
 
 def lines_of_reason(reason: Explanation) -> Iterator[str]:
-    """Yield the members of a reason, and the size that would do."""
+    """Yield the members of a reason, and a sufficient size."""
     text = "each of them is needed" if reason.irreducible else f"{reason.open_questions} of them may not be needed"
     yield f"kind         {reason.kind}, {text}"
     for name in reason.buffers:
@@ -30,7 +30,7 @@ def lines_of_reason(reason: Explanation) -> Iterator[str]:
 
 
 def lines_of_repairs(found: Repairs) -> Iterator[str]:
-    """Yield each repair with its price, or that there is none."""
+    """Yield each repair with its price, or a line that there is none."""
     for each in found.repairs:
         changes = " and ".join(map(_change_text, each.changes))
         yield f"repair       {changes}: {counted(each.cost_bytes, 'byte')} of traffic, peak {each.peak_after:,}"
@@ -54,7 +54,7 @@ def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
 
 
 def _order_text(each: OrderRepair) -> str:
-    """Say a repair of operations in some words."""
+    """Return a repair of operations in words."""
     if each.kind == "recompute":
         return f"run {counted(len(each.operations), 'operation')} again (`memplan order --recompute`)"
     if each.kind == "cascade":
@@ -67,7 +67,7 @@ def _order_text(each: OrderRepair) -> str:
 
 
 def _change_text(change: RepairChange) -> str:
-    """Say a change in some words."""
+    """Return a change in words."""
     name = shown(change.buffers[0])
     if change.kind == "in-place":
         return f"make {shown(change.buffers[1])} in place of {name}"
@@ -85,7 +85,7 @@ def _change_text(change: RepairChange) -> str:
 
 
 def lines_of_worth(found: WhatIf) -> Iterator[str]:
-    """Yield the buffers that are worth most, then pools and rules."""
+    """Yield the buffers worth most, then pools and rules."""
     size = "" if found.without_size is None else f" of a pool without end: {found.without_size:,} are too few"
     yield f"{found.status}: peak {found.peak or 0:,} bytes{size}"
     is_shrunk = any(row.gain_if_shrunk is not None for row in found.buffers)

@@ -1,4 +1,4 @@
-"""Repairs and what single changes are worth, as values; worth in bytes is an interval, a point where it is exact."""
+"""Values of repairs and of the worth of changes; worth in bytes is an interval, exact if it is a point."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RepairChange(PlanValue):
 
 
 class Repair(PlanValue):
-    """Changes with which the problem fits, by a verified plan; with it, `problem` is the changed one."""
+    """Changes with which the problem fits by a verified plan; `problem` is the changed one."""
 
     rank: int
     changes: tuple[RepairChange, ...]
@@ -51,7 +51,7 @@ class Repair(PlanValue):
 
 
 class OrderRepair(PlanValue):
-    """A change of the order with which a graph of operations fits: its plan passed the verifier.
+    """A change to a graph of operations with which it fits, by a plan that passed the verifier.
 
     `reorder`: `moves` operations run at another place. `recompute`: some operations run again, at an `extra_cost`.
     `cascade`: regions of operations, named by their first and last one, run in stripes; `extra_cost` is in
@@ -76,7 +76,7 @@ class OrderRepair(PlanValue):
 
 
 class OrderRepairs(PlanValue):
-    """The repairs of a graph, the smallest change first; no order of it has a peak below `least_live_peak` bytes.
+    """The repairs of a graph, the smallest change first; all its orders need at least `least_live_peak` bytes.
 
     `proved`: where there is none, no order of the operations fits, each run once. `left_out` says what was not tried,
     and for which reason.
@@ -110,14 +110,14 @@ class Repairs(PlanValue):
 
 
 class WitnessSet(PlanValue):
-    """The buffers that are alive together at a time, and so make a peak."""
+    """The buffers whose simultaneous lifetimes make a peak."""
 
     time: int | None
     buffers: Ids
 
 
 class BufferWorth(PlanValue):
-    """The worth of a buffer: by how much the peak falls if it is dropped, and how far it may grow at that peak.
+    """The worth of a buffer: how far the peak falls without it, and how far it may grow at that peak.
 
     `gain_if_dropped` and `gain_if_shrunk` (to `shrunk_to` bytes) are (least, most); `may_grow` is proved to fit, and no
     more than `may_grow_at_most` does. `by` says what the gain follows from. `exact`: nothing is open about the buffer.
@@ -135,7 +135,7 @@ class BufferWorth(PlanValue):
 
 
 class PoolWorth(PlanValue):
-    """The worth of `more` bytes in a pool: the gain (least, most).
+    """The worth of `more` bytes in a pool: the gain, as (least, most).
 
     It is in cost for objective `cost`, else in bytes of the last pool.
     """
@@ -147,7 +147,7 @@ class PoolWorth(PlanValue):
 
 
 class RuleCost(PlanValue):
-    """The gain (least, most) in bytes of the peak if a rule did not hold."""
+    """The gain in bytes of the peak, (least, most), if a rule is dropped."""
 
     rule: RuleMember
     gain: tuple[int, int]
@@ -155,7 +155,7 @@ class RuleCost(PlanValue):
 
 
 class PairWorth(PlanValue):
-    """The worth of a pair of `reuse` that pays `cost` in the best plan, as costs of the whole, (least, most).
+    """The worth of a `reuse` pair that pays `cost` in the best plan, in total cost, as (least, most).
 
     `gain_if_free` is what is saved if its bytes are shared for nothing, `loss_if_apart` what is paid more if they are
     not to be shared; None where then nothing fits.
@@ -169,7 +169,7 @@ class PairWorth(PlanValue):
 
 
 class WhatIf(PlanValue):
-    """The worth of single changes to a problem, whose best known plan has a `peak`; `status` says if that is the least.
+    """The worth of single changes to a problem whose best plan has a `peak`; `status` says if that is optimal.
 
     `left_out` counts the changes that time did not suffice for. Where nothing fits the only pool, `without_size` is
     its size, which is left out of all that is said here.
@@ -188,7 +188,7 @@ class WhatIf(PlanValue):
 
 
 MOST_CHANGES = 4
-"""The most changes that a repair may have: more are no repair, but another program."""
+"""The most changes of a repair; with more it would be another program."""
 
 
 class ExplainOptions(SearchOptions):

@@ -1,4 +1,4 @@
-"""The worth of each buffer, pool and rule of a problem: by how much the peak changes with it.
+"""The worth of each buffer, pool and rule: by how much the peak changes with it.
 
 Most answers follow from the live sets and from the plan at hand; for the others, the changed problem is planned.
 """
@@ -39,13 +39,13 @@ from memplan.solvers.search.control import Control
 _CALL_S = 1.0
 """The most seconds for the plan of a changed problem."""
 _SOLVE_SHARE, _FIT_SHARE = 0.5, 0.1
-"""The parts of the time that is left which the plan of a pool without end may take, and one question about growth."""
+"""The shares of the remaining time for planning a pool without end, and for one question about growth."""
 _FOUND = ("optimal", "feasible")
 Interval = tuple[int, int]
 
 
 def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> WhatIf:
-    """Return what single changes of a problem are worth, against its best plan.
+    """Return the worth of single changes to a problem, compared with its best plan.
 
     `plan` is the answer of a solve. A problem of one pool that does not fit is looked at as if its pool had no size,
     which the answer says. Where no plan is found, nothing is reported but the status.
@@ -83,7 +83,7 @@ def _with_capacity(problem: Problem, size: int | None) -> Problem:
 
 
 class _Study:
-    """The questions about one problem and its plan, until the call ends."""
+    """The questions about one problem and its plan, until a deadline."""
 
     def __init__(self, problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> None:
         self.problem, self.plan, self.options, self.control = problem, plan, options, control
@@ -91,7 +91,7 @@ class _Study:
         self.left_out = 0
 
     def buffers(self) -> tuple[BufferWorth, ...]:
-        """Return the worth of each buffer of some bytes that is no alias."""
+        """Return the worth of each buffer with bytes that is no alias."""
         instance, body = compile_problem(self.problem), bodies(self.problem)
         near = _SinglePool.of(self.problem, instance, self.plan)
         names = np.flatnonzero((body == np.arange(len(body))) & (self.problem.buffers.size > 0)).tolist()
@@ -103,13 +103,13 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return what holds of any buffer: of one that time did not suffice for."""
+        """Return the trivial bounds for a buffer that the time did not suffice for."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
 
     def _worth(self, i: int, body: I64, near: _SinglePool | None) -> BufferWorth:
-        """Return the worth of buffer `i`, of those with a `body` in which each lies; its growth where sizes are free.
+        """Return the worth of buffer `i`, with its growth if sizes are independent.
 
         Growth is asked of a pool that ends at the peak: how far the live sets allow, then by bisection.
         """
@@ -146,13 +146,13 @@ class _Study:
         return row.model_copy(update={"shrunk_to": smaller, "gain_if_shrunk": gain, "exact": is_exact})
 
     def _without(self, kept: Bool) -> Problem:
-        """Return the problem of the kept buffers, with its objective and its weights."""
+        """Return the problem of the kept buffers, with its objective and weights."""
         names = set(kept_rows(self.problem.buffers, kept).ids)
         rest = part(self.problem, kept)
         return with_fields(rest, objective=self.problem.objective, **entries_among(self.problem, names))
 
     def _gain(self, change: Callable[[], Problem], bound: int = 0, here: int | None = None) -> tuple[Interval, Source]:
-        """Return the bytes by which the peak falls in the problem of a change, (least, most), and why that is so.
+        """Return the fall of the peak, (least, most), in a changed problem, and the reason for it.
 
         No peak of it is below `bound`, and the plan at hand ends at `here` in it.
         """
@@ -177,7 +177,7 @@ class _Study:
         return _solved(changed, self.control, min(_CALL_S, self.control.left_s), self.plan)
 
     def pools(self) -> tuple[PoolWorth, ...]:
-        """Return the worth of more bytes in each pool that has a size."""
+        """Return the worth of more bytes in each limited pool."""
         return tuple(self._pool(q) for q, pool in enumerate(self.problem.pools) if pool.size is not None)
 
     def _pool(self, q: int) -> PoolWorth:
@@ -205,7 +205,7 @@ class _Study:
         return PoolWorth(pool=pool.name, more=self.options.more, gain=gain, exact=is_exact)
 
     def pairs(self) -> tuple[PairWorth, ...]:
-        """Return the worth of each pair that pays for the bytes that it shares."""
+        """Return the worth of each pair that pays for sharing bytes."""
         prices: dict[tuple[Id, Id], int] = {}
         for row in self.plan.reused:
             prices[row.buffers] = prices.get(row.buffers, 0) + row.cost
@@ -238,7 +238,7 @@ class _Study:
         return PairWorth(buffers=pair, cost=cost, gain_if_free=gain, loss_if_apart=loss, exact=is_exact)
 
     def rules(self) -> tuple[RuleCost, ...]:
-        """Return the costs of the rules of the buffers in the witness, and of those of the pools."""
+        """Return the costs of the rules on the witness's buffers, and of those on the pools."""
         named = set(self.plan.proof.buffers) if self.plan.proof is not None else set()
         ids = self.problem.buffers.ids
         is_named = np.fromiter((not named or name in named for name in ids), dtype=np.bool_, count=len(ids))
@@ -253,7 +253,7 @@ class _Study:
 
 
 class _SinglePool:
-    """The live sets of a problem of one pool whose sizes are free of each other, and the plan at hand, in bytes."""
+    """The live sets and the current plan, in bytes, of a one-pool problem with independent sizes."""
 
     def __init__(self, instance: Instance, offset: I64, near: tuple[I64, I64]) -> None:
         self.instance, self.near, unit = instance, near, instance.unit
@@ -264,7 +264,7 @@ class _SinglePool:
 
     @classmethod
     def of(cls, problem: Problem, instance: Instance, plan: Plan) -> _SinglePool | None:
-        """Return the tables of a problem; None if other rules depend on its sizes, or if it has too many conflicts."""
+        """Return the tables of a problem; None if rules depend on its sizes, or if it has too many conflicts."""
         is_plain = len(instance.pools) == 1 and instance.features <= registry.BY_NAME["exact"].can
         if not is_plain or not instance.is_small_numbered or instance.unplaceable:
             return None
@@ -272,18 +272,18 @@ class _SinglePool:
         return None if assignment is None or near is None else cls(instance, assignment[1], near)
 
     def bound(self, i: int, size: int) -> int:
-        """Return the bytes of the largest live set if buffer `i` had so many bytes."""
+        """Return the bytes of the largest live set if buffer `i` had another size."""
         k = self.row[i]
         return int((self.load - self._alive(k) * (self.size[k] - size)).max(initial=0))
 
     def end_with(self, i: int, size: int) -> int:
-        """Return where the plan at hand ends if buffer `i` had so many bytes; without it for 0."""
+        """Return the end of the current plan if buffer `i` had another size; 0 means without it."""
         k = self.row[i]
         others = int(np.delete(self.end, k).max(initial=0))
         return max(others, int(self.offset[k]) + size) if size else others
 
     def growth(self, i: int) -> Interval:
-        """Return the bytes by which buffer `i` may grow at this peak: to what lies above it, and by the live sets."""
+        """Return the growth of buffer `i` at this peak, up to the buffer above it and by the live sets."""
         k = self.row[i]
         most = self.peak - int(self.load[self._alive(k)].max(initial=int(self.size[k])))
         if self.instance.pin[k] >= 0:
@@ -303,6 +303,6 @@ class _SinglePool:
 
 
 def _last_used(plan: Plan, default: int = 0) -> int:
-    """Return the bytes used of the last pool, which is the one that is used least willingly."""
+    """Return the bytes used of the last pool, the least preferred."""
     used = plan.pools[-1].used if plan.pools else None
     return default if used is None else used

@@ -29,7 +29,7 @@ Planning = Literal["global", "local"]
 
 @dataclass(frozen=True)
 class PlannedPeak:
-    """The peak that one variant needs; `lost_bytes` are those beyond usage, nested and global.
+    """The peak of one variant; `lost_bytes` is its excess over usage, nested and global.
 
     `local` plans the temporaries of each function first, and gives each call that much in one piece. `peak` is null
     where no plan was found, `lost_bytes` where there is nothing to compare.
@@ -45,7 +45,7 @@ class PlannedPeak:
 
 
 def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
-    """Plan operations by usage and by scope, with temporaries nested and lifted, and function by function.
+    """Plan operations in every variant: by usage or scope, with nested or lifted temporaries, and by function.
 
     `reading` says what is planned of inputs and outputs. Each solve has an equal part of the time that is left; what
     comes too late is `unknown`. There is nothing local where a called function has persistent buffers: they are in no
@@ -88,13 +88,13 @@ def _peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
 
 
 def _from_zero(problem: Problem) -> Problem:
-    """Return the problem in pools that begin at address 0 and are all its own, as its workspace may lie anywhere."""
+    """Return the problem with pools that begin at address 0 and are empty, as a workspace may lie anywhere."""
     pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
     return problem.model_copy(update={"pools": pools})
 
 
 def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
-    """Yield the workspace that a planned function takes of each pool, aligned so that all buffers in it are."""
+    """Yield the workspace of a planned function in each pool, aligned for all buffers in it."""
     table, placed = problem.buffers, plan.placements
     for pool in plan.pools:
         here = placed.pool == (placed.pool_names.index(pool.name) if pool.name in placed.pool_names else -1)
@@ -105,13 +105,13 @@ def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
 def _plan_locally(
     operations: Operations, called: list[str], reading: Reading, solved: Callable[[Callable[[], Problem]], Plan]
 ) -> Plan:
-    """Plan each function's own buffers with the workspaces of what it calls; the program comes last."""
+    """Plan each function's own buffers and its callees' workspaces; the program comes last."""
     workspaces: dict[str, tuple[CallWorkspace, ...]] = {}
     own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
     problems: dict[str, Problem] = {}
 
     def problem_of_call(name: str) -> Problem:
-        """Pose a function's own problem, once those that it calls are planned."""
+        """Return a function's own problem, once its callees are planned."""
         problems[name] = _from_zero(pose(operations, expand(operations, name, workspaces=workspaces), own))
         return problems[name]
 
@@ -127,7 +127,7 @@ def _plan_locally(
 
 
 _BRIEF = 2_000
-"""The statements and buffers that are analysed in less time than it takes to find a worker."""
+"""The size of a program whose analysis is quicker than finding a worker."""
 
 
 class LivenessOptions(Reading, CapabilityOptions):
@@ -147,19 +147,19 @@ class LivenessOptions(Reading, CapabilityOptions):
 
     @property
     def reading(self) -> Reading:
-        """The options that are about lifetimes."""
+        """The options about lifetimes."""
         return Reading(**{name: getattr(self, name) for name in Reading.model_fields})
 
 
 class Shadow(Answer):
-    """The verdict of a shadow execution, and the buffers that are overwritten before they are read."""
+    """The result of a shadow execution, and the buffers overwritten before they are read."""
 
     intact: bool
     clobbered: tuple[Clobber, ...]
 
 
 class LivenessAnswer(Analysis):
-    """The analysis of operations; `peaks` where ways to read them were compared, `shadow` where there is a plan.
+    """The analysis of operations; with `peaks` if variants were compared, and `shadow` if there is a plan.
 
     `storages` are those of Relay's planner, where a range of matching is set.
     """
@@ -199,7 +199,7 @@ def liveness(
 
 
 def lines(found: LivenessAnswer) -> Iterator[str]:
-    """Yield the most important of it for people."""
+    """Yield the most important facts for people."""
     if found.shadow is not None:
         for entry in found.shadow.clobbered:
             low, high = entry.bytes

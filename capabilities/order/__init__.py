@@ -1,1 +1,1 @@
-"""Order: the order of operations with the least peak, with values kept or computed again."""
+"""Order: the order of operations with the least peak, without and with recomputation."""

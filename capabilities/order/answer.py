@@ -1,4 +1,4 @@
-"""The answer to the question about an order: searches return it, lines and pages read its fields, JSON has them."""
+"""The answer of `order`, as searches return it, lines and pages read it, and JSON contains it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Graph = Annotated[
     SkipJsonSchema[OperationGraph | None],
     WrapValidator(lambda value, handler: value if isinstance(value, OperationGraph) else handler(value)),
 ]
-"""A graph that was checked when it was made, and is not checked once more by each answer that holds it."""
+"""A validated graph, which is not validated again by each answer that contains it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class NeedWitness:
 
 @dataclass(frozen=True)
 class ExhaustionWitness:
-    """The bound is one more than `budget`: a complete search of `operations` in this direction found none within."""
+    """The bound is one more than `budget`: a complete search in this direction found no order within it."""
 
     budget: int
     direction: Literal["forward", "backward"]
@@ -64,7 +64,7 @@ Witness = StateWitness | NeedWitness | CutWitness | ExhaustionWitness
 
 @dataclass(frozen=True)
 class RegionOrder:
-    """The order of a region's operations; it and the `path` to the region are positions as in the input.
+    """The order of a region's operations, and the `path` to the region, both as positions in the input.
 
     The path is an operation and one of its regions, then an operation in there and one of its regions, and so on.
     """
@@ -74,7 +74,7 @@ class RegionOrder:
 
 
 class BoundCertificate(Answer):
-    """The text that proves a bound without memplan, its length and its hash; or the reason why there is none."""
+    """The text that proves a bound without memplan, its length and hash; or the reason why there is none."""
 
     format: str | None = None
     bytes: int | None = None
@@ -92,7 +92,7 @@ class TimedStep(Answer):
 
 
 class RecomputedPoint(Answer):
-    """A program in which the operations in `clones` run more than once; `order` are operations as they run.
+    """A program in which the operations in `clones` run more than once; `order` lists all runs.
 
     `peak` is that of the plan, `live_peak` the bytes alive at once; `lower_bound` holds for these clones in any order.
     No program with a peak as low costs less than `extra_cost_lower_bound` more than each operation once, and what must
@@ -151,7 +151,7 @@ class Recomputed(Answer):
 
 
 class OrderAnswer(AnswerOfFile):
-    """An order of operations, by their positions in the graph; sizes are in bytes, and `witness` proves the bound.
+    """An order of operations, by position in the graph; sizes are in bytes, and `witness` proves the bound.
 
     `regions` are the orders inside operations that differ from the given ones, `sources` where a model's file has the
     operations, `written_over` pairs of an output and the input whose bytes it takes. `alternatives` are the ways in
@@ -199,7 +199,7 @@ class OrderAnswer(AnswerOfFile):
         placed: PlanAndProblem | None = None,
         **others: object,
     ) -> Self:
-        """Return the answer that an order of a graph is, with what follows from its peaks, and from its plan."""
+        """Return the answer for an order of a graph, with the values that follow from its peaks and plan."""
         placed_peak = None if placed is None else placed.plan.peak
         facts = {
             "status": "optimal" if peak == lower_bound else "feasible",

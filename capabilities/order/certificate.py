@@ -1,4 +1,4 @@
-"""Certificates of the bytes that no order of operations is below: by a state, a flow, or a complete search.
+"""Certificates that no order of operations has a lower peak: by a state, a flow, or a complete search.
 
 While an operation runs, some operations have run: those that must, and others, closed under what must run before. The
 fewest bytes alive meanwhile, over all these sets, are a minimum cut; the flow that is as large proves it. What is
@@ -26,13 +26,13 @@ from memplan.solvers.search.meanwhile import polled
 FORMAT = "memplan-order/1"
 TIME_LIMIT_S = 30.0
 _CHECKER: Any = checker
-"""It has no types: it is for people without memplan."""
+"""The input has no types, as it is for people without memplan."""
 
 
 def certify_order(
     graph: OperationGraph, answer: OrderAnswer, *, time_limit_s: float = TIME_LIMIT_S
 ) -> BoundCertificate:
-    """Return what proves, without memplan, that no order of a graph has a peak below the answer's bound.
+    """Return a proof, independent of memplan, that no order of a graph has a peak below the answer's bound.
 
     A bound by a complete search has none where its states take more time than the limit, or more than 10 MB; one by a
     cut where outputs that may be written over inputs make the cut larger than a flow can show; neither has one where
@@ -60,7 +60,7 @@ def certify_order(
 
 
 def _checked(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertificate:
-    """Return the certificate that some lines are, if the checker takes it."""
+    """Return the certificate for some lines, if the checker accepts it."""
     text = "\n".join([FORMAT, f"least {least}", *lines]) + "\n"
     try:
         _CHECKER.check(write_graph(graph).decode(), text.splitlines())
@@ -71,7 +71,7 @@ def _checked(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertif
 
 
 def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> list[str] | None:
-    """Return a largest flow from what has run before an operation to what has not, a line an arc; None: out of time.
+    """Return a largest flow from earlier to later operations, one line for each arc; None if out of time.
 
     Nodes are operations, tensors behind them, and what surely has not run.
     """
@@ -114,7 +114,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
 
 
 def _around(graph: OperationGraph, operation: int) -> tuple[set[int], set[int]]:
-    """Return the operations that must run before one, and those that must run after it."""
+    """Return the operations that must run before an operation, and those that must run after it."""
     before, after = {operation}, {operation}
     for k in range(operation, -1, -1):
         if k in before:

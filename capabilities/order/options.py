@@ -1,4 +1,4 @@
-"""The options of questions that change the order of operations, and a way to read their graphs."""
+"""The options of questions that change the order of operations, and a reader for their graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Goal = Literal["alive", "placed"]
 
 
 def _part(value: object) -> object:
-    """Return the part that a text such as 10% says; numbers, which say it by themselves, as they are."""
+    """Return the share in a text such as 10%; numbers are returned unchanged."""
     if not isinstance(value, str):
         return value
     percent = percentage(value)
@@ -48,7 +48,7 @@ class GraphOptions(SearchOptions):
     in_place: bool = Field(False, description="Let element-wise operations write over their inputs.")
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
-        """Return the graph as these options take it."""
+        """Return the graph with these options applied."""
         counted = with_resident_counted(graph) if self.count_resident else graph
         return with_overwriting(counted) if self.in_place else counted
 
@@ -90,7 +90,7 @@ class OrderOptions(GraphOptions):
     )
 
     def check(self) -> None:
-        """Raise OptionError for options that do not go together, or for which a package is missing."""
+        """Raise OptionError for options that cannot be combined, or that need a missing package."""
         if self.recompute:
             require_search("recompute")
         alone = _PLAIN if self.recompute else _RECOMPUTE
@@ -103,6 +103,6 @@ class OrderOptions(GraphOptions):
 
 
 def unaligned_graph(reader: Reader, data: bytes, name: str, _question: Question) -> OperationGraph:
-    """Return the graph in a file; the alignment is the search's, which would round what a reader has rounded."""
+    """Return the graph in a file without alignment, which the search applies, so that sizes are not rounded twice."""
     reader.options = reader.options.model_copy(update={"alignment": None})
     return reader.graph(data, name)

@@ -1,4 +1,4 @@
-"""The capability `order`: the order of operations that needs the fewest bytes, with some run again where asked."""
+"""The capability `order`: the order of operations that needs the fewest bytes, with recomputation on request."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.search.control import silent
 
 _CERTIFICATE_SHARE = 0.25
-"""The part of the time that is kept for a certificate, where one is asked for."""
+"""The share of the time that is kept for a requested certificate."""
 _AFTER = 1.5
-"""The time that is kept for what follows a search, as a multiple of what the given order took."""
+"""The time kept for the steps after a search, as a multiple of the time for the given order."""
 _SHOWN = 8
-"""The operations that are named which are computed in another way."""
+"""The most operations that are named for being computed in another way."""
 _PROOFS = {
     "state": "a state that every order has",
     "need": "what one operation needs",

@@ -1,4 +1,4 @@
-"""Order and placement together: the order whose verified plan needs the fewest bytes, near the given one."""
+"""Order and placement together: the order whose verified plan needs the fewest bytes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from memplan.solvers.search.control import Control
 
 Pose = Callable[[Sequence[int]], Problem]
 _ORDER_SHARE = 0.8
-"""The part of the time for the search of orders, which needs less where it ends with a proof."""
+"""The share of the time for the search of orders; less is used if it ends with a proof."""
 _QUICK_S, _LONG_SHARE = 0.25, 0.5
-"""The time for a first plan of each order; the part of the time left for a longer look at the best ones."""
+"""The time for a first plan of each order, and the share of the remaining time for better plans of the best ones."""
 _LEAST_S = 3.0
-"""The time for plans where the order is chosen by what is alive: so long, or as long as the order took."""
+"""The least time for plans if live bytes choose the order: this, or as long as ordering took."""
 _SHORTEST_S = 0.02
 _WITH_NEAREST, _ONE = 2, 1
 _PLANNED_PER_S = 50_000
-"""The operations whose order is planned in a second, at the least."""
+"""A lower bound on the operations whose order is planned in a second."""
 _SEEDS, _LONG = 8, 2
-"""The orders by chance that are planned, half of them where few bytes alive count; those that get a longer look."""
+"""The number of random orders to plan (half if live bytes are the goal), and of orders planned for longer."""
 
 
 def order_and_place(
@@ -45,7 +45,7 @@ def order_and_place(
     goal: Goal = "alive",
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
 ) -> OrderAnswer:
-    """Find an order and a plan for it with the least peak; each is checked by code that did not make it.
+    """Find an order and a plan for it with the least peak; independent code checks both.
 
     Regions are ordered first, inside, for half of the time at most; planned is the graph with these orders.
     The `goal` is the least peak of the bytes alive, and of such orders one whose plan needs no more; or, with `placed`,
@@ -69,7 +69,7 @@ def order_and_pose(
     control: Control,
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
 ) -> OrderAnswer:
-    """Find an order and a plan for it as `order_and_place` does, where `pose` says what is planned for an order."""
+    """Find an order and a plan as `order_and_place` does, with `pose` making the problem of an order."""
     began = time.monotonic()
     limit_s = control.left_s
     for_plans = (1 - _ORDER_SHARE) * limit_s
@@ -106,7 +106,7 @@ class _PlannedOrder(NamedTuple):
 
 @dataclass(eq=False)
 class _PlannedOrders:
-    """The orders that have been planned, and the best of their plans; `own` is the order of the search.
+    """The orders planned so far, and their best plan; `own` is the order found by the search.
 
     `rest_s` is what a deterministic search may spend yet, and `least` the peak of the best plan.
     """
@@ -125,7 +125,7 @@ class _PlannedOrders:
         self.peak = peak_of(self.graph, self.own)
 
     def best(self, goal: Goal) -> _PlannedOrder:
-        """Plan one order after the other until a plan needs only what is alive, or the time is over."""
+        """Plan one order after another until a plan needs only the live bytes, or the time is over."""
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
         preferred = [] if is_near else nearby(self.graph, self.own, self.peak, self.left.raised)
@@ -147,11 +147,11 @@ class _PlannedOrders:
 
     @property
     def _left_s(self) -> float:
-        """The seconds left, those of a clock or those that count work."""
+        """Return the seconds left, by the clock or by counted work."""
         return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.left_s)
 
     def _is_late(self, plans: float) -> bool:
-        """True where no time is left for so many plans, of a graph for which one takes long."""
+        """Return True if there is no time left for `plans` plans of a large graph."""
         n = len(self.own)
         return n > LARGE and not self.left.counts_work and self._left_s < plans * n / _PLANNED_PER_S
 
@@ -160,14 +160,14 @@ class _PlannedOrders:
         return self.left.is_over or self._left_s <= 0
 
     def _take_each(self, orders: Iterable[tuple[int, ...]]) -> None:
-        """Plan orders until a plan needs only what is alive, one at the least."""
+        """Plan orders, at least one, until a plan needs only the live bytes."""
         for order in orders:
             if self.least <= self.peak or self._is_late(_ONE) or (self.planned and self._is_over):
                 return
             self._take(order)
 
     def _take(self, order: tuple[int, ...]) -> int | None:
-        """Plan an order in short, unless that was done, or more is alive than the best plan needs; return its peak."""
+        """Plan an order briefly, unless it was planned or cannot improve on the best; return its peak."""
         if order in self.seen or (self.least < inf and peak_of(self.graph, order) > self.least):
             return None
         self.seen.add(order)
@@ -179,7 +179,7 @@ class _PlannedOrders:
         return plan.peak
 
     def _improve(self, planned: _PlannedOrder) -> None:
-        """Plan an order again, for longer."""
+        """Plan an order again, with more time."""
         plan = self._solved(planned.problem, _LONG_SHARE * self._left_s, planned.plan)
         if plan.peak is not None and plan.peak < (planned.plan.peak or 0):
             self.planned[self.planned.index(planned)] = planned._replace(plan=plan)
@@ -202,7 +202,7 @@ class _PlannedOrders:
         )
 
     def _by_chance(self, goal: Goal) -> Iterator[tuple[int, ...]]:
-        """Yield other orders with the least peak; where the plan is what counts, also some with slightly more alive."""
+        """Yield other orders with the least live peak; if plans are the goal, also some with slightly more."""
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0

@@ -1,4 +1,4 @@
-"""Files and programs with operations in a better order, with the problem that they then pose."""
+"""Files and programs with their operations in a better order, and the problems that these pose."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memplan.systems.model_options import ModelOptions
 
 @dataclass(frozen=True)
 class Reordered:
-    """A file's operations in a better order: the answer with its plan, and the program in that order, if any.
+    """A file's operations in a better order: the answer with its plan, and the reordered program, if any.
 
     `warnings` are what the reader of a model noticed.
     """
@@ -36,14 +36,14 @@ class Reordered:
     warnings: tuple[Finding, ...] = ()
 
     def facts(self) -> dict[str, Any]:
-        """Return what a program is told: the order, and the operations in it where the file has a program."""
+        """Return the answer's fields: the order, and the operations in it if the file has a program."""
         facts = self.answer.model_dump()
         if self.operations is not None:
             facts["operations"] = self.operations.model_dump(mode="json", exclude_defaults=True)
         return facts
 
     def lines(self) -> Iterator[str]:
-        """Yield what people are told."""
+        """Yield the lines for people."""
         answer = self.answer
         yield f"reordered: {answer.moves:,} of {counted(len(answer.order), 'operation')} moved; "
         yield f"at most {answer.peak:,} bytes are alive, {answer.given_peak:,} in the given order"
@@ -70,7 +70,7 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
 
 
 def _fields(data: bytes) -> dict[str, Any]:
-    """Return the object that a JSON file is; none of its fields where it is another file."""
+    """Return the object in a JSON file; an empty one for other files."""
     try:
         value = memplan_json.parse(data)
     except FormatError:

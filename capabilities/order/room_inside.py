@@ -1,4 +1,4 @@
-"""Room for what operations run inside, where each of them has one workspace and nothing finer is known."""
+"""Room for regions: workspaces that are large enough for everything that runs inside an operation."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from memplan.planner.operations.graph_variants import replaced
 from memplan.solvers.portfolio.solve import solve
 
 _SECONDS = 0.25
-"""The time for a plan of what one operation runs inside, by counted work."""
+"""The counted seconds for planning one operation's regions."""
 
 
 def with_room_inside(graph: OperationGraph, *, alignment: int) -> OperationGraph:
-    """Return a graph in whose workspaces all has a place that the regions of operations count.
+    """Return a graph with workspaces that can hold everything its operations' regions count.
 
     An operation's work is a number of bytes, some of which regions may find in tensors that they read or make: a
     workspace of so many bytes next to each other may be too small for them.

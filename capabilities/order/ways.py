@@ -1,4 +1,4 @@
-"""The ways to compute operations: an order is sought with the least work of each, then takes the cheapest that fit.
+"""Alternatives of operations: order with the least work of each, then switch to the cheapest that fit.
 
 What an operation needs beside its tensors counts while it runs alone, so that no order has a lower peak in other ways.
 """
@@ -22,14 +22,14 @@ Ways = tuple[int, ...]
 
 
 def ways_of_least_work(graph: OperationGraph) -> Ways:
-    """Return the way of each operation that needs the least work; of those, the cheapest."""
+    """Return the way with the least work for each operation; of equal ones, the cheapest."""
     return _cheapest(graph, [min(work for work, _ in row) for row in _ways(graph)])
 
 
 def with_cheapest_ways(
     graph: OperationGraph, found: OrderAnswer, ways: Ways, alignment: int, control: Control
 ) -> OrderAnswer:
-    """Return the answer in which each operation is computed in the cheapest way that does not raise a peak.
+    """Return the answer with each operation in the cheapest way that raises no peak.
 
     `found` is the best order where operations are computed in `ways`, those of the least work.
     """
@@ -51,7 +51,7 @@ def with_cheapest_ways(
 
 
 def _ways(graph: OperationGraph) -> list[list[tuple[int, int]]]:
-    """Return the work and the cost of each way of each operation, its own first."""
+    """Return the work and cost of all ways of each operation, its own first."""
     costs = costs_of(graph)
     return [
         [(row.work, cost), *((other.work, cost if other.cost is None else other.cost) for other in row.alternatives)]
@@ -60,7 +60,7 @@ def _ways(graph: OperationGraph) -> list[list[tuple[int, int]]]:
 
 
 def _cheapest(graph: OperationGraph, room: Sequence[int]) -> Ways:
-    """Return the cheapest way of each operation whose work has room; of equal ones, that of less work."""
+    """Return the cheapest way of each operation that fits its room; of equal ones, the one with less work."""
     ways = []
     for row, most in zip(_ways(graph), room, strict=True):
         fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)

@@ -31,7 +31,7 @@ def _no_problem() -> Problem:
 
 
 def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
-    """Return the problem that a plan in heaps is of, whose pools are the heaps; any other plan's as it is."""
+    """Return the problem of a plan in heaps, with the heaps as pools; other problems unchanged."""
     if plan.heaps is None:
         return problem
     alignment = problem.pools[0].alignment
@@ -40,13 +40,13 @@ def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
 
 
 def rows_without_pool(problem: Problem) -> list[dict[str, Any]]:
-    """Return the buffers without the name of the one pool that they may be in."""
+    """Return the buffers without the redundant name of the only pool."""
     table = problem.buffers
     return [{k: v for k, v in table.fields(i).items() if k != "pools"} for i in range(len(table))]
 
 
 def write_plan(plan: Plan) -> bytes:
-    """Write a plan as JSON, which says the same of it whatever the problem is."""
+    """Write a plan as JSON, independent of the form of its problem."""
     return memplan_json.write_plan(plan, _no_problem())
 
 
@@ -56,7 +56,7 @@ def write(answer: Plan | ObjectsAnswer) -> bytes:
 
 
 def refuted(question: Question, answer: Plan | ObjectsAnswer) -> str | None:
-    """Return why an answer is not one to a question, if so."""
+    """Return why an answer is wrong for a question, or None."""
     if isinstance(answer, ObjectsAnswer):
         return objects_refuted(question["problem"], answer)
     return plan_refuted({"problem": problem_in_heaps(question["problem"], answer)}, answer)
@@ -68,7 +68,7 @@ def lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """Yield the lines for people: what is known, the use of each pool, and what was kept."""
+    """Yield the lines for people: status, use of each pool, and kept places."""
     yield headline(plan)
     if plan.heaps is not None:
         yield heaps_line(plan, plan.heaps)
@@ -85,14 +85,14 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def heaps_line(plan: Plan, heaps: Heaps) -> str:
-    """Say how many heaps a plan has, and whether fewer are enough."""
+    """Return the number of heaps in a plan, and whether fewer are enough, as a sentence."""
     count = len(plan.pools)
     fewest = "no fewer are enough" if count == heaps.least else f"at least {heaps.least:,} are needed"
     return f"{counted(count, 'heap')} of at most {counted(heaps.limit, 'byte')}, {fewest}"
 
 
 def headline(plan: Plan) -> str:
-    """Say in one line what is known of a plan, or why there is none."""
+    """Return one line about a plan, or about the lack of one."""
     if plan.peak is None:
         return f"{plan.status}: {plan.explanation.message if plan.explanation else plan.stop_reason}"
     peak = f"peak {plan.peak:,} bytes" + ("" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}")
@@ -103,19 +103,19 @@ def headline(plan: Plan) -> str:
 
 
 def _makers(plan: Plan) -> str:
-    """Say which solver found a plan, and what proved it."""
+    """Return which solver found a plan, and what proved it."""
     proof = "" if plan.proof is None else f", proved by {plan.proof.prover}"
     return f"found by {plan.solver}{proof}"
 
 
 def cost_text(plan: Plan) -> str:
-    """Say what a plan costs, and below what none can be."""
+    """Return the cost of a plan and its lower bound as text."""
     bound = "" if plan.cost_lower_bound is None else f", lower bound {plan.cost_lower_bound:g}"
     return f"cost {plan.cost:g}{bound}"
 
 
 def kept_lines(plan: Plan) -> Iterator[str]:
-    """Yield the sentence about the places of an old plan, where some were to be kept."""
+    """Yield the sentence about kept places, if an old plan was given."""
     if (places := plan.kept) is not None:
         rule = "proved to be the fewest" if places.proved else f"at least {places.least_moves:,} must"
         if not places.proved and places.least_moves == (

@@ -1,4 +1,4 @@
-"""Baselines of checks: a plan, with the problem that it was made for if that is known."""
+"""Baselines of checks: a plan, with its problem if that is known."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from memplan.systems import reading as importers
 
 @dataclass(frozen=True)
 class Baseline:
-    """An earlier plan; `problem` is None where only the plan is known, so that sizes and lifetimes are not."""
+    """An earlier plan; without its `problem`, sizes and lifetimes are unknown."""
 
     plan: Plan
     problem: Problem | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the plan, and its problem if that is known, as bodies have them."""
+        """Return the plan, and its problem if known, as in bodies."""
         its = {} if self.problem is None else {"problem": problem_json(self.problem)}
         return its | {"plan": plan_json(self.plan)}
 
     @cached_property
     def occupancies(self) -> dict[str, Occupancy] | None:
-        """The buffers in each pool, if the problem is known, and the plan has valid places for all of them."""
+        """The buffers in each pool, if the problem is known and the plan is valid for it."""
         if self.problem is None or len(self.plan.placements) < len(self.problem.buffers):
             return None
         if verify(self.problem, self.plan):
@@ -46,20 +46,20 @@ class Baseline:
 
     @cached_property
     def used(self) -> dict[str, int]:
-        """The bytes that each pool used."""
+        """The bytes used of each pool."""
         if self.occupancies is not None:
             return {name: pool.used for name, pool in self.occupancies.items()}
         return {pool.name: pool.used for pool in self.plan.pools if pool.used is not None}
 
 
 def as_baseline(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
-    """Return a plan as one of a problem, if that is given."""
+    """Return a plan as a baseline, with its problem if that is given."""
     its = plan if isinstance(plan, Baseline) else Baseline(plan, None)
     return its if problem is None else Baseline(its.plan, problem)
 
 
 def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
-    """Read a plan with its problem as far as the file tells: a table holds both. Raises InputError."""
+    """Read a plan, with its problem as far as the file has it (a table has both). Raises InputError."""
     if (kind := importers.detect(data, name)) is not None:
         way = "`memplan check FILE --save-baseline baseline.json` writes one of it"
         raise PlanError(f"must be a plan, alone or with its problem, got a model or dump ({kind}); {way}")
@@ -74,7 +74,7 @@ def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None =
 
 
 def planned_in(data: bytes) -> Baseline | None:
-    """Return the plan in a file of JSON, alone or with its problem; None where the file is neither."""
+    """Return the plan in a JSON file, alone or with its problem; None for other files."""
     if not memplan_json.recognises(data) or not (b'"placements"' in data or b'"plan"' in data):
         return None
     value = memplan_json.parse(data)
@@ -84,7 +84,7 @@ def planned_in(data: bytes) -> Baseline | None:
 
 
 def read_baseline_field(value: object, name: str) -> Baseline:
-    """Return the plan in a field of a body, alone or in an object with its problem; raises InputError."""
+    """Read a plan in a body's field, alone or in an object with its problem; raises InputError."""
     content = object_in(value, name)
     if not content.keys() & {"problem", "plan"}:
         return Baseline(read_plan_field(content, name), None)
@@ -100,7 +100,7 @@ def read_baseline_field(value: object, name: str) -> Baseline:
 
 
 def baseline_problem(name: str, plan: str) -> Input[Problem]:
-    """Return the input of the problem that some plan is of, where its file or its field has the plan alone."""
+    """Return the input for a plan's problem, used if the plan's own file or field has none."""
     return replace(
         PROBLEM,
         name=name,
@@ -116,7 +116,7 @@ def baseline_problem(name: str, plan: str) -> Input[Problem]:
 
 
 def checked_baseline(found: Baseline, now: Problem) -> Baseline:
-    """Return a baseline that is right; a plan alone is one of the problem `now` if it bears its hash and is valid.
+    """Return a validated baseline; a lone plan belongs to the problem `now` if it has its hash and is valid.
 
     Raises PlanError for a plan that is not valid for its problem, or of which nothing is known.
     """
@@ -130,7 +130,7 @@ def checked_baseline(found: Baseline, now: Problem) -> Baseline:
 
 
 def write_baseline(problem: Problem, plan: Plan) -> bytes:
-    """Write a problem and its plan, from which a later check can tell what grew."""
+    """Write a problem and its plan, for a later check to compare with."""
     parts = (memplan_json.write_problem(problem).strip(), memplan_json.write_plan(plan, problem).strip())
     return b'{"problem": %s,\n"plan": %s}\n' % parts
 

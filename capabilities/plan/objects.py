@@ -1,4 +1,4 @@
-"""Whole objects for buffers, such as textures, of the least sum, with a proof or a gap."""
+"""Shared objects such as textures, with the least sum, and a proof or a gap."""
 
 import contextlib
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.shared_objects import violations
 
 _SWEEP = 0.6
-"""The part of the time that the exact sweep has, before the local search."""
+"""The share of the time for the exact sweep, before the local search."""
 _LOOKS_PER_S = 500
-"""The looks at a clock that count as a second where work is counted: a second of CPU has 300 to 3,000."""
+"""The clock checks that count as one second of work: a CPU second has 300 to 3,000."""
 _SHOWN = 20
 """The most objects in the lines for people."""
 _MOST_BUFFERS = 10_000
-"""The most buffers: the first quick way, which no clock ends, and the verifier take 1 s of CPU for so many."""
+"""The most buffers: for so many, the first heuristic, which has no time limit, and the verifier take 1 s of CPU."""
 
 
 class ObjectsAnswer(AnswerOfFile):
@@ -45,7 +45,7 @@ class ObjectsAnswer(AnswerOfFile):
 
 
 def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
-    """Share whole objects between buffers: no two that are alive together have the same, and the sum of sizes is small.
+    """Assign shared objects to buffers: simultaneous buffers get distinct ones, and the sum of sizes is small.
 
     For memory that cannot be cut by offsets, such as textures of GPUs, which have a width, a height and a kind.
     """
@@ -74,7 +74,7 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
 
 
 def _look(control: Control) -> bool:
-    """Return whether a search is over; where work is counted, its looks are."""
+    """Return True if a search is over, by time or by counted clock checks."""
     control.spend(1)
     return control.is_over
 
@@ -88,7 +88,7 @@ def _object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
 
 
 def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
-    """Yield the objects for people, and what other ways need."""
+    """Yield the objects for people, and the results of other methods."""
     gap = "" if not found.gap else f", gap {gap_text(found.gap)}"
     bound = f"lower bound {found.lower_bound:,}{gap}, by {found.by}"
     yield f"{found.status}: {found.total:,} in {len(found.objects):,} objects, {bound}"
@@ -104,7 +104,7 @@ def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
 
 
 def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
-    """Return the problem in a field of a body, of pools or of shared objects; raises InputError."""
+    """Return the problem in a body's field, of pools or of shared objects; raises InputError."""
     content = object_in(value, "problem", ProblemError)
     return ObjectsProblem.model_validate(content) if content.get("kind") == "objects" else read_problem_field(content)
 
@@ -132,7 +132,7 @@ def _subject(problem: ObjectsProblem | Problem) -> Subject:
 
 
 def objects_refuted(problem: ObjectsProblem, found: ObjectsAnswer) -> str | None:
-    """Return what is wrong with objects that came from elsewhere."""
+    """Return what is wrong with objects from elsewhere, or None."""
     wrong = next(violations(problem, found.objects), None)
     is_summed = found.total == sum(each.amount for each in found.objects)
     return wrong if wrong is not None else None if is_summed else "total: must be the sum of the objects"

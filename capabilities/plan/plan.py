@@ -27,7 +27,7 @@ _PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
 
 
 def _number_of_plans(value: object) -> object:
-    """Return a number that a flag says as text; a distance has an option of its own."""
+    """Return the number in a flag's text; a distance has a separate option."""
     if isinstance(value, str) and (pair := re.fullmatch(_PLANS_AND_DISTANCE, value)):
         raise refuse(f"must be a number, beside the option distance: plans {pair[1]}, distance {pair[2]}")
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
@@ -63,7 +63,7 @@ class PlanOptions(SearchOptions, SolveOptions):
 
     @property
     def is_of_one_plan(self) -> bool:
-        """True where the answer is the one plan of a solve, in pools."""
+        """True if the answer is the single plan of a solve, in pools."""
         return self.heaps is None and self.plans == 1 and self.explain_s == REASON_S
 
 
@@ -143,7 +143,7 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -
 
 
 def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
-    """Raise OptionError where several plans are asked for beside what has one."""
+    """Raise OptionError for several plans together with options that allow only one."""
     others = {"keep": keep, "profile": options.profile, "heaps": options.heaps}
     names = [name for name, value in others.items() if value is not None]
     names += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
@@ -152,7 +152,7 @@ def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, option
 
 
 def progress(event: Mapping[str, Any]) -> str:
-    """Return best peak, bound and gap, for people; or the reason that nothing fits, as far as it is known."""
+    """Return the best peak, bound and gap for people, or the reason that nothing fits so far."""
     if "stage" in event:
         message: str = event["explanation"]["message"]
         return message

@@ -1,4 +1,4 @@
-"""The reason in a plan where nothing fits; solvers that a plan may name."""
+"""The explanation in a plan when nothing fits, and the solvers that a plan may name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from memplan.planner.instance.instance import Instance
 
 REASON_S = 2.0
-"""The seconds that the reason may take where nothing fits."""
+"""The seconds for an explanation when nothing fits."""
 LEAST_REASON_S = 0.05
-"""With fewer seconds left, the reason is the one that the solve found."""
+"""With less time left, the explanation of the solve is used."""
 
 
 def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
-    """Raise OptionError for a solver that cannot do what a problem needs."""
+    """Raise OptionError for a solver that does not support a problem's features."""
     # Imported here: a solve looks itself.
     from memplan.solvers.portfolio import stages
     from memplan.solvers.reference import checked
@@ -42,20 +42,20 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
 
 
 def refuse_own_planner(solver: str) -> None:
-    """Raise OptionError for a planner of the caller's own, whose code no service runs."""
+    """Raise OptionError for a caller's own planner, whose code no service runs."""
     if is_own_planner(solver):
         raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(solver)}")
 
 
 def is_own_planner(solver: str) -> bool:
-    """Return True for the name of a planner of the caller's own, module:function."""
+    """Return True for the name of a caller's own planner, module:function."""
     return ":" in solver and not solver.startswith(table.PREFIX)
 
 
 def with_reason(
     problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S, *, is_quick: bool = False
 ) -> Plan:
-    """Return a plan with the reason looked into, where nothing fits and there is time for that.
+    """Return a plan with a detailed reason if nothing fits and time allows.
 
     A quick look runs no solver that needs a process of its own.
     """

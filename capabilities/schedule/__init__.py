@@ -1,1 +1,1 @@
-"""Schedule: operations in tiles through a fast memory, with the least time or traffic."""
+"""Schedule: tiled operations through a fast memory, with the least time or traffic."""

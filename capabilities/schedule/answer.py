@@ -1,4 +1,4 @@
-"""The answer of `schedule`: steps, their tiles, and what they leave in the fast memory."""
+"""The answer of `schedule`: steps, their tiles, and the tensors that they retain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.capabilities.cascade.timing.target import Target
 from memplan.solvers.search.to_plan import gap_of
 
 EPSILON = 1e-6
-"""The difference of values below which they count as equal, far below the time of one byte."""
+"""The tolerance for equal values, far below the time of one byte."""
 Objective = Literal["latency", "traffic", "peak"]
 Proof = Literal["bound", "exhaustion"]
 _Tiled = Literal["input", "output", "accumulator", "retained", "roll", "workspace"]
@@ -21,7 +21,7 @@ SlotKind = _Tiled | Literal["constants", "ring", "sums", "tensor", "staged"]
 
 
 class ScheduleSlot(Answer):
-    """A part of the fast memory, in the steps from `start` to before `end`: what it is for, of which tensor.
+    """A part of the fast memory in the steps `start` (inclusive) to `end`: its purpose and its tensor.
 
     `constants` and `workspace` of a network have the first tensor that their operation makes. In the second one of
     three memories lie tensors and constants, and pieces that are `staged` on their way.
@@ -36,7 +36,7 @@ class ScheduleSlot(Answer):
 
 
 class ScheduleTransfer(Answer):
-    """What a step moves of a tensor from one memory to the next one: its bytes, and how many transfers these are."""
+    """The transfer of a tensor between two memories in a step: its bytes, and the number of transfers."""
 
     step: int
     kind: Literal["input", "output", "constants"]
@@ -48,7 +48,7 @@ class ScheduleTransfer(Answer):
 
 
 class SchedulePoint(Answer):
-    """A schedule of a frontier, simulated and placed within its peak, by its figures and the number of its steps."""
+    """A schedule on a frontier, simulated and placed within its peak: its figures and number of steps."""
 
     peak: int
     latency: float
@@ -57,7 +57,7 @@ class SchedulePoint(Answer):
 
 
 class ScheduleAnswer(AnswerOfFile):
-    """A schedule: for each step its operations, the width, height and depth of tiles, and the tensors it retains.
+    """A schedule: for each step its operations, the tile's width, height and depth, and the retained tensors.
 
     Times are those of the simulator; `link_busy` is the part of a step's time in which bytes move over the link.
     It is `optimal` at its lower bound. `proof` says why no schedule is better: its value is the lower `bound`, or
@@ -101,7 +101,7 @@ class ScheduleAnswer(AnswerOfFile):
     def of_run(
         cls, run: Run, target: Target, objective: Objective, bound: float, proof: Proof | None, **others: Any
     ) -> ScheduleAnswer:
-        """Return the answer of steps that were run."""
+        """Return the answer for steps that were simulated."""
         value, times = float(getattr(run, objective)), list[float]()
         for step in run.figures:
             busy = step.over_first_link / target.link.bandwidth / step.latency if step.latency else 0.0
@@ -126,5 +126,5 @@ class ScheduleAnswer(AnswerOfFile):
 
 
 def point_of(run: Run) -> SchedulePoint:
-    """Return the point of a frontier that a run is."""
+    """Return a run as a point of a frontier."""
     return SchedulePoint.of(run, steps=len(run.figures))

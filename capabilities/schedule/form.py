@@ -1,4 +1,4 @@
-"""Problems of `schedule` in forms of others, which bring a search of their own; what these stand on is offered here."""
+"""Problems of `schedule` in other forms, with searches of their own, and the interface for them."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ __all__ = [
 
 
 class ScheduleForm(Value):
-    """A problem of `schedule` with a search of its own, whose answers it runs again itself."""
+    """A problem of `schedule` with its own search; it also simulates its answers again."""
 
     @property
     @abstractmethod
     def target(self) -> Target:
-        """The machine, where the caller names no other."""
+        """The default machine."""
 
     @property
     @abstractmethod
@@ -67,12 +67,12 @@ class ScheduleForm(Value):
     def scheduled(
         self, machine: Target, objective: Objective, running: Control, *, wants_front: bool
     ) -> ScheduleAnswer:
-        """Return the best schedule that is found in time, verified; raises ProblemError where there is none."""
+        """Return the best schedule found in time, verified; raises ProblemError if there is none."""
 
     @abstractmethod
     def refuted(self, machine: Target, found: ScheduleAnswer) -> str | None:
-        """Return what is wrong with a schedule that came from elsewhere; None where nothing is."""
+        """Return what is wrong with a schedule from elsewhere; None if nothing is."""
 
     @abstractmethod
     def latency_of(self, rows: Mapping[str, Any]) -> tuple[float, str | None]:
-        """Return the time of the steps in the rows of an answer as JSON, and the first rule that they break."""
+        """Return the latency of steps in an answer's JSON rows, and the first rule that they break."""

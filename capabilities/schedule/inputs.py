@@ -1,4 +1,4 @@
-"""The inputs of the capability `schedule`: a problem or a network, and a target."""
+"""The inputs of `schedule`: a problem or a network, and a target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memplan.systems import reading as importers
 from memplan.systems.model_options import ModelOptions
 
 _TILES = "op_types"
-"""The field of operations on matrices, which were a part of memplan."""
+"""The field of matrix-operation problems, which a separate package now handles."""
 
 
 def _subject(problem: ScheduleForm | OperationGraph) -> Subject:

@@ -100,7 +100,7 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
 
 
 def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
-    """Return what is wrong with a schedule that came from elsewhere."""
+    """Return what is wrong with a schedule from elsewhere."""
     options: ScheduleOptions = question["options"]
     machine = _machine(question["problem"], question.get("target"), options.fast_memory)
     return schedule_refuted(question["problem"], machine, options.objective, found)
@@ -153,7 +153,7 @@ def _remade(number: int, row: CascadeRegion) -> CascadeRegion:
 
 
 def _example() -> dict[str, Any]:
-    """Return a convolution of eight filters on a small image, and a machine of two memories."""
+    """Return the example: a convolution of eight filters on a small image, and a machine of two memories."""
     image, scores = {"shape": [1, 26, 26, 3], "dtype": "int8"}, {"shape": [1, 24, 24, 8], "dtype": "int8"}
     convolution = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     graph = {"size": [2028, 4608], "kept": [1], "tensors": [image, scores], "ops": [convolution]}

@@ -1,4 +1,4 @@
-"""How far the symbols of a problem's sizes may grow within a capacity."""
+"""How far the symbols of a problem may grow within a capacity."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from memplan.planner.symbols.sized import Sized
 from memplan.planner.symbols.space import Space, Values
 
 MOST_SCANNED = 1_000_000
-"""The most values that are looked at one by one, where the peak does not grow with a symbol."""
+"""The most values tried one by one if the peak is not monotone in a symbol."""
 MOST_VALUE = 2**62
 _STEPS = 40
-"""The most steps of the stairs in the lines for people."""
+"""The most steps of the staircase in the lines for people."""
 Peak = Callable[[Values], int]
 
 
 class Limit(Answer):
-    """The largest value of a symbol that fits, by the plan of `shapes`, and that no plan can pass; null: none fits."""
+    """The largest fitting value of a symbol by this plan, and an upper bound for any plan; null: none fits."""
 
     symbol: str
     by_plan: int | None
@@ -31,7 +31,7 @@ class Limit(Answer):
 
 
 class ShapesLimits(Answer):
-    """The values to which symbols may grow: `limits` of the symbol that has no value in `at`, where there is only one.
+    """The values to which symbols may grow: `limits` if one symbol has no value in `at`.
 
     Where there are two, `stairs` are the pairs of values that fit of which neither can grow alone, by the plan, and
     `stairs_of_any_plan` those that no plan can pass.
@@ -45,7 +45,7 @@ class ShapesLimits(Answer):
 
     @property
     def some_value_fits(self) -> bool:
-        """True where some value of the symbols is within the capacity."""
+        """True if some value of the symbols fits the capacity."""
         return bool(self.stairs) or any(row.by_plan is not None for row in self.limits)
 
     def lines(self) -> Iterator[str]:
@@ -93,7 +93,7 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
 
 
 def limits_of(planned: Planned, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
-    """Return how far free symbols may grow before a capacity is passed: one symbol's limit, or the stairs of two.
+    """Return how far free symbols may grow within a capacity: the limit of one, or the staircase of two.
 
     A limit is that of the plan; beside it stands what no plan can pass. Raises OptionError.
     """
@@ -114,12 +114,12 @@ def limits_of(planned: Planned, capacity: int, at: Mapping[str, int], free: list
 
 
 def bound_at(sized: Sized, loads: tuple[Polynomial, ...]) -> Peak:
-    """Return the function from values to the bound: the largest of the sums of live sets."""
+    """Return the function from values to the bound: the largest live-set sum."""
     return lambda values: max(sized.space.values(loads, values))
 
 
 def grows(space: Space, polynomial: Polynomial, name: str) -> bool:
-    """True where a polynomial is proved never to fall as a symbol grows: nor does it with any variable that holds it.
+    """True if a polynomial is proved to be monotone in a symbol, through all variables that contain it.
 
     Variables are taken to be independent of each other, so that one may be raised after the other.
     """
@@ -151,14 +151,14 @@ def _raised(polynomial: Polynomial, variable: str) -> Polynomial:
 
 @dataclass
 class SymbolLimits:
-    """Limits of one problem; `peak` is what must fit at a value of each symbol."""
+    """Limits of one problem; `peak` must fit at a value of each symbol."""
 
     sized: Sized
     peak: Peak
     _grows: dict[str, bool] = field(default_factory=dict)
 
     def largest(self, name: str, at: Values, capacity: int) -> int | None:
-        """Return the largest value of a symbol that fits, others as in `at`; None where its least value does not.
+        """Return the largest fitting value of a symbol, others as in `at`; None if its least value does not fit.
 
         Where the peak may fall as the symbol grows, all smaller values need not fit. Raises ValueError where the symbol
         has no largest value and the peak does not grow with it, or where there are too many values to look at.
@@ -188,13 +188,13 @@ class SymbolLimits:
         return low * symbol.multiple_of
 
     def grows(self, name: str) -> bool:
-        """True where no size is known to fall as a symbol grows."""
+        """True if no size is known to fall as a symbol grows."""
         if name not in self._grows:
             self._grows[name] = all(grows(self.sized.space, form, name) for form in self.sized.forms)
         return self._grows[name]
 
     def staircase(self, names: tuple[str, str], at: Values, capacity: int) -> list[Mapping[str, int]]:
-        """Return the pairs of values that fit of which neither can grow alone, for two symbols; ValueError as above."""
+        """Return the maximal fitting pairs of values of two symbols; raises ValueError as `largest` does."""
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.grows(first) and self.grows(second)

@@ -1,4 +1,4 @@
-"""Offsets for all values of the symbols, as data: what is answered, evaluated, written as source and verified."""
+"""Offsets for all values of the symbols, as data for answers, evaluation, source code and verification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.planner.symbols.space import Values
 
 Index = Annotated[int, Field(ge=0)]
 Terms = tuple[tuple[Index, Index], ...]
-"""Pairs of a value and a size, by their indices: the sum of both."""
+"""Pairs of indices of a value and a size, which are added."""
 
 
 class OffsetProgram(Value):
@@ -37,14 +37,14 @@ class OffsetProgram(Value):
     forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
 
     def counts(self) -> list[int]:
-        """Return the number of sums of each value, and of the peak at the end, written out with those in them."""
+        """Return the number of sums in each value, and in the peak, with all references expanded."""
         made: list[int] = []
         for terms in (*self.values, self.last):
             made.append(sum(made[value] + 1 for value, _ in terms))
         return made
 
     def written(self, sizes: Mapping[int, Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
-        """Return the offset of each buffer, and the ends of which the largest is the peak, as expressions of the sizes.
+        """Return the offset of each buffer, and the ends whose maximum is the peak, as expressions of padded sizes.
 
         These are padded; `largest` returns the largest of some sums, 0 where there are none.
         """
@@ -55,7 +55,7 @@ class OffsetProgram(Value):
 
 
 class OffsetPrograms(Value):
-    """The least peak of some programs: each is evaluated, and the offsets of the least are taken.
+    """Several programs, all evaluated; the one with the least peak gives the offsets.
 
     `sizes` are the distinct sizes, padded to the alignment, as expressions; buffer `b` has size `size_of[b]`.
     """
@@ -80,18 +80,18 @@ class ProgramsProof(Answer):
 
 
 UNPROVED = ProgramsProof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)
-"""The proof of an answer without programs."""
+"""The proof in an answer without programs."""
 
 
 class Evaluator:
-    """Offsets and peak of a problem at one value of each symbol after the other, in exact integers."""
+    """The evaluation of offsets and peak at given values of the symbols, in exact integers."""
 
     def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
         self.found, self.sized = found, compiled(problem)
         self.counts = Counter(self.sized.form_of.tolist())
 
     def offsets(self, given: Values) -> tuple[int, list[int]]:
-        """Return the peak and the offset of each buffer; raises ProblemError where sizes add up to too much."""
+        """Return the peak and the offset of each buffer; raises ProblemError if sizes overflow."""
         peak, values, program = self._run(given)
         return peak, [values[each] for each in program.which]
 

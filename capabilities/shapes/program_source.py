@@ -1,4 +1,4 @@
-"""Offset programs as source: a function from the values of the symbols to the peak and all offsets."""
+"""Offset programs as source code: a function from the symbols' values to the peak and all offsets."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ static inline int64_t over(int64_t a, int64_t d) {{ int64_t q = a / d; return q 
 
 
 _TAKEN = re.compile(r"(_|[sam]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|which\d+|u?int\d+_t)$")
-"""The names that the function has for itself."""
+"""The names that the function itself uses."""
 _KEPT = """auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"""
-"""The words that C keeps."""
+"""The reserved words of C."""
 
 
 def argument(name: str) -> str:
-    """Return the name of a symbol as an argument: `x_` before it where the function or the language has that name."""
+    """Return a symbol's name as an argument, with `x_` before it if the name is taken."""
     return f"x_{name}" if _TAKEN.match(name) or name in _KEPT.split() or keyword.iskeyword(name) else name
 
 
 @dataclass(frozen=True)
 class _Language:
-    """How expressions are written: from names, numbers and terms that are written."""
+    """A target language: how names, numbers and operations are written."""
 
     symbol: Callable[[str, int], str]
     sum: Callable[[Sequence[str]], str]
@@ -60,12 +60,12 @@ class _Language:
 
 
 def _folded(operation: Callable[[str, str], str]) -> Callable[[Sequence[str]], str]:
-    """Return what writes an operation of two terms for any number of them."""
+    """Return a writer of a binary operation for any number of terms."""
     return lambda terms: reduce(operation, terms) if terms else "0"
 
 
 def _called(name: str) -> Callable[[Sequence[str]], str]:
-    """Return what writes a call of a function, with one term that alone."""
+    """Return a writer of a function call; a single term is written alone."""
     return lambda terms: f"{name}({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
 
 
@@ -88,7 +88,7 @@ _C = _Language(
 
 
 class _Writer:
-    """Writes the lines of a function: sizes first, with what they share, then the values of each program."""
+    """Writes the lines of a function: sizes first, with common parts, then the values of each program."""
 
     def __init__(self, sized: Sized, found: OffsetPrograms, language: _Language) -> None:
         self.sized, self.found, self.language = sized, found, language
@@ -118,7 +118,7 @@ class _Writer:
         return self.language.sum(terms)
 
     def _product(self, monomial: Monomial) -> str:
-        """Return the name of a product, which many sizes have: it is computed once."""
+        """Return the name of a product, which is computed once for all sizes."""
         if monomial not in self.products:
             text = self.language.product([self._factor(name) for name in monomial])
             self.products[monomial] = text
@@ -144,7 +144,7 @@ class _Writer:
 
 
 def python_source(sized: Sized, found: OffsetPrograms) -> str:
-    """Return a function of Python: `plan(b, n) -> (peak, offsets)`, of plain integers."""
+    """Return a Python function: `plan(b, n) -> (peak, offsets)`, with plain integers."""
     names = [argument(name) for name in sized.space.symbols]
     lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _python_ranges(sized))]
     lines += _Writer(sized, found, _PYTHON).lines()
@@ -167,7 +167,7 @@ def _python_ranges(sized: Sized) -> Iterator[str]:
 
 
 def _named(sized: Sized) -> Iterator[tuple[str, int, TensorRole]]:
-    """Yield each tensor that lies in the memory, the place of its buffer in `off`, and its role; or each buffer."""
+    """Yield each placed tensor, or else buffer, with its index in `off` and its role."""
     at = {buffer.id: i for i, buffer in enumerate(sized.problem.buffers)}
     for tensor in sized.problem.tensors:
         if tensor.buffer is not None:
@@ -177,7 +177,7 @@ def _named(sized: Sized) -> Iterator[tuple[str, int, TensorRole]]:
 
 
 def _tensors_in_c(sized: Sized) -> Iterator[str]:
-    """Yield the lines of the table of tensors by name, and of a constant `PLAN_AT_x` for each name that C allows."""
+    """Yield the C lines of the table of tensors, and of a constant `PLAN_AT_x` for each valid C name."""
     rows = list(_named(sized))
     words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name, _, _ in rows]
     counts = Counter(words)
@@ -192,7 +192,7 @@ def _tensors_in_c(sized: Sized) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Write a text as C does, in ASCII; octal, as other escapes may swallow what follows."""
+    """Return a text as an ASCII string of C, with octal escapes, which cannot absorb following digits."""
     plain = text.encode()
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in plain) + '"'
 

@@ -30,11 +30,11 @@ from memplan.planner.symbols.problem import SymbolicProblem, SymbolicTensor, whe
 from memplan.planner.symbols.space import SymbolRange
 
 CURVE_POINTS = 64
-"""The most values of a symbol in its curve: 5 ms for 700 buffers."""
+"""The most points in the curve of a symbol: 5 ms for 700 buffers."""
 
 
 class Curve(Answer):
-    """The peak over the values of one symbol, and the bound there; the others have the values `at`, their largest.
+    """The peak and the bound over the values of one symbol, the others at their largest values `at`.
 
     A symbol that nothing bounds ends at 64 times its least value.
     """
@@ -47,7 +47,7 @@ class Curve(Answer):
 
 
 def curves(problem: SymbolicProblem, found: Planned, is_over: Callable[[], bool]) -> Iterator[Curve]:
-    """Yield a curve for each symbol that has several values, until it `is_over`."""
+    """Yield a curve for each symbol with several values, until the time is over."""
     if is_over():
         return
     space = found.sized.space
@@ -71,9 +71,7 @@ def curves(problem: SymbolicProblem, found: Planned, is_over: Callable[[], bool]
 
 
 VERIFIED_AT, LEAST_VERIFIED = 24, 2
-"""The values at which programs are verified, beside the corners: 0.1 s for 700 buffers; and how many of all there are
-where time is over.
-"""
+"""The values beside the corners at which programs are verified (0.1 s for 700 buffers), and the least number."""
 _ROWS = 30
 _BY: Mapping[str, str] = {
     "sizes": "its chains are live sets, whatever the sizes are",
@@ -101,7 +99,7 @@ class ShapesOptions(SymbolicOptions):
 
 
 class ShapesAnswer(Answer):
-    """Offset programs: `optimal` where they are proved to need the least bytes at all values of the symbols.
+    """Offset programs; `optimal` means that no plan needs fewer bytes at any value of the symbols.
 
     `peak` and `bound` are expressions, of which the largest counts; `peak` is that of the only program, and null where
     there are several or they were too many. `curves` are both as numbers, over each symbol. `verified_at` is the number
@@ -176,7 +174,7 @@ def shapes(
 def _answer(
     problem: SymbolicProblem, planned_programs: Planned, options: ShapesOptions, is_over: Callable[[], bool]
 ) -> ShapesAnswer:
-    """Return the answer of programs, verified at some values: once it `is_over`, at few."""
+    """Return the answer for programs, verified at some values; at few once time is over."""
     programs = planned_programs.programs
     points = samples(planned_programs.sized.space, VERIFIED_AT, seed=2)
     some = (point for k, point in enumerate(points) if k < LEAST_VERIFIED or not is_over())
@@ -205,7 +203,7 @@ def _answer(
 
 
 def _unchecked(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
-    """Return what is claimed of all values that `checkers/all_values.py` did not decide, or None."""
+    """Return the claims for all values that `checkers/all_values.py` did not decide, or None."""
     if answer.proof.ratio is None:
         return _unproved(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
@@ -224,7 +222,7 @@ def _unproved(answer: ShapesAnswer) -> str:
 
 
 def lines(found: ShapesAnswer) -> Iterator[str]:
-    """Yield the source, where that was wanted, or what the plan is and what is proved of it."""
+    """Yield the requested source code, or a summary of the plan and its proof."""
     if found.verified is not None:
         yield from verified_lines(found.verified)
         return

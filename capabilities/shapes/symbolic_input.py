@@ -1,4 +1,4 @@
-"""The input of capabilities about problems whose sizes are expressions."""
+"""The input of capabilities about problems with expressions as sizes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,
 
 
 def _ranges(given: object) -> object:
-    """Return ranges that were given as texts, `n=2..2048:8`, as a mapping."""
+    """Return the mapping for ranges given as texts such as `n=2..2048:8`."""
     if not isinstance(given, str | tuple | list):
         return given
     ranges: dict[str, SymbolRange] = {}
@@ -43,7 +43,7 @@ def _ranges(given: object) -> object:
 
 
 class SymbolicOptions(ForeignOptions):
-    """The options for reading a model whose dimensions are symbols."""
+    """The options for reading a model with symbols as dimensions."""
 
     symbol: Annotated[dict[Name, SymbolRange], BeforeValidator(_ranges)] = Field(
         {},
@@ -53,7 +53,7 @@ class SymbolicOptions(ForeignOptions):
 
 
 def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
-    """Return the problem of a question, that of a model's file included, with the ranges of the options.
+    """Return the problem of a question, also from a model's file, with the ranges of the options.
 
     Raises InputError.
     """
@@ -75,7 +75,7 @@ def _read(value: object) -> SymbolicProblem | bytes:
 
 
 def _plain(problem: Problem) -> SymbolicProblem:
-    """Return a problem without symbols as one with none; raises ProblemError for more than sizes and lifetimes."""
+    """Return a problem without symbols in symbolic form; raises ProblemError unless it has only sizes and lifetimes."""
     features = compile_problem(problem).features
     alignments = {row.alignment for row in problem.buffers}
     if features - {"alignment", "capacity"} or len(alignments) > 1:
@@ -106,7 +106,7 @@ def _written(problem: SymbolicProblem | bytes) -> Any:
 
 
 def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
-    """Return the facts of a problem whose sizes are expressions, or of a model's file."""
+    """Return the facts about a symbolic problem or a model's file, for listing it."""
     if isinstance(problem, bytes):
         return Subject(f"sha256:{sha256(problem).hexdigest()}", None, 0)
     text = problem.model_dump_json(exclude={"name", "source", "format"})
@@ -135,7 +135,7 @@ EXAMPLE: dict[str, Any] = {
 
 
 def _values(given: object) -> object:
-    """Return values that were given as texts, `n=128`, as a mapping."""
+    """Return the mapping for values given as texts such as `n=128`."""
     if not isinstance(given, str | tuple | list):
         return given
     values: dict[str, int] = {}

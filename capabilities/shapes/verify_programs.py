@@ -1,4 +1,4 @@
-"""The check of offset programs at given values, by code that made none of them."""
+"""The check of offset programs at given values, independent of the code that makes them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _CALLS: Mapping[str, Callable[..., int]] = {
 
 
 class Checked(WireValue):
-    """The findings of the check of offset programs: the violations at `points` values, at most 20 of them."""
+    """The result of the check: the number of values, and at most 20 violations."""
 
     points: int
     violations: tuple[str, ...]
 
     @property
     def is_valid(self) -> bool:
-        """True where nothing was violated."""
+        """True if nothing was violated."""
         return not self.violations
 
 
@@ -83,7 +83,7 @@ def _tree(text: int | str) -> ast.expr:
 
 
 def value_of(tree: ast.expr, values: Values) -> int:
-    """Return the value of an expression that was read before; raises KeyError for what is none."""
+    """Return the value of a parsed expression; raises KeyError for anything else."""
     match tree:
         case ast.Constant(value=int() as value):
             return value
@@ -113,7 +113,7 @@ def _misshapen(problem: SymbolicProblem, found: OffsetPrograms) -> Iterator[str]
 
 
 class _Rules:
-    """The pairs of buffers that may not share bytes, and where views and pins must lie."""
+    """The pairs of buffers that may not share bytes, and the required places of views and pins."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         self.problem, self.names = problem, [buffer.id for buffer in problem.buffers]
@@ -135,7 +135,7 @@ class _Rules:
             alive.append((row.end, root))
 
     def outside(self, point: Values, sizes: Sequence[int]) -> Iterator[str]:
-        """Yield the views that do not lie inside of what they are in."""
+        """Yield the views that do not lie inside their buffers."""
         for i, (upper, distance) in self.far.items():
             if not 0 <= value_of(distance, point) <= sizes[upper] - sizes[i]:
                 yield f"{self.names[i]!r} must lie inside of {self.names[upper]!r}"
@@ -144,7 +144,7 @@ class _Rules:
 def _broken(
     rules: _Rules, program: OffsetProgram, padded: Sequence[int], sizes: Sequence[int], point: Values
 ) -> Iterator[str]:
-    """Yield what is wrong with a program at one value."""
+    """Yield the violations of a program at one value."""
     values: list[int] = []
     for terms in program.values:
         values.append(max((values[value] + sizes[size] for value, size in terms), default=0))

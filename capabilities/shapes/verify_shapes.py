@@ -1,4 +1,4 @@
-"""The check of offsets that are expressions, as another system plans them, for all values of the symbols."""
+"""The check of symbolic offsets from another system, for all values of the symbols."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Expression = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACT
 
 
 class SymbolicOffsets(Value):
-    """The offset of each buffer, bytes or an expression over the symbols, and the end of the memory, if it has one."""
+    """The offset of each buffer (bytes or an expression over the symbols), and the end of the memory, if any."""
 
     error = PlanError
 
@@ -38,7 +38,7 @@ class SymbolicOffsets(Value):
 
 
 class ShapesFault(Answer):
-    """A rule that one or two buffers break, and a value at which they do; null where none is known."""
+    """A rule that one or two buffers break, with a value at which they do; null if none is known."""
 
     rule: str
     buffers: tuple[str | int, ...]
@@ -46,14 +46,14 @@ class ShapesFault(Answer):
 
 
 class VerifiedShapes(Answer):
-    """The check: `valid` for all values, `invalid` at those that `faults` name, at most 20, or `unknown` of some."""
+    """The verdict: `valid` for all values, `invalid` at those in `faults` (at most 20), or `unknown` for some."""
 
     status: Literal["valid", "invalid", "unknown"]
     faults: tuple[ShapesFault, ...]
 
 
 def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: float) -> VerifiedShapes:
-    """Check offsets that are expressions, as another system plans dynamic shapes, for all values of the symbols.
+    """Check symbolic offsets from another system's plan for dynamic shapes, for all values of the symbols.
 
     Buffers that are alive together must not share bytes, offsets must be multiples of the alignment, and nothing may
     end behind the arena. What is wrong comes with a value at which it is. `deadline` is a moment of the monotonic
@@ -75,7 +75,7 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
 def _faults(
     sized: Sized, sizes: Sequence[Polynomial], offsets: Sequence[Polynomial], arena: Polynomial | None, deadline: float
 ) -> Iterator[ShapesFault]:
-    """Yield what is wrong with offsets of buffers of given sizes, for all values of the symbols, by a time limit."""
+    """Yield the violations of offsets for all values of the symbols, within a time limit."""
     claims = _Claims(sized, deadline)
     ends = [plus(offset, size) for offset, size in zip(offsets, sizes, strict=True)]
     for b, offset in enumerate(offsets):
@@ -98,7 +98,7 @@ def _faults(
 
 
 class _Claims:
-    """Claims that at each value one of some forms is at most 0; what was found of them is kept."""
+    """Claims that at each value one of several forms is at most 0; results are cached."""
 
     def __init__(self, sized: Sized, deadline: float) -> None:
         self.sized, self.deadline = sized, deadline
@@ -115,7 +115,7 @@ class _Claims:
             yield ShapesFault(rule=rule, buffers=ids, at=None if values is True else dict(values))
 
     def _broken(self, forms: Sequence[Polynomial]) -> Values | bool:
-        """Return a value at which all forms are above 0; False where there is none, True where that is not known."""
+        """Return a value at which all forms are above 0; False if there is none, True if that is unknown."""
         columns = self.sized.space.columns(self.points)
         least = np.min([self.sized.space.at(form, columns) for form in forms], axis=0)
         if least.max() > 0:
@@ -125,7 +125,7 @@ class _Claims:
 
 
 def verified_lines(found: VerifiedShapes) -> Iterator[str]:
-    """Yield the verdict and the faults for people."""
+    """Yield the verdict and the violations for people."""
     yield f"{found.status} for all values" if found.status != "invalid" else "invalid"
     for row in found.faults:
         names = " and ".join(shown(name) for name in row.buffers)

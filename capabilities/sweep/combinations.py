@@ -1,4 +1,4 @@
-"""The capability `sweep`: costs and peaks for each combination of sizes of pools, alignments and changes."""
+"""The capability `sweep`: costs and peaks for combinations of pool sizes, alignments and changes."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireVa
 from memplan.solvers.portfolio.options import SolveOptions
 
 SizesOf = Mapping[str, range | tuple[int, ...]]
-"""The sizes of each pool that is swept, in bytes."""
+"""The sizes of each swept pool, in bytes."""
 _REPORT_AFTER = 20
-"""The combinations between two reports of progress where there are many."""
+"""The number of combinations between two progress reports, if there are many."""
 _NOTED_PART = 20
-"""Answers are noted at most every so many times as long as noting the last one took."""
+"""The least time between noted answers, as a multiple of the time that noting took."""
 _FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
 
 
 class SizeRange(WireValue):
-    """The sizes from `first` to `last`, which is among them if steps lead there, in bytes."""
+    """The sizes from `first` in equal steps up to `last`, in bytes; `last` is included if a step reaches it."""
 
     first: Bytes
     last: Bytes
@@ -79,7 +79,7 @@ _SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
 
 
 def _bytes(value: object) -> object:
-    """Return numbers of bytes that texts say, `16` or `16,64`, as numbers."""
+    """Return the numbers of bytes in texts such as `16` or `16,64`."""
     values = [value] if isinstance(value, (int, str)) else value
     if not isinstance(values, (list, tuple)):
         return value
@@ -93,7 +93,7 @@ def _bytes(value: object) -> object:
 
 
 class SweepOptions(SearchOptions, SolveOptions):
-    """Options of a sweep: those of each plan, and its seconds."""
+    """Options of a sweep: those of each plan, and the seconds for each."""
 
     each_s: Seconds = Field(1.0, description="Spend at most this part of the time limit on each combination.")
     alignments: Annotated[tuple[Alignment, ...], BeforeValidator(_bytes)] = Field(
@@ -105,7 +105,7 @@ class SweepOptions(SearchOptions, SolveOptions):
 
 
 class SweepRow(Answer):
-    """One combination, the quality of its plan, and its use in bytes; `size` is there where one pool is swept.
+    """One combination, its plan's quality, and its use in bytes; `size` if a single pool is swept.
 
     `alignment` and `changes` are those of the combination, where some are swept.
     """
@@ -125,14 +125,13 @@ class SweepRow(Answer):
     reproducible: bool | None
 
     def problem_of(self, problem: Problem) -> Problem:
-        """Return the problem that was planned of the one that is swept."""
+        """Return the problem planned for a point, made from the swept one."""
         changed = _changed(problem, self.alignment, self.changes)
         return changed.with_capacity(self.sizes) if self.sizes else changed
 
 
 class Sweep(AnswerOfFile):
-    """The number of combinations, and those planned in time: what goes fastest are sizes, the last pool's the most,
-    then changes, then alignments.
+    """The number of combinations, and the points planned in time; sizes vary fastest, then changes, then alignments.
 
     `plans` are those of the points; None where the answer came from a service.
     """
@@ -167,7 +166,7 @@ def sweep(
     noted_until = 0.0
 
     def note(found: Sequence[SweepPoint]) -> None:
-        """Note the cells so far, if that takes no more than a small part of the time."""
+        """Note the points so far, if that takes only a small part of the time."""
         nonlocal noted_until
         if running.note is not None and (began := time.monotonic()) >= noted_until:
             more = [_row(point, tuple(sizes), alignment, chosen) for point in found]
@@ -198,7 +197,7 @@ def sweep(
 
 
 def _count(sizes: SizesOf, changes: Sequence[Sequence[Change]], options: SweepOptions) -> int:
-    """Return the number of combinations; raises OptionError for none, or for too many."""
+    """Return the number of combinations; raises OptionError for none or too many."""
     if not sizes and not changes and not options.alignments:
         raise OptionError(
             "sizes, changes, alignments: one of them is required, got none: "
@@ -217,7 +216,7 @@ def _changed(problem: Problem, alignment: int | None, changes: Sequence[Change])
 
 
 def _planned(problem: Problem, start: Plan | None, options: SweepOptions, running: Control) -> Plan:
-    """Return the best plan of all repetitions, with seeds from that of the options on."""
+    """Return the best plan of all repetitions, with consecutive seeds."""
     best: Plan | None = None
     for k in range(options.repetitions):
         control = replace(running.within(options.each_s), report=silent)
@@ -246,7 +245,7 @@ def _row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes
 
 
 def lines(found: Sweep) -> Iterator[str]:
-    """Yield the rows of a table for people, without columns that are empty."""
+    """Yield the rows of a table for people, without empty columns."""
     if found.points:
         rows = list(_cells(found.points))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -281,7 +280,7 @@ def _cells(points: Sequence[SweepRow]) -> Iterator[list[str]]:
 
 
 def _check(question: Question, options: SweepOptions) -> None:
-    """Refuse too many combinations, unknown names, and a first combination that is no problem; raises InputError."""
+    """Refuse too many combinations, unknown names, and an invalid first combination; raises InputError."""
     changes = question.get("changes", ())
     _count(question.get("sizes", {}), changes, options)
     refuse_unknown(question["problem"], [change for axis in changes for change in axis])
@@ -317,7 +316,7 @@ def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
 
 
 def read_sizes(texts: tuple[str, ...], question: Question) -> SizesOf:
-    """Read `NAME=FROM:TO:STEP` for each pool; TO is among the sizes if steps lead there. Raises OptionError.
+    """Read `NAME=FROM:TO:STEP` for each pool; TO is included if a step reaches it. Raises OptionError.
 
     The name may be left out where there is one pool.
     """
@@ -360,7 +359,7 @@ def _range(first: str, last: str, step: str) -> range:
 
 
 def _sizes_extent(value: object) -> Extent:
-    """Return the extent of sizes; raises OptionError for more pools, or more sizes, than there are combinations."""
+    """Return the extent of sizes; raises OptionError if they exceed the limit of combinations."""
     fields = value if isinstance(value, dict) else {}
     count = max((len(its) for its in fields.values() if isinstance(its, list)), default=0)
     for what, many in (("pools", len(fields)), ("sizes", count)):

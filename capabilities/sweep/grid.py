@@ -1,4 +1,4 @@
-"""A problem with other values of its fields, or at many sizes of its pools: what each more byte of them is worth."""
+"""A problem with other values of its fields, or with many pool sizes, to show the worth of each change."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.model.rows import Buffer, Id, Name, WireValue, as_tuple
 
 MOST_SIZES = 1000
-"""The most combinations of sizes of a sweep."""
+"""The most combinations of sizes in a sweep."""
 
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """The plan for one combination of sizes, in bytes: one for each pool that is swept, in the sweep's order."""
+    """The plan for one combination of sizes in bytes, one for each swept pool in order."""
 
     sizes: tuple[int, ...]
     plan: Plan
@@ -34,7 +34,7 @@ class SweepPoint:
 def plans_by_size(
     problem: Problem, sizes: Mapping[str, Iterable[int]], plan_one: Callable[[Problem, Plan | None], Plan]
 ) -> Iterator[SweepPoint]:
-    """Yield a plan for each combination of the pools' sizes, the last pool's going fastest, from the smallest up.
+    """Yield a plan for each combination of pool sizes, from the smallest up, the last pool varying fastest.
 
     None is worse than one whose pools are all as small or smaller: `plan_one(problem, start)` plans a problem, no worse
     than the plan `start`, which is right for smaller pools and so for it. Raises OptionError for a pool that the
@@ -58,7 +58,7 @@ def _count(axes: Sequence[Sequence[int]]) -> int:
 
 
 def _steps(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
-    """Yield the places that are one step away along one axis."""
+    """Yield the neighbours one step away along one axis."""
     for axis in range(len(place)):
         yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
 
@@ -73,7 +73,7 @@ def with_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
 
 
 def informed(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """Return the points with what larger sizes say of smaller ones: a plan that is best there is best here, too.
+    """Return the points with bounds from larger sizes: a plan that is optimal there is optimal here, too.
 
     So the bound on the cost for a size is never below that for a larger one, and a plan that is no worse than the
     best one for a larger size is optimal.
@@ -110,16 +110,16 @@ def _score(plan: Plan) -> tuple[float | None, ...]:
 
 
 def is_found(plan: Plan) -> bool:
-    """Say whether a plan places anything."""
+    """Return True if a plan places anything."""
     return plan.status in ("optimal", "feasible")
 
 
 MOST_COMBINATIONS = 10_000
-"""The most combinations of a sweep, and so the most changes."""
+"""The most combinations of a sweep, and thus the most changes."""
 
 
 class Change(WireValue):
-    """One change: `fields` of a buffer or of a pool get other values; a buffer without `fields` is dropped."""
+    """One change: new values for `fields` of a buffer or pool; without `fields`, the buffer is dropped."""
 
     buffer: Id | None = Field(None, exclude_if=lambda name: name is None)
     pool: Name | None = Field(None, exclude_if=lambda name: name is None)
@@ -127,7 +127,7 @@ class Change(WireValue):
 
     @property
     def text(self) -> str:
-        """The change in some words."""
+        """Return the change in words."""
         name = self.pool if self.buffer is None else self.buffer
         if self.fields is None:
             return f"without {name}"
@@ -140,7 +140,7 @@ _GRID: TypeAdapter[tuple[tuple[Change, ...], ...]] = TypeAdapter(Grid)
 
 
 def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
-    """Return the problem with some changes; pairs and entries of dropped buffers go with them.
+    """Return the problem after some changes, without the entries of dropped buffers.
 
     Raises OptionError for changes of what does not exist, and ProblemError where one makes the problem wrong.
     """
@@ -162,7 +162,7 @@ def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
 
 
 def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:
-    """Raise OptionError for changes of what the problem has not."""
+    """Raise OptionError for changes to unknown objects."""
     for change in changes:
         if (change.buffer is None) == (change.pool is None):
             raise OptionError("change: must name a buffer or a pool")
@@ -180,7 +180,7 @@ def _changes_field(value: object) -> tuple[tuple[Change, ...], ...]:
 
 
 def _extent(value: object) -> Extent:
-    """Return the extent of changes; raises OptionError for more of them than combinations can have."""
+    """Return the extent of changes; raises OptionError if there are more than combinations can use."""
     count = sum(len(axis) for axis in value if isinstance(axis, list)) if isinstance(value, list) else 0
     if count > MOST_COMBINATIONS:
         raise OptionError(f"changes: must be at most {MOST_COMBINATIONS}, got {count}")

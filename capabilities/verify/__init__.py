@@ -1,1 +1,1 @@
-"""Verify: what is wrong with a plan, what decides its peak, and whether its claims hold."""
+"""Verify: violations of a plan, what decides its peak, and whether its claims hold."""

@@ -1,4 +1,4 @@
-"""A plan's problem solved once more, with the options that the plan was made with, and the answers compared."""
+"""A plan's problem solved again with the same options, and the two answers compared."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
 
 Same = Literal["bytes", "peak", "nothing"]
-"""What is the same in two answers: all bytes; peak, status and cost; or not even these."""
+"""What two answers have in common: all bytes; peak, status and cost; or not even these."""
 _WORDS = {"bytes": "the same bytes", "peak": "another plan of the same peak", "nothing": "another peak"}
 
 
 class Again(Answer):
-    """A second answer to a plan's problem, beside the first: what is the same, and `peak` and `status` of both.
+    """A second answer compared with the first: what agrees, and `peak` and `status` of both.
 
     `version_before` is that of memplan where it was another one, `disturbed_by` why the first answer is not
     `reproducible`, None where it was not deterministic.
@@ -43,7 +43,7 @@ class Again(Answer):
 
 
 def solved_again(problem: Problem, plan: Plan, running: Control) -> Again:
-    """Solve the problem of a plan once more, by the options in it, or else by default.
+    """Solve a plan's problem again, by the options recorded in it, or else by the defaults.
 
     What was reproducible may take as long as it needs, unless the call has a deadline. Raises OptionError for a plan
     that keeps places of another one, and PlanError for options that are none.
@@ -88,7 +88,7 @@ def _options_of(plan: Plan) -> SolveOptions:
 
 
 def _comparable(plan: Plan) -> Plan:
-    """Return a plan without the seconds that it took, its certificate, and what was said of its problem."""
+    """Return a plan without its elapsed time, certificate, and findings."""
     uncertified = {
         name: None if part is None else part.model_copy(update={"certificate": None})
         for name, part in (("proof", plan.proof), ("explanation", plan.explanation))
@@ -103,7 +103,7 @@ def _value(plan: Plan) -> tuple[Any, ...]:
 
 
 def lines_of_again(found: Again) -> Iterator[str]:
-    """Yield the lines for people: what is the same, and what differs."""
+    """Yield the lines for people: what agrees, and what differs."""
     why = found.disturbed_by or "the search was not deterministic"
     yield _WORDS[found.same] + ("" if found.reproducible else f"; it was not said to be reproducible ({why})")
     if found.same == "nothing":

@@ -1,4 +1,4 @@
-"""A plan beside the best one: its distance from the best peak, what is above that, and the fewest moves there."""
+"""A plan compared with the best one: its distance, what lies above the best peak, and the fewest moves to reach it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.control import Control
 
 MOST_NAMED = 10
-"""The buffers that a line names; JSON has all."""
+"""The buffers named in a line; JSON has all."""
 
 
 class PoolBeside(Answer):
-    """A pool: its use, the best known, and the buffers that end above that, the highest first."""
+    """A pool: its use, the best known use, and the buffers that end above that, the highest first."""
 
     name: str
     used: int
@@ -33,7 +33,7 @@ class PoolBeside(Answer):
 
 
 class FewestMoves(Answer):
-    """The buffers that leave their places in a plan with the best peak; none has fewer if that is `proved`.
+    """The buffers that must move to reach the best peak; their number is least if `proved`.
 
     Buffers of one offset count as one.
 
@@ -48,7 +48,7 @@ class FewestMoves(Answer):
 
 
 class BesideBest(Answer):
-    """A plan beside the best one, in bytes; `gap` is the distance of its peak above the bound, as a part of the bound.
+    """A plan compared with the best one, in bytes; `gap` is its relative distance from the bound.
 
     `gap` and `too_much_bytes` are of valid plans: the peak of another one compares with nothing. `best` is the least
     peak found, `status` that of its plan. What is not known is None: `peak` where buffers are not placed, `best` and
@@ -74,7 +74,7 @@ def beside_best(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     control: Control = Control(),
 ) -> BesideBest:
-    """Compare a plan with the best one: nothing that it claims is believed. Takes the time limit at the most.
+    """Compare a plan with the best one without trusting its claims, within the time limit.
 
     The peak is counted from its placements; where some buffers have none, it is not known.
     """
@@ -136,7 +136,7 @@ def _pool(
 
 
 def lines_beside_best(found: BesideBest) -> Iterator[str]:
-    """Yield the lines for people, one a fact."""
+    """Yield the lines for people, one for each fact."""
     best = "unknown" if found.best is None else f"{found.best:,}"
     bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
     peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"

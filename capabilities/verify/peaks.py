@@ -1,4 +1,4 @@
-"""The peaks of a valid plan: in each pool, the buffers that decide it, and what fewer of them would take."""
+"""The peaks of a valid plan: the buffers that decide each pool's peak, and the effect of removing some."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from memplan.solvers.certificates.goals import kind_of
 from memplan.solvers.search.to_plan import gap_of
 
 MOST_NAMED = 1_000
-"""The most buffers that are named of one pool."""
+"""The most buffers named for one pool."""
 _LEFT_OUT = 12
-"""Of so many buffers of the fullest time, the largest, the bytes alive without each are counted."""
+"""The number of the largest buffers at the fullest time for which the peak without each is computed."""
 _NAMED = 3
-"""The buffers that a sentence names."""
+"""The buffers named in a sentence."""
 Bounds = Mapping[str, tuple[int | None, str | None]]
-"""For a pool, the claimed bound of its use, and what checked it."""
+"""For a pool, the claimed bound on its use, and what checked it."""
 
 
 class PoolPeak(Answer):
@@ -68,7 +68,7 @@ class PoolPeak(Answer):
 def pool_peaks(
     problem: Problem, plan: Plan, placed: PlacedBuffers, found: LowestPlaces | None, bounds: Bounds
 ) -> list[PoolPeak]:
-    """Return the peak of each pool; `found` are the places of the buffers, where they were looked for.
+    """Return the peak of each pool; `found` has the possible places of buffers, if computed.
 
     Of pools of equal use, these are the pools that decide it.
     """
@@ -82,7 +82,7 @@ def pool_peaks(
 
 
 def _conditions(problem: Problem, plan: Plan) -> list[str]:
-    """Say for each pool which plans its bound is about: those that are no worse in all that is minimised before it."""
+    """Return, for each pool, which plans its bound covers: those no worse in all goals before it."""
     kind, names = kind_of(problem, plan), [shown(pool.name) for pool in problem.pools]
     conditions = []
     for q in range(len(names)):
@@ -154,12 +154,12 @@ def _peak(
 
 
 def _down_to(tower: list[int], pinned: set[int]) -> list[int]:
-    """Return a tower down to its first pinned buffer, which stands on nothing."""
+    """Return a tower down to its first pinned buffer, which needs no support."""
     return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
 
 
 def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
-    """Return the bytes below a buffer that its alignment takes: it lies as low as it can, less than a step higher."""
+    """Return the bytes below a buffer that its alignment wastes."""
     own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
     idle = int(found.idle[i])
     return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0
@@ -179,7 +179,7 @@ def _reserved(ranges: Sequence[tuple[int, int]], used: int) -> int:
 
 
 def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
-    """Say what a pool's peak is, whether it is proved, what decides it, and what would lower it.
+    """Return a sentence about a pool's peak: whether it is proved, what decides it, and what would lower it.
 
     `pinned_at` is the offset of the last buffer that decides it, where the problem gives that.
     """
@@ -231,7 +231,7 @@ def _listed(told: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Load:
-    """Bytes alive over time in one pool: those of `spans`, each once though an alias keeps it alive, too."""
+    """Bytes alive over time in one pool; a buffer kept alive by an alias counts once."""
 
     size: I64
     buffer: I64
@@ -240,7 +240,7 @@ class _Load:
 
     @classmethod
     def of(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
-        """Join the lifetimes of each buffer and its aliases where they meet."""
+        """Return the lifetimes of each buffer merged with those of its aliases."""
         table = problem.buffers
         buffer, start, end = placed.lifetime_root[rows], table.start[rows], table.end[rows]
         if table.aliases:
@@ -255,7 +255,7 @@ class _Load:
         return cls(table.size, buffer, start, end)
 
     def _steps(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
-        """Return times, and the bytes that are alive from each on, of some lifetimes."""
+        """Return times and the bytes alive from each on, for some lifetimes."""
         times = np.concatenate((self.start[is_counted], self.end[is_counted]))
         size = self.size[self.buffer[is_counted]]
         if float(size.sum(dtype=np.float64)) >= 2**62:
@@ -266,7 +266,7 @@ class _Load:
         return when, np.cumsum(change)
 
     def fullest(self) -> tuple[int | None, int, list[int]]:
-        """Return the first time when most bytes are alive, the bytes, and the buffers then, the largest first."""
+        """Return the first fullest time, its bytes, and its buffers, the largest first."""
         when, load = self._steps()
         if len(when) == 0:
             return None, 0, []
@@ -276,6 +276,6 @@ class _Load:
         return int(when[k]), int(load[k]), alive.tolist()
 
     def without(self, i: int) -> int:
-        """Return the most bytes that are alive without one buffer."""
+        """Return the most bytes alive without one buffer."""
         load = self._steps(self.buffer != i)[1]
         return int(load.max()) if len(load) else 0

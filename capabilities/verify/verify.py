@@ -1,4 +1,4 @@
-"""The capability `verify`: what is wrong with a plan of any origin, what decides its peaks, what was not checked."""
+"""The capability `verify`: the violations of a plan, what decides its peaks, and what was not checked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BY_SEARCH = ("search", "engines")
 
 
 class ClaimCheck(Answer):
-    """A claim of a plan, by the name of its field, and what checked it: None where nothing did."""
+    """A claim of a plan, by its field, and what checked it; None if nothing did."""
 
     claim: str
     by: By | None
@@ -54,7 +54,7 @@ class BufferPlaces(Answer):
 
 
 class VerifyOptions(CapabilityOptions):
-    """Options of a verdict."""
+    """Options of a verification."""
 
     places: bool = Field(False, description="Also report how low each buffer could lie while all others stay in place.")
     better: bool = Field(
@@ -68,12 +68,12 @@ class VerifyOptions(CapabilityOptions):
 
     @property
     def counts_work(self) -> bool:
-        """True where a plan is made again, which may take as long as it needs."""
+        """True if a plan is solved again, which may take as long as it needs."""
         return self.again
 
 
 class Verdict(AnswerOfFile):
-    """The verdict on a plan of a problem: valid or not, and its violations; of a valid one, the peak of each pool.
+    """The verdict on a plan: valid or not, with all violations; for a valid plan, the peak of each pool.
 
     `claims` are those of the plan, each with what checked it; none where it is not valid. `proved` is what the checker
     says of a certificate; `unrepeated` is the kind of its proof where that is not made again. `places`, `better` and
@@ -130,7 +130,7 @@ def _without_plan(part: A, options: VerifyOptions) -> A:
 def verdict_on(
     problem: Problem, plan: Plan, certificate: ProofText | str | None = None, most_pairs: int = MOST_PAIRS
 ) -> Verdict:
-    """Verify a plan, with the places of its buffers where no more pairs of them must be compared."""
+    """Verify a plan, with the possible places of its buffers if at most `most_pairs` pairs must be compared."""
     violations, proved = violations_of(problem, plan), None
     proof = ProofText(certificate) if isinstance(certificate, str) else certificate
     if proof is not None:
@@ -155,7 +155,7 @@ def verdict_on(
 
 
 def _unmendable(problem: Problem, plan: Plan) -> str | None:
-    """Return why no right plan keeps places of this one: it is of something else, or nothing fits its pools."""
+    """Return why no valid plan can keep places of this one: it is for another problem, or nothing fits."""
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
@@ -173,7 +173,7 @@ def _unmendable(problem: Problem, plan: Plan) -> str | None:
 def _peaks(
     problem: Problem, plan: Plan, claims: Mapping[str, By | None], most_pairs: int
 ) -> tuple[tuple[PoolPeak, ...], BufferPlaces | None]:
-    """Return the peak of each pool in a valid plan, and how low its buffers could lie."""
+    """Return the peak of each pool in a valid plan, and the lowest possible place of its buffers."""
     if len(plan.placements) == 0:
         return (), None
     placed = PlacedBuffers.by(problem, plan.placements)
@@ -191,11 +191,11 @@ def _peaks(
 
 
 _LISTED = 5
-"""The violations of a plan of another problem that people see: they say less than that it is one."""
+"""The violations shown for a plan of another problem, where their number says little."""
 
 
 def lines(found: Verdict) -> Iterator[str]:
-    """Yield the lines for people, one a violation or finding; then what was checked, by what, and what was not."""
+    """Yield the lines for people: violations and findings, then what was checked and what was not."""
     is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
     if is_of_other:
         yield "the plan is of another problem: its problem_hash is not that of this one"
@@ -237,7 +237,7 @@ def _certificate_in(value: object) -> ProofText:
 
 
 def _certificate_file(reader: Reader, data: bytes, _name: str, _question: Question) -> ProofText:
-    """Return a certificate with the file of the problem beside it, unless that is a model."""
+    """Return a certificate together with the file of its problem, unless that is a model."""
     is_plain = reader.imported is None
     try:
         problem = reader.data.decode() if is_plain else None

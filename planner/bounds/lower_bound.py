@@ -135,7 +135,7 @@ def _grid(instance: Instance, step: int) -> _OffsetGrid:
 
 
 def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
-    """Return, for each pool, the least end that a single buffer forces by its pin or because no other pool is allowed."""
+    """Return, for each pool, the least end forced by a single buffer: by its pin, or since it may use no other pool."""
     is_confined = instance.allowed.sum(axis=0) == 1
     ends: dict[int, tuple[int, Witness]] = {}
     for q, is_allowed in enumerate(instance.allowed):

@@ -180,7 +180,7 @@ class PlanValue(Value):
 
 
 class Relative(Value):
-    """The rule that a buffer lies `offset` bytes above the start of buffer `to` in the same pool; below, if negative."""
+    """The rule that a buffer lies `offset` bytes above the start of buffer `to`, or below, in the same pool."""
 
     to: Id
     offset: Shift

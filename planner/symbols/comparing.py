@@ -104,7 +104,7 @@ class Comparer:
         return True
 
     def _is_plain(self, polynomial: Polynomial) -> bool:
-        """Return True if no value is negative even with all variables independent: for `n//3`, but not for `n//3 - 1`."""
+        """Return True if no value is negative even with independent variables: for `n//3`, but not for `n//3 - 1`."""
         if all(value >= 0 for value in polynomial.values()):
             inner = (self.space.atoms.get(name) for name in sorted(names([polynomial])))
             if all(not isinstance(atom, Floor) or self._is_plain(atom.inner) for atom in inner):
@@ -137,7 +137,7 @@ class Comparer:
         return mixed[:_MOST_MIXED]
 
     def _at(self, polynomial: Exact, rest: str, end: int) -> Exact:
-        """Return a polynomial that is linear in a remainder, with the remainder at 0 (end 0) or at its largest (end 1)."""
+        """Return a polynomial that is linear in a remainder, with that at 0 (end 0) or at its largest (end 1)."""
         most = self._most_rest(rest)
         assert most is not None
         total: Exact = {}

@@ -85,7 +85,7 @@ class Sized:
         return np.array(rows, np.int64).reshape(len(rows), len(points))
 
     def demand(self, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-        """Return a lower bound for every plan at each point: the largest sum of a live set, or end of a pinned buffer."""
+        """Return a lower bound for every plan at each point: the largest live-set sum or end of a pinned buffer."""
         total = np.zeros((self.live_sets, sizes.shape[1]), np.int64)
         np.add.at(total, self.sets, sizes[self.members])
         ends = np.where(sizes > 0, least + sizes, 0)[[buffer for buffer, _ in self.pins]]

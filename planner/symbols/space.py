@@ -98,7 +98,7 @@ class Space:
         return variable(name, self.symbols[name].multiple_of)
 
     def floor(self, inner: Polynomial, divisor: int) -> Polynomial:
-        """Return `floor(inner / divisor)`; whole parts of coefficients are moved out, so that equal atoms are shared."""
+        """Return `floor(inner / divisor)`; whole parts of coefficients are moved out, so that equal atoms are one."""
         whole = {monomial: value // divisor for monomial, value in inner.items() if value // divisor}
         rest = {monomial: value % divisor for monomial, value in inner.items() if value % divisor}
         if number(rest) is not None:

@@ -1,4 +1,4 @@
-"""Operations with their access maps: tensors as rows x columns of pixels, operations that read ranges of them.
+"""Operations with access maps: tensors are rows x columns of pixels, and operations read ranges of them.
 
 A tensor lies row by row, each row pixel by pixel; a pixel is all channels at one place. The operations are in the order
 in which they run.
@@ -19,7 +19,7 @@ Channels = Literal["all", "same"]
 AXES = (0, 1)
 MOST_BYTES = 2**42
 MOST_MACS = 2**43
-"""The limits of a graph that is cut in up to 2^20 steps and counted in 64 bits."""
+"""The limits of a graph, so that 2^20 steps can be counted in 64 bits."""
 
 
 class Window(NamedTuple):
@@ -34,7 +34,7 @@ class Window(NamedTuple):
     high: int = 0
 
     def source(self, first: int, end: int, size: int) -> tuple[int, int]:
-        """Return the range of an input of `size` that output [first, end) reads; (0, 0) for none."""
+        """Return the input range, within `size`, that output [first, end) reads; (0, 0) for none."""
         used = self.used(size)
         first, end = max(first, used[0]), min(end, used[1])
         if first >= end:
@@ -44,27 +44,27 @@ class Window(NamedTuple):
         return (a, b) if a < b else (0, 0)
 
     def reach(self, first: int, end: int) -> tuple[int, int]:
-        """Return the range that output [first, end) reads of an input without borders; it may begin below 0."""
+        """Return the input range that output [first, end) reads, ignoring borders; it may begin below 0."""
         return (first * self.scale + self.low) // self.divisor, ((end - 1) * self.scale + self.high) // self.divisor + 1
 
     def used(self, size: int) -> tuple[int, int]:
-        """Return the range of an output that reads anything of an input of `size`, not padding alone."""
+        """Return the output range that reads anything but padding of an input of `size`."""
         if self.scale == 0:
             return 0, MOST
         return -(self.high // self.scale), (size * self.divisor - 1 - self.low) // self.scale + 1
 
 
 SAME = Window()
-"""Row y of the output reads row y of the input."""
+"""The map in which output row y reads input row y."""
 
 
 def whole(size: int) -> Window:
-    """Return the map of an output that reads all of an axis, whatever part of it is wanted."""
+    """Return the map of an output of which any part reads a whole axis."""
     return Window(0, 1, 0, size - 1)
 
 
 def sliding(kernel: int, stride: int, dilation: int, before: int) -> Window:
-    """Return the map of a convolution or pool, with `before` rows of padding."""
+    """Return the map of a convolution or pool with `before` rows of padding."""
     return Window(stride, 1, -before, (kernel - 1) * dilation - before)
 
 
@@ -80,12 +80,12 @@ def shifted(offset: int, step: int = 1) -> Window:
 
 
 def nearest(size: int, out: int) -> Window:
-    """Return the map of a resize that takes row floor(y * size / out)."""
+    """Return the map of a resize from row floor(y * size / out)."""
     return Window(size, out, 0, 0)
 
 
 def nearest_centred(size: int, out: int) -> Window:
-    """Return the map of a resize that takes the row nearest to (y + 1/2) * size / out - 1/2, ties either way."""
+    """Return the map of a resize from the row nearest to (y + 1/2) * size / out - 1/2, with any tie rule."""
     # Either rounding of (2y + 1) * size / (2 * out) - 1/2: the hull of floor and ceil, cut where they agree.
     return Window(2 * size, 2 * out, size - 1, size)
 
@@ -96,30 +96,30 @@ def linear(size: int, out: int) -> Window:
 
 
 def linear_corners(size: int, out: int) -> Window:
-    """Return the map of a linear resize whose corners are those of the input."""
+    """Return the map of a linear resize with aligned corners."""
     if out == 1:
         return Window(0, 1, 0, 0)
     return Window(size - 1, out - 1, 0, out - 1)
 
 
 def linear_asymmetric(size: int, out: int) -> Window:
-    """Return the map of a linear resize of row y to y * size / out."""
+    """Return the map of a linear resize that maps row y to y * size / out."""
     return Window(size, out, 0, out)
 
 
 def blocks(factor: int) -> Window:
-    """Return the map of depth-to-space: `factor` rows of the output from one of the input."""
+    """Return the map of depth-to-space: each input row becomes `factor` output rows."""
     return Window(1, factor, 0, 0)
 
 
 def gathered(factor: int) -> Window:
-    """Return the map of space-to-depth: one row of the output from `factor` of the input."""
+    """Return the map of space-to-depth: `factor` input rows become one output row."""
     return Window(factor, 1, 0, factor - 1)
 
 
 @dataclass(frozen=True)
 class PixelTensor:
-    """A tensor: rows x columns of pixels of so many bytes; `bytes` is the size of the whole where that is larger.
+    """A tensor of rows x columns of pixels; `bytes` is the size of the whole if that is larger.
 
     A pixel has `channels` of equally many bytes each; 0 where that is not known.
     """
@@ -144,7 +144,7 @@ class PixelTensor:
 
 @dataclass(frozen=True)
 class Read:
-    """A tensor that an operation reads, with the access map of each axis.
+    """A tensor that an operation reads, with an access map for each axis.
 
     For a range of the channels of its output an operation reads the `same` channels, or `all` of them.
     """
@@ -188,13 +188,13 @@ class AccessOperation:
 
     @property
     def least_work(self) -> int:
-        """The bytes of work in the way that needs least."""
+        """The least bytes of work over all ways to compute it."""
         return min((self.work, *(work for _, work in self.alternatives)))
 
 
 @dataclass(frozen=True)
 class AccessGraph:
-    """Tensors and operations in the order in which they run; `kept` tensors are alive to the end.
+    """Tensors and operations in execution order; `kept` tensors are alive to the end.
 
     Where operations run again, or are left out, `origins` and `tensor_origins` name the operation and the tensor of the
     graph that was given for each of these; empty where each is itself. Where each run of an operation has a price of
@@ -242,7 +242,7 @@ class AccessGraph:
 
     @cached_property
     def last(self) -> tuple[int, ...]:
-        """For each tensor, the last operation that reads or makes it; the number of operations for a kept one.
+        """For each tensor, the last operation that uses it; for a kept tensor, the number of operations.
 
         -1 for an input that nothing reads.
         """
@@ -256,15 +256,15 @@ class AccessGraph:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """The tensors that no operation makes and some use or keep."""
+        """The tensors that no operation makes but some use or keep."""
         return tuple(t for t, maker in enumerate(self.maker) if maker is None and self.last[t] >= 0)
 
     def origin(self, position: int) -> int:
-        """Return which operation of the graph that was given one is."""
+        """Return the corresponding operation of the original graph."""
         return self.origins[position] if self.origins else position
 
     def tensor_origin(self, tensor: int) -> int:
-        """Return which tensor of the graph that was given one is."""
+        """Return the corresponding tensor of the original graph."""
         return self.tensor_origins[tensor] if self.tensor_origins else tensor
 
     def macs_of(self, position: int) -> int:
@@ -276,12 +276,12 @@ class AccessGraph:
         return row.macs * made.rows * made.columns
 
     def way(self, position: int, number: int) -> tuple[int, int]:
-        """Return the multiplications and the bytes of work of an operation that runs whole, in one of its ways."""
+        """Return the multiplications and work bytes of a whole operation, in one of its ways."""
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
     def in_way(self, position: int, number: int) -> AccessGraph:
-        """Return the graph one of whose operations is computed in a way; multiplications of a pixel are rounded up."""
+        """Return the graph with one operation computed in another way; multiplications per pixel are rounded up."""
         if not number:
             return self
         (macs, work), rows = self.way(position, number), list(self.operations)
@@ -290,7 +290,7 @@ class AccessGraph:
         return replace(self, operations=tuple(rows))
 
     def macs_of_pixel(self, position: int, macs: int) -> int:
-        """Return the multiplications of a whole operation as `macs` counts them: per pixel if it is striped."""
+        """Return the multiplications of a whole operation in the units of `macs`: per pixel if it is striped."""
         if self.operations[position].role != "striped":
             return macs
         made = self.tensors[self.operations[position].outputs[0]]
@@ -298,18 +298,18 @@ class AccessGraph:
 
     @property
     def macs(self) -> int:
-        """The multiplications of all operations, layer by layer."""
+        """The multiplications of all operations, run layer by layer."""
         return sum(map(self.macs_of, range(len(self.operations))))
 
 
 def driven(graph: AccessGraph, position: int) -> PixelTensor:
-    """Return the tensor along which a region is cut that ends with an operation: its output, or the input of a sum."""
+    """Return the tensor along which a region ending with an operation is cut: its output, or a sum's input."""
     row = graph.operations[position]
     return graph.tensors[row.reads[0].tensor if row.role == "sum" else row.outputs[0]]
 
 
 def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
-    """Return an operation as one that runs whole: a barrier, for a reason if it is none by itself."""
+    """Return an operation as a barrier, which runs whole; `reason` applies unless it is one already."""
     row, tensors = graph.operations[position], graph.tensors
     if row.role == "barrier":
         return row
@@ -326,7 +326,7 @@ def padded(channels: int, brick: int, element_bits: int) -> int:
 
 
 def reordered(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
-    """Return the graph whose k-th operation is `order[k]`; `origins` say which operation of the given graph each is."""
+    """Return the graph with its operations in another order; `origins` maps each to the original graph."""
     return replace(
         graph,
         operations=tuple(graph.operations[v] for v in order),
@@ -336,11 +336,10 @@ def reordered(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
 
 
 def repeated(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
-    """Return the graph with operations run again just before each late one of `passes`.
+    """Return the graph with second passes: operations that run again just before the late operation of each pass.
 
-    The late operation and those behind it read the new copies. The operations must be striped and run before it.
-    `origins` and `tensor_origins` of the graph say which operation and which tensor of the one that was given at first
-    each of them is.
+    The late operation and later ones read the new copies. Repeated operations must be striped and run before it.
+    `origins` and `tensor_origins` map operations and tensors to the original graph.
     """
     tensors, operations = list(graph.tensors), list[AccessOperation]()
     tensor_origins, origins = list(map(graph.tensor_origin, range(len(tensors)))), list[int]()
@@ -366,7 +365,7 @@ def repeated(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> Acces
 
 
 def _reading(row: AccessOperation, newest: Mapping[int, int]) -> AccessOperation:
-    """Return an operation that reads the newest copies of tensors."""
+    """Return an operation that reads the newest copies of its tensors."""
     if all(read.tensor not in newest for read in row.reads):
         return row
     reads = (replace(read, tensor=newest[read.tensor]) if read.tensor in newest else read for read in row.reads)

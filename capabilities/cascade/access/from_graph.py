@@ -1,4 +1,4 @@
-"""Access maps for a graph of operations: from kinds, attributes and shapes, where the graph has these facts."""
+"""Access maps for a graph of operations, derived from kinds, attributes and shapes."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.graph_facts import Shape, bits_of
 
 SUM_BYTES = 4
-"""The bytes of a sum of elements of at most four bytes, for each channel."""
+"""The bytes of an accumulator for each channel, for elements of at most four bytes."""
 
 
 def access_graph(graph: OperationGraph, *, brick: int = 1) -> AccessGraph:
-    """Return the access maps of a graph whose operations run in their given order.
+    """Return the access maps of a graph in its given order.
 
     An operation whose maps do not follow from its facts is a barrier. Channels are padded to a multiple of `brick`.
     """
@@ -44,7 +44,7 @@ def access_graph(graph: OperationGraph, *, brick: int = 1) -> AccessGraph:
 
 
 class _Reading:
-    """Reads a graph, operation by operation."""
+    """The conversion of a graph, operation by operation."""
 
     def __init__(self, graph: OperationGraph, brick: int) -> None:
         self.graph, self.brick = graph, brick
@@ -69,7 +69,7 @@ class _Reading:
         return replace(access, operations=tuple(self._in_several_ways(access, v, row) for v, row in rows))
 
     def _in_several_ways(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
-        """Return an operation with its alternatives; costs are multiplications, its own one, too."""
+        """Return an operation with its alternatives, whose costs count as multiplications, like its own."""
         if not row.alternatives:
             return graph.operations[v]
         whole, own = graph.macs_of(v), graph.operations[v]
@@ -80,7 +80,7 @@ class _Reading:
         return replace(own, alternatives=ways)
 
     def _layout(self, tensors: tuple[PixelTensor, ...]) -> str:
-        """Return the layout of all images that are cut; that they have several, or that they come in batches."""
+        """Return the layout that all images share, or that there are batches or several layouts."""
         images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape(t) or ()) > 2]
         if any((self._shape(t) or (1,))[0] > 1 for t in images):
             return "batches"
@@ -144,14 +144,14 @@ class _Reading:
         )
 
     def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
-        """Return the multiplications of a fully connected layer that runs whole; other barriers count none."""
+        """Return the multiplications of a fully connected layer that runs whole; 0 for other barriers."""
         if row.kind != "fully_connected" or not read or len(row.outputs) != 1:
             return 0
         around = row.inputs[read[0]], row.outputs[0]
         return prod(self.graph.size[tensor] * 8 // self._bits(tensor) for tensor in around)
 
     def _facts(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
-        """Return what is known of an operation; raises UnknownAccess where that is not enough to run it in parts."""
+        """Return the facts about an operation; raises UnknownAccess if they are not enough to run it in parts."""
         if row.regions or row.after:
             raise UnknownAccess("runs other graphs, or has an order of its own")
         if len(row.outputs) != 1 or not read:
@@ -198,19 +198,19 @@ class _Reading:
 
 
 def _differ(layout: str, other: str, shape: tuple[int, ...]) -> bool:
-    """Return True if two layouts of a shape, the last axes of the other one, differ in an axis of several elements."""
+    """Return True if two layouts of a shape (the second for its last axes) differ in an axis of several elements."""
     along = zip(reversed(layout), reversed(other), reversed(shape), strict=False)
     return any(a != b and size > 1 for a, b, size in along)
 
 
 def _channels(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
-    """Return which channels of an input some of the output's depend on."""
+    """Return which input channels a range of output channels depends on."""
     is_same = out.channels > 0 and (seen.pixel, seen.channels) == (out.pixel, out.channels)
     return "same" if is_same and not found.mixes else "all"
 
 
 def split_apart(graph: OperationGraph) -> OperationGraph:
-    """Return the graph in which each output of a split is a slice of its input; the same graph where there is none.
+    """Return the graph with each split replaced by slices, or the same graph if it has no split.
 
     Tensors keep their positions. Where other operations run before one for no tensor's sake, nothing is changed.
     """
@@ -224,7 +224,7 @@ def split_apart(graph: OperationGraph) -> OperationGraph:
 
 
 def _slices(graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation, ...]:
-    """Return the slices that a split along one axis is; none for another operation."""
+    """Return the slices equivalent to a split along one axis; none for other operations."""
     apart = set(graph.resident)
     reads = [k for k, tensor in enumerate(row.inputs) if tensor not in apart]
     if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:

@@ -37,12 +37,12 @@ from memplan.capabilities.cascade.access.layouts import (
 
 Windows = tuple[Window, Window]
 MOST_ALONG = 2**20
-"""The most rows or columns of what is cut in stripes."""
+"""The most rows or columns of a tensor that is cut in stripes."""
 _FARTHEST = 2**40
 
 
 class KindAccess(NamedTuple):
-    """The access maps for each input, multiplications for a pixel of the output, and whether it is a sum over rows.
+    """The access maps for each input, multiplications for an output pixel, and whether it is a sum over rows.
 
     `mixes` says that a channel of the output depends on all of those read, of which it is a sum if there is one input.
     """
@@ -72,7 +72,7 @@ def access_of(facts: Facts) -> KindAccess:
 
 
 def _own(facts: Facts) -> KindAccess:
-    """The maps that the caller gives, whatever the kind is: scale, divisor, low and high, for each input."""
+    """Return the access maps given by the caller, for any kind: scale, divisor, low and high for each input."""
     along: list[list[Window]] = []
     for axis, name in enumerate(("access_rows", "access_columns")):
         if name not in facts.attributes:
@@ -90,7 +90,7 @@ def _own(facts: Facts) -> KindAccess:
 
 
 def _require_images(facts: Facts) -> None:
-    """Raise UnknownAccess for axes that are not those of images or sequences."""
+    """Raise UnknownAccess unless the axes are those of images or sequences."""
     if facts.layout not in ("NHWC", "NCHW", "NHC", "NCH") or len(facts.in_layout) != len(facts.layout):
         raise UnknownAccess(f"{facts.kind} of axes {facts.layout} runs whole")
 
@@ -109,7 +109,7 @@ def _spatial(facts: Facts) -> tuple[tuple[int, ...], ...]:
 
 
 def _sliding(facts: Facts) -> Windows:
-    """Return the maps of kernel, strides, dilations and pads."""
+    """Return the maps for kernel, strides, dilations and pads."""
     kernel, strides, dilations, pads = _spatial(facts)
     for axis in (0, 1):
         room = facts.inputs[0][axis] + pads[axis] + pads[axis + 2] - (kernel[axis] - 1) * dilations[axis] - 1
@@ -178,14 +178,14 @@ def _pointwise(facts: Facts) -> KindAccess:
 
 
 def _by_channels(facts: Facts) -> KindAccess:
-    """Each pixel by itself, over its channels: softmax and normalisation along the channels."""
+    """Return the access of pixelwise operations over channels: softmax and normalisation."""
     if facts.axis("axis", -1) != 2 or facts.inputs[0] != facts.output:
         raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
     return KindAccess(tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _all(seen) for seen in facts.inputs))
 
 
 def _choosing(facts: Facts) -> KindAccess:
-    """A number for each pixel, of all its channels; that axis has one element, or is gone."""
+    """Return the access of operations that reduce the channels of each pixel to one number."""
     is_whole = len(facts.in_layout) == len(facts.layout)
     is_by_pixel = facts.axis("axis", 0) == 2 if is_whole else facts.in_layout.replace("C", "") == facts.layout
     if not is_by_pixel or facts.inputs[0][:2] != facts.output[:2] or facts.output.channels != 1:
@@ -228,7 +228,7 @@ def _pad(facts: Facts) -> KindAccess:
 
 
 def _slice(facts: Facts) -> KindAccess:
-    """Along rows and columns; a slice of channels reads whole pixels."""
+    """Return the access of a slice by rows and columns; a slice of channels reads whole pixels."""
     starts = facts.list_of("starts")
     axes = facts.list_of("axes", tuple(range(len(starts))))
     steps = facts.list_of("steps", (1,) * len(starts))
@@ -265,7 +265,7 @@ def _resize(facts: Facts) -> KindAccess:
 
 
 def _factor(facts: Facts, small: Pixels, large: Pixels) -> int:
-    """Return the factor between pixels with many channels and more pixels with fewer."""
+    """Return the factor between few pixels with many channels and many pixels with few."""
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):
@@ -290,14 +290,14 @@ def _global_pool(facts: Facts) -> KindAccess:
 
 
 def _mean(facts: Facts) -> KindAccess:
-    """A mean or sum over all rows and columns, whatever says its axes: the shape of the output does."""
+    """Return the access of a mean or sum over all rows and columns, recognised by its output shape."""
     if facts.inputs[0][:2] == facts.output[:2]:
         raise UnknownAccess(f"{facts.kind} of channels runs whole")
     return _global_pool(facts)
 
 
 def _matmul(facts: Facts) -> KindAccess:
-    """Rows of the first operand; all of a second one that is no constant."""
+    """Return the access of a matrix product: rows of the first operand, and all of a variable second one."""
     first = facts.inputs[0]
     # Along the last axis it adds up; what is in the others stays where it is.
     is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)
@@ -310,14 +310,14 @@ def _matmul(facts: Facts) -> KindAccess:
 
 
 def _transpose(facts: Facts) -> KindAccess:
-    """Of pixels, or of channels in them: the same pixels, in another order."""
+    """Return the access of a transposition that permutes pixels or the channels in them."""
     if transposed_layout(facts.in_layout, facts.list_of("axes")) != facts.layout or facts.inputs[0] != facts.output:
         raise UnknownAccess("transpose of rows, columns or batches runs whole")
     return KindAccess(((SAME, SAME),))
 
 
 def _reshape(facts: Facts) -> KindAccess:
-    """Of channels, or of a single axis more or less: the same pixels."""
+    """Return the access of a reshape that changes only channels or axes of one element."""
     if facts.inputs[0] != facts.output:
         raise UnknownAccess("reshape to other rows and columns runs whole")
     if reshaped_layout(facts.in_layout, facts.shapes[0], facts.out_shape) is None and max(facts.output[:2]) > 1:
@@ -326,7 +326,7 @@ def _reshape(facts: Facts) -> KindAccess:
 
 
 def _gather(facts: Facts) -> KindAccess:
-    """A row of a table for each index: all indices are read for each part."""
+    """Return the access of a table look-up: a row for each index; every part reads all indices."""
     if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
         raise UnknownAccess("gather from what is no constant runs whole")
     return KindAccess((_all(facts.inputs[0]),))
@@ -340,7 +340,7 @@ POINTWISE = frozenset(
     | {"floor", "ceil", "round", "sign"}
 )
 ACCUMULATED = frozenset({"conv2d", "conv1d", "fully_connected", "matmul"})
-"""The kinds that are sums over the channels that they read, if these are of one group."""
+"""The kinds that sum over the channels they read, if these form one group."""
 _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "conv2d": _convolution,
     "depthwise_conv2d": _depthwise,

@@ -1,4 +1,4 @@
-"""The axes of each tensor: from the operations that say what they are, along those that keep or move axes.
+"""The layout of each tensor, derived from operations that fix it and propagated through the others.
 
 A layout has a letter for each axis: N for images of a batch, H for rows, W for columns, C for channels. Channels may
 take several axes, before rows and columns and behind them: what moves channels only moves no pixel.
@@ -18,18 +18,18 @@ _MIXING = frozenset({"gather", ""})
 """The kinds whose output may have other axes than their inputs."""
 _NAMED = {"NHWC": ("", "C", "HC", "NHC", "NHWC"), "NCHW": ("", "C", "HC", "NCH", "NCHW")}
 CHOOSING = frozenset({"argmax", "argmin"})
-"""The kinds that make one number of all channels of a pixel, or of another axis."""
+"""The kinds that reduce all channels of a pixel, or another axis, to one number."""
 _BY_ROWS = frozenset({"fully_connected", "matmul"})
 Shape = tuple[int, ...]
 
 
 def named_layout(name: str, rank: int) -> str | None:
-    """Return the layout that a graph calls NHWC or NCHW, of so many axes; None for more than four."""
+    """Return the layout for NHWC or NCHW with `rank` axes; None for more than four."""
     return _NAMED[name][rank] if name in _NAMED and rank < 5 else None
 
 
 def family_of(layout: str) -> str:
-    """Return NHWC where channels are behind rows and columns, NCHW where they are before them; else the layout."""
+    """Return NHWC or NCHW by the position of the channels; other layouts unchanged."""
     letters = "".join(dict.fromkeys(layout))
     return {"NHWC": "NHWC", "NHC": "NHWC", "HC": "NHWC", "NCHW": "NCHW", "NCH": "NCHW"}.get(letters, layout)
 
@@ -45,12 +45,12 @@ def layouts_of(graph: OperationGraph) -> list[str | None]:
 
 
 def transposed_layout(layout: str, axes: Sequence[int]) -> str | None:
-    """Return the layout behind a transposition: axis k of its output is axis axes[k] of its input."""
+    """Return the layout after a transposition: axis k of the output is axis axes[k] of the input."""
     return "".join(layout[k] for k in axes) if sorted(axes) == list(range(len(layout))) else None
 
 
 def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
-    """Return the layout of a tensor that is seen in another shape; None where rows or columns are cut or joined."""
+    """Return the layout after a reshape; None if rows or columns are split or merged."""
     letters, k = "", 0
     if prod(shape) != prod(wanted) or prod(shape) == 0:
         return None
@@ -81,7 +81,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
 
 
 def without_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str | None:
-    """Return the layout of what is made for each pixel of a tensor; None where that may be along another axis."""
+    """Return the layout after a reduction to one number for each pixel; None if it may be along another axis."""
     along = [k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == made]
     along = [axis % len(shape)] if isinstance(axis, int) else along
     return (
@@ -90,7 +90,7 @@ def without_channels(layout: str, axis: object, shape: Shape, made: Shape) -> st
 
 
 def permutation_of(row: GraphOperation) -> tuple[int, ...]:
-    """Return the axes of a transposition; none where they are not known."""
+    """Return the axes of a transposition; none if they are unknown."""
     for name in ("perm", "axes", "dims"):
         value = row.attributes.get(name)
         if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
@@ -99,7 +99,7 @@ def permutation_of(row: GraphOperation) -> tuple[int, ...]:
 
 
 class _Following:
-    """Follows layouts from tensor to tensor."""
+    """The propagation of layouts from tensor to tensor."""
 
     def __init__(self, graph: OperationGraph) -> None:
         self.graph, self.found = graph, dict[int, str]()
@@ -133,7 +133,7 @@ class _Following:
         return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
     def _begin(self, tensors: list[int], name: str) -> list[int]:
-        """Write a layout for tensors that have none; return which."""
+        """Set the layout of tensors that have none; return these tensors."""
         new = []
         for tensor in tensors:
             layout = named_layout(name, len(self._shape(tensor)))
@@ -159,7 +159,7 @@ class _Following:
         return (shapes[places.index(tensor)] if shapes else None) or self._shape(tensor)
 
     def _passed_on(self, position: int, known: int, other: int) -> str | None:
-        """Return the layout of another tensor of an operation; None where that does not follow."""
+        """Return the layout of another tensor of an operation; None if it does not follow."""
         row = self.graph.ops[position]
         mine, theirs = self._seen(row, known), self._seen(row, other)
         layout = reshaped_layout(self.found[known], self._shape(known), mine)
@@ -191,7 +191,7 @@ class _Following:
 
 
 class Pixels(NamedTuple):
-    """A shape as rows, columns and channels, of as many images as the batch has."""
+    """A shape as rows, columns and channels, with the number of images in the batch."""
 
     rows: int
     columns: int
@@ -200,11 +200,11 @@ class Pixels(NamedTuple):
 
 
 class UnknownAccess(Exception):  # noqa: N818  # no error: the operation becomes a barrier
-    """The access maps of an operation do not follow from its facts; the message says why."""
+    """The access maps of an operation cannot be derived from its facts; the message gives the reason."""
 
 
 def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
-    """Return a shape as rows, columns, channels and batch, by the letters of its axes; None where none are known."""
+    """Return a shape as rows, columns, channels and batch by its layout; None without a layout."""
     if layout is None or len(layout) != len(shape):
         return None
     sizes = [prod(size for size, letter in zip(shape, layout, strict=True) if letter == axis) for axis in "HWCN"]
@@ -212,7 +212,7 @@ def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
 
 
 def axis_of(axis: int, layout: str) -> int:
-    """Return which of rows (0), columns (1) and channels (2) an axis is, -1 for the batch."""
+    """Return 0, 1 or 2 if an axis is rows, columns or channels, -1 for the batch."""
     rank = len(layout)
     if not -rank <= axis < rank:
         raise UnknownAccess(f"axis {axis} of {rank}")
@@ -236,7 +236,7 @@ class Facts:
     in_layout: str
 
     def integers(self, name: str, count: int, default: int | None = None) -> tuple[int, ...]:
-        """Return an attribute of `count` integers, one standing for all; raises UnknownAccess."""
+        """Return an attribute of `count` integers (one stands for all); raises UnknownAccess."""
         value = self.attributes.get(name)
         if value is None and default is not None:
             return (default,) * count
@@ -257,7 +257,7 @@ class Facts:
         return tuple(int(one) for one in value)
 
     def by_axis(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
-        """Return numbers given by axes of the shape as those of rows and columns; none may be for the batch."""
+        """Return per-axis numbers for rows and columns only; raises if the batch axis has one."""
         pairs = [(axis_of(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
             raise UnknownAccess(f"{self.kind} of batches runs whole")

@@ -1,4 +1,4 @@
-"""Compiled search for cascades: ranges, growing of regions, fronts."""
+"""Compiled search for cascades: ranges, growth of regions, fronts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tables of the kernels that find regions of cascades, and chains of them; the C++ files beside."""
+"""Tables for the kernels that find regions of cascades and chains of regions; the C++ files are beside."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ step makes all rows that it reads, where in `KIND_ROWS` they roll.
 
 
 class Access(NamedTuple):
-    """A graph: operations in order, tensors, and an edge for each tensor that an operation reads.
+    """A graph: operations in order, tensors, and an edge for each tensor read by an operation.
 
     The edges are sorted by operation. Bytes are rounded up to the alignment where they are those of a buffer.
     """
@@ -52,7 +52,7 @@ COUNT, LOST, EVALUATED = range(3)
 
 
 class TileSearch(NamedTuple):
-    """One last operation `j - 1` with heights and widths of tiles, and the regions found with it.
+    """A search for tiled regions that end with operation `j - 1`, and the regions found.
 
     A height or a width of -n is a part of n of one row or column, for what rolls along that axis.
     """
@@ -70,7 +70,7 @@ class TileSearch(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """The longest region of l operations in tiles of the first height and width, step by step; all is filled.
+    """The longest region of l operations with tiles of the first height and width, step by step; an output table.
 
     The operations count from the last one backwards, the edges from the last edge of operation j - 1. Ranges have a
     slot for each operation, then one for each input that comes in pieces, the first one last; there is room for as many
@@ -91,11 +91,11 @@ class Followed(NamedTuple):
 grow_tiles = LIBRARY.kernel("grow_tiles", tables=2)
 """`grow_tiles(access, search)`: write the regions in tiles that end with operation j - 1; return how many."""
 follow_region = LIBRARY.kernel("follow_region", tables=3)
-"""`follow_region(access, search, followed)`: follow the longest region in one height and width; return its length."""
+"""`follow_region(access, search, followed)`: compute the longest region for one height and width; return its length."""
 
 
 class Chains(NamedTuple):
-    """Regions by their ends, and a limit of the peak; for each cut the best chain that reaches it."""
+    """Regions by their ends, a limit on the peak, and the best chain to each cut."""
 
     limit: int
     found: Rows  # (f, 10)
@@ -106,7 +106,7 @@ class Chains(NamedTuple):
 
 
 class Staircase(NamedTuple):
-    """Costs in their order, by all three, group by group."""
+    """Costs sorted by all three, group by group."""
 
     costs: Rows  # (f, 3), sorted within each group
     group: I64  # (f,): equal for those that are compared, which stand together
@@ -114,12 +114,12 @@ class Staircase(NamedTuple):
 
 
 undominated_of_three = LIBRARY.kernel("undominated_of_three", tables=1)
-"""`undominated_of_three(staircase)`: write the costs of which no other of the group is as good in all three.
+"""`undominated_of_three(staircase)`: write the costs that no other in their group dominates.
 
 Returns their number. Of equal ones it is the first.
 """
 best_chain = LIBRARY.kernel("best_chain", tables=1)
-"""`best_chain(chains)`: find the chain with the fewest multiplications within the limit, then the lowest peak.
+"""`best_chain(chains)`: find the chain within the limit with the fewest multiplications, then the lowest peak.
 
 Of several it is that with the fewest slides at that peak, then the least traffic. Returns the peak, -1 if none.
 """

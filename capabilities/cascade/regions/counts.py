@@ -1,4 +1,4 @@
-"""What a cascade computes and moves, counted from the ranges of its regions; and a check of its slides by them."""
+"""The multiplications and traffic of a cascade, counted from the ranges of its regions; and a check of slides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def macs_of(cascade: Cascade) -> int:
 
 
 def traffic_of(cascade: Cascade) -> int:
-    """Return the bytes that all runs of operations read and write, with the constants that each run reads again."""
+    """Return the bytes that all operations read and write, including constants that are read repeatedly."""
     graph, total = cascade.graph, 0
     for region in cascade.regions:
         for v in range(region.first, region.end):
@@ -43,7 +43,7 @@ def traffic_of(cascade: Cascade) -> int:
 
 
 def moved_of(cascade: Cascade) -> dict[int, int]:
-    """Return for each tensor that is whole somewhere the bytes that regions read of it and write to it as a whole."""
+    """Return the bytes that regions read and write of each tensor that is whole somewhere."""
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}
@@ -79,7 +79,7 @@ def _moved(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[
 
 
 def runs_of(cascade: Cascade) -> int:
-    """Return how often an operation runs, in whole or in part."""
+    """Return the number of operation runs, whole or in part."""
     total = 0
     for region in cascade.regions:
         if region.kind == "whole":
@@ -90,7 +90,7 @@ def runs_of(cascade: Cascade) -> int:
 
 
 def check_slides(cascade: Cascade, slides: tuple[Slide, ...]) -> int:
-    """Check slides of a cascade against the ranges that its regions make; return how many steps were looked at.
+    """Check the slides of a cascade against the ranges of its regions; return the number of steps checked.
 
     Rows are counted in bytes, as tensors lie row by row. Raises InvalidPlanError for the first step in which an output
     reaches into rows that are read in that step or behind it.

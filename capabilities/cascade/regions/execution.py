@@ -1,4 +1,4 @@
-"""A cascade run on the bytes of one arena: each value equal to that layer by layer, or something was overwritten."""
+"""Execution of a cascade in one arena: every value must equal the one computed layer by layer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_by_value(
     seed: int = 0,
     pause: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run a cascade in an arena of `peak` bytes, with each buffer at its offset; return how many values were compared.
+    """Run a cascade in an arena of `peak` bytes with the given offsets; return the number of values compared.
 
     `pause` is called at each read of a tensor; what it raises ends the check.
     Raises InvalidPlanError, which names the region, the step and the operation, for the first value that differs.
@@ -49,7 +49,7 @@ def check_by_value(
 
 
 class _Run:
-    """Runs a cascade, and compares all that it makes."""
+    """One run of a cascade that compares everything it makes."""
 
     def __init__(
         self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int, pause: Callable[[], None]
@@ -93,7 +93,7 @@ class _Run:
         return self._placed(whole_name(tensor), *row.sizes, row.pixel)
 
     def _held(self, number: int, region: CascadeRegion) -> dict[int, Bytes8]:
-        """Return the buffers of what lives in a region only."""
+        """Return the buffers of tensors that live only in a region."""
         held = {tensor: hold for tensor, hold in region.holds.items() if hold.mode != "whole"}
         return {tensor: self._placed(held_name(number, tensor), *hold.capacity) for tensor, hold in held.items()}
 
@@ -191,7 +191,7 @@ class _Run:
             self._finish(number, tensor, (total & 255).astype(np.uint8))
 
     def _sums(self, number: int, region: CascadeRegion) -> Bytes8:
-        """Return the bytes in which the last operation of a region is accumulated."""
+        """Return the accumulator bytes of a region's last operation."""
         tensor = graph_last(self.graph, region).outputs[0]
         bytes_ = sums_of(self.graph, region)
         start = self.offsets[sums_name(number, tensor) if bytes_ else whole_name(tensor)]
@@ -200,7 +200,7 @@ class _Run:
         return sums
 
     def _added(self, number: int, sums: Bytes8, size: int) -> Sums:
-        """Return the sums, of which there are several equal copies of so many bytes."""
+        """Return the sums from several copies of `size` bytes, which must be equal."""
         if not np.array_equal(sums, np.resize(sums[:size], len(sums))):
             raise InvalidPlanError(f"region {number}: sums were overwritten")
         return sums[:size].astype(np.int64)
@@ -212,7 +212,7 @@ class _Run:
     def _some_channels(
         self, region: CascadeRegion, tiles: Mapping[int, Bytes8], v: int, step: int, source: int
     ) -> Bytes8:
-        """Return a tensor of which an operation sees the channels of a step; the others are 0."""
+        """Return a tensor with only the channels of one step; the others are 0."""
         reads = [read.channels for read in self.graph.operations[v].reads if read.tensor == source]
         is_added = v == region.end - 1 and is_accumulated(self.graph, region)
         if source not in tiles and "all" in reads and not is_added:
@@ -228,7 +228,7 @@ class _Run:
         return seen
 
     def _range(self, tensor: int, channels: Span) -> slice:
-        """Return the bytes of a pixel that some channels take."""
+        """Return the range of bytes in a pixel that some channels take."""
         row = self.graph.tensors[tensor]
         return slice(*(channel * (row.pixel // row.channels) for channel in channels))
 
@@ -247,7 +247,7 @@ def _places(ring: Bytes8, rows: Span, columns: Span) -> Any:
 
 
 def _fitting(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels of so many bytes: those of a last step are fewer."""
+    """Return pixels cut to `pixel` bytes, as those of a last step are smaller."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

@@ -18,11 +18,11 @@ RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
 Mode = Literal["roll", "recompute", "whole"]
 Span = tuple[int, int]
 _MOST_STEPS = 1 << 20
-"""The most steps of a region that are read of an answer that came from elsewhere."""
+"""The most steps of a region that are accepted in an answer from elsewhere."""
 
 
 def is_none(value: object) -> bool:
-    """Return True for None: fields that are None are left out of answers."""
+    """Return True for None: such fields are left out of answers."""
     return value is None
 
 
@@ -34,12 +34,12 @@ class Line(NamedTuple):
     top: int
 
     def at(self, step: int) -> int:
-        """Return the number of a step."""
+        """Return the number at a step."""
         return min(max(self.slope * step + self.offset, 0), self.top)
 
 
 def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
-    """Return the line through the numbers of some steps, by rising steps; None where there is none that is exact."""
+    """Return the exact line through the numbers of consecutive steps; None if there is none."""
     steps = list(numbers)
     rises = [step for step in steps if 0 < numbers[step] < top]
     first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
@@ -49,7 +49,7 @@ def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
 
 
 def spans_of(ranges: Any) -> Any:
-    """Return the ranges that a line or a table says, as `_closed_form` writes them."""
+    """Return the ranges that a line or table represents, the inverse of `_closed_form`."""
     if not isinstance(ranges, Mapping):
         return ranges
     if "table" in ranges:
@@ -60,7 +60,7 @@ def spans_of(ranges: Any) -> Any:
 
 
 def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
-    """Return ranges as the line of their ends, where each begins where the one before it ends."""
+    """Return ranges as the line of their ends if each begins where its predecessor ends."""
     ends = [b for _, b in spans]
     top = max(ends, default=0)
     follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
@@ -81,11 +81,11 @@ Spans = Annotated[
     PlainSerializer(_closed_form, return_type=dict[str, Any]),
     WithJsonSchema(_SCHEMA),
 ]
-"""The ranges of all steps, (0, 0) where nothing is made; in JSON a line of their ends, or a table."""
+"""The ranges of all steps, (0, 0) for nothing; in JSON a line of their ends, or a table."""
 
 
 class Stripes(Answer):
-    """The ranges of rows, and those of columns, that are made in each step of either axis; and those of channels."""
+    """The row ranges, column ranges and channel ranges that the steps of each axis make."""
 
     rows: Spans
     columns: Spans
@@ -93,7 +93,7 @@ class Stripes(Answer):
 
 
 class Slide(Answer):
-    """An output that begins `down` bytes below a tensor that dies, and grows into it."""
+    """An output that begins `down` bytes below a dying tensor, and grows into it."""
 
     tensor: int
     output: int
@@ -116,22 +116,22 @@ class RegionBuffer(Answer):
 
     @property
     def rows(self) -> int:
-        """The rows that it holds."""
+        """The number of rows that it holds."""
         return self.capacity[0]
 
     @property
     def columns(self) -> int:
-        """The columns that it holds."""
+        """The number of columns that it holds."""
         return self.capacity[1]
 
     @property
     def pixel(self) -> int:
-        """The bytes of a pixel in it, fewer than the tensor's where it has not all channels."""
+        """The bytes of a pixel in it; fewer than the tensor's if it holds only some channels."""
         return self.capacity[2]
 
 
 class CascadeRegion(Answer):
-    """Operations that run together: in every step each of them, in order, makes its ranges.
+    """Operations that run together: in every step, each of them in order makes its ranges.
 
     id: its name, which begins the names of its steps.
     ops: the positions of its operations, which follow each other.
@@ -196,7 +196,7 @@ class CascadeRegion(Answer):
         )
 
     def remade(self, ranges: dict[int, Stripes], buffers: Iterable[RegionBuffer] | None = None) -> CascadeRegion:
-        """Return the region with other ranges of its operations, or other buffers; what follows from them is new."""
+        """Return the region with other ranges or buffers; derived fields are computed again."""
         number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
         held = self.buffers or () if buffers is None else buffers
         region = self.striped(number, self.kind, stride, ranges, held, self.pieces, self.slide)
@@ -214,17 +214,17 @@ class CascadeRegion(Answer):
 
     @cached_property
     def holds(self) -> dict[int, RegionBuffer]:
-        """The buffers by their tensors."""
+        """The buffers by tensor."""
         return {row.tensor: row for row in self.buffers or ()}
 
     @property
     def trips(self) -> int:
-        """The number of steps in all."""
+        """The total number of steps."""
         return self.channel_steps or prod(self.steps)
 
 
 def _ragged(last: Stripes) -> tuple[int, float]:
-    """Return the steps that make less of the last operation than the largest one, and what is wasted if padded."""
+    """Return the number of steps that make less than the largest one, and the waste if they are padded."""
     axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
     seen = prod(map(len, axes))
     ragged = seen - prod(sizes.count(max(sizes)) for sizes in axes)
@@ -233,7 +233,7 @@ def _ragged(last: Stripes) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Cascade:
-    """A graph and its regions, which cover the operations in their order."""
+    """A graph and its regions, which cover the operations in order."""
 
     graph: AccessGraph
     regions: tuple[CascadeRegion, ...]
@@ -241,13 +241,13 @@ class Cascade:
 
 
 def hull(spans: Iterable[Span]) -> Span:
-    """Return the range from the first to the last of some ranges; (0, 0) where all are empty."""
+    """Return the smallest range that contains some ranges; (0, 0) if all are empty."""
     some = [(first, end) for first, end in spans if first < end]
     return (min(first for first, _ in some), max(end for _, end in some)) if some else (0, 0)
 
 
 def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """Return True if a region in steps along channels ends with an operation that adds up what each step reads."""
+    """Return True if a region along channels ends with an operation that accumulates over the steps."""
     last = graph.operations[region.end - 1]
     if region.kind != "channels" or not last.partial:
         return False
@@ -256,7 +256,7 @@ def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
 
 
 def sums_of(graph: AccessGraph, region: CascadeRegion) -> int:
-    """Return the bytes of sums that a region keeps beside its output, while they are accumulated."""
+    """Return the accumulator bytes that a region keeps beside its output."""
     last = graph.operations[region.end - 1]
     if region.kind == "whole":
         return 0
@@ -272,15 +272,15 @@ def steps_of(region: CascadeRegion) -> product[tuple[int, int]]:
 
 
 def whole_name(tensor: int) -> str:
-    """Return the buffer of a whole tensor, in the operations of a cascade."""
+    """Return the buffer name of a whole tensor in a cascade's operations."""
     return f"t{tensor}"
 
 
 def held_name(region: int, tensor: int) -> str:
-    """Return the buffer of a tensor that lives in one region only."""
+    """Return the buffer name of a tensor that lives in one region only."""
     return f"t{tensor}.r{region}"
 
 
 def sums_name(region: int, tensor: int) -> str:
-    """Return the buffer of the sums of a region that ends with one."""
+    """Return the buffer name of the accumulators of a region."""
     return f"t{tensor}.r{region}.sums"

@@ -1,4 +1,4 @@
-"""The value of each operation: bytes modulo 256 of all elements that its access maps name.
+"""The value of each operation, for tests: a sum modulo 256 over all elements named by its access maps.
 
 Each element is multiplied by an odd number of its place, so that one that is missing, or is another one, makes a
 difference. A channel that depends on the `same` one depends on no other.
@@ -20,11 +20,11 @@ Sums: TypeAlias = npt.NDArray[np.int64]
 Fetch: TypeAlias = Callable[[int, Span, Span], Bytes8]
 """The elements of a tensor in a range of rows and a range of columns."""
 _AT_ONCE = 2**20
-"""The elements that are summed at once, 30 ms of work: who fetches them may want to end it."""
+"""The elements summed at once, about 30 ms of work, so that a caller can stop in between."""
 
 
 def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None] = lambda: None) -> list[Bytes8]:
-    """Return the value of each tensor when the operations run whole, one after the other.
+    """Return the value of each tensor when the operations run whole, one after another.
 
     Inputs are drawn. `pause` is called before each, and at each read of a tensor; what it raises ends the run.
     """
@@ -45,7 +45,7 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
 
 
 def _odd(first: int, end: int, salt: int) -> Sums:
-    """Return an odd number for each place of an axis."""
+    """Return an odd factor for each position of an axis."""
     # Odd weights: each byte that is read makes a difference modulo 256.
     return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
 
@@ -56,7 +56,7 @@ def _weighted(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
 
 
 def _folded(value: Sums, pixel: int) -> Sums:
-    """Return values with another number of channels, each of which depends on channels of the old ones."""
+    """Return values with another number of channels, each depending on old channels."""
     channels = value.shape[2]
     if channels >= pixel:
         padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
@@ -67,7 +67,7 @@ def _folded(value: Sums, pixel: int) -> Sums:
 
 
 def _pattern(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return what an operation makes of nothing but padding."""
+    """Return the output of an operation for padding alone."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2
@@ -75,14 +75,14 @@ def _pattern(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
 
 
 def _bands(rows: Span, elements: int) -> Iterator[Span]:
-    """Yield a range of rows in parts, at least one, where each row has so many elements."""
+    """Yield parts of a range of rows, at least one row each, limited by the elements of a row."""
     height = max(1, _AT_ONCE // max(1, elements))
     for first in range(rows[0], max(rows[1], rows[0] + 1), height):
         yield first, min(first + height, rows[1])
 
 
 def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return what an operation makes in a range of rows and of columns."""
+    """Return an operation's output for a range of rows and columns."""
     operation = graph.operations[v]
     out, sources = graph.tensors[operation.outputs[0]], [graph.tensors[read.tensor] for read in operation.reads]
     elements = max(row.rows * row.columns * row.pixel // max(1, out.rows) for row in (out, *sources))
@@ -96,12 +96,12 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
 
 
 def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
-    """Return what an operation makes in a range of rows and of columns of nothing but padding."""
+    """Return an operation's output for padding alone, for a range of rows and columns."""
     return _pattern(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
 
 
 def read_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Sums:
-    """Return what all that an operation reads adds to a range of rows and of columns."""
+    """Return the contribution of all inputs to an operation's output in a range of rows and columns."""
     operation = graph.operations[v]
     out = graph.tensors[operation.outputs[0]]
     total = np.zeros((rows[1] - rows[0], columns[1] - columns[0], out.pixel), np.int64)
@@ -113,7 +113,7 @@ def read_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetc
 
 
 def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return, for each pixel of the output, the weighted sum of all that it reads of one tensor."""
+    """Return, for each output pixel, the weighted sum of everything read of one tensor."""
     windows = [
         [window.source(at, at + 1, size) for at in range(*span)]
         for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
@@ -130,7 +130,7 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
 
 
 def summed(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return the part of a sum that a range of rows and of columns adds, for each channel of the input."""
+    """Return the part of a sum that a range of rows and columns adds, for each input channel."""
     return (_total(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
 
 
@@ -144,14 +144,14 @@ def _total(graph: AccessGraph, tensor: int, rows: Span, columns: Span, salt: int
 
 
 def finished(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
-    """Return what an operation makes of its sums."""
+    """Return an operation's output from its sums."""
     out = graph.tensors[graph.operations[v].outputs[0]]
     total = _folded(sums.reshape(1, 1, -1), out.pixel) + _pattern(graph.origin(v), (0, 1), (0, 1), out.pixel)
     return (total & 255).astype(np.uint8)
 
 
 def run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes8]]:
-    """Return each tensor that an operation makes, and its value."""
+    """Return each tensor that an operation makes, with its value."""
     operation = graph.operations[v]
     if operation.role == "sum":
         source = graph.tensors[operation.reads[0].tensor]

@@ -1,1 +1,1 @@
-"""Cascades: operations run in stripes, together, so that only edges of tensors are kept."""
+"""The search for cascades: which operations run together in stripes."""

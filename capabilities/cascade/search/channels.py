@@ -1,4 +1,4 @@
-"""Regions in steps along channels: each makes some channels of the tensors between, from all that the first reads.
+"""Regions along channels: each step makes some channels of the intermediate tensors from all the input.
 
 An operation that mixes channels may begin such a region, where it makes some of them; and end it, where it adds up what
 each step reads of them, in sums of the whole output. In between, each channel is made of the same one. No operation
@@ -21,7 +21,7 @@ from memplan.solvers.core.tables import Rows
 
 
 class _Growing(NamedTuple):
-    """The first and the last operation, and the numbers of channels that are made in a step, with costs of each."""
+    """The first and the last operation, and the channel counts per step, with their costs."""
 
     first: int
     j: int
@@ -32,7 +32,7 @@ class _Growing(NamedTuple):
 
 
 def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, ends: Span, tiles: list[int]) -> Rows:
-    """Return the regions along channels within operations [first, j) that end with the last, in such steps."""
+    """Return the regions along channels in [first, j) that end with operation j - 1, for the given tiles."""
     first, j = ends
     row = graph.operations[j - 1]
     parts, cut = list[Rows](), [(row.outputs[0], False)]
@@ -50,7 +50,7 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
 
 
 def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Growing) -> Rows:
-    """Return the regions of two operations and more, grown backwards while each channel is made of the same one."""
+    """Return regions of two operations and more, grown backwards while channels stay independent."""
     j, last = cut.j, graph.operations[cut.j - 1]
     sink = last.outputs[0]
     sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0
@@ -87,7 +87,7 @@ def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Gr
 
 
 def _may_grow(graph: AccessGraph, cut: _Growing, v: int) -> bool:
-    """Return True if an operation makes channels that those behind it in the region take one by one."""
+    """Return True if an operation makes channels that later operations of the region take one by one."""
     (tensor,) = graph.operations[v].outputs
     if graph.tensors[tensor].channels != cut.channels:
         return False
@@ -104,7 +104,7 @@ def _may_grow(graph: AccessGraph, cut: _Growing, v: int) -> bool:
 
 
 def _reads(graph: AccessGraph, first: int, end: int) -> tuple[int, int]:
-    """Return the bytes that the operations of a region read once, and those that they read in every step."""
+    """Return the bytes that a region reads once, and those that it reads in every step."""
     once, again = 0, 0
     for v in range(first, end):
         for read in graph.operations[v].reads:

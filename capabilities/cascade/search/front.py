@@ -1,4 +1,4 @@
-"""Fronts of chains of regions, exact for the regions found: by peak and multiplications, and by traffic, too."""
+"""Fronts of chains of regions, exact for the given regions: peak and multiplications, optionally traffic."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference, Rows
 
 MOST_WAYS = 3_000
-"""The chains up to a cut, none of which is worse than another in everything, that are followed further."""
+"""The most undominated chains up to a cut that are extended."""
 _AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Regions, one behind the other: the rows of those found, their peak, and the sums of the other costs."""
+    """A sequence of regions: their rows, their peak, and the sums of the other costs."""
 
     rows: tuple[int, ...]
     peak: int
@@ -37,7 +37,7 @@ class Chain:
 
 
 def front(found: Rows, n_operations: int) -> list[Chain]:
-    """Return the chains of which no other has a lower peak without more multiplications; by falling peaks.
+    """Return the chains that are Pareto-optimal in peak and multiplications, by falling peak.
 
     `found` must be sorted by where the regions end.
     """
@@ -57,7 +57,7 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
 
 
 def undominated(costs: Rows, group: I64) -> I64:
-    """Return the positions of those of which no other one of their group is as good in all three costs.
+    """Return the positions of the costs that no other in the same group dominates.
 
     They come group by group, by rising costs; of equal ones the first is taken.
     """
@@ -70,7 +70,7 @@ def undominated(costs: Rows, group: I64) -> I64:
 def front_of_three(
     found: Rows, n_operations: int, most: int, is_over: Callable[[], bool] = lambda: False
 ) -> tuple[list[Chain], int]:
-    """Return the chains of which no other is as good in peak, multiplications and traffic, and how many were cut off.
+    """Return the chains that are Pareto-optimal in peak, multiplications and traffic, and how many were cut off.
 
     Chains of more than `most` multiplications are left out. Where more than MOST_WAYS chains reach a cut, or time is
     over, some from all over are followed further. `found` must be sorted by where the regions end.
@@ -107,13 +107,13 @@ def front_of_three(
 
 
 def _least(parts: Sequence[Rows]) -> Rows:
-    """Return the ways of which no other is as good in everything."""
+    """Return the undominated ways."""
     joined: Rows = np.concatenate(parts)
     return joined[undominated(joined[:, :3], np.zeros(len(joined), np.int64))]
 
 
 def _least_behind(found: Rows, n_operations: int) -> I64:
-    """Return for each cut the fewest multiplications of the chains from there to the end."""
+    """Return for each cut the fewest multiplications from there to the end."""
     least = np.full(n_operations + 1, 2**62, np.int64)
     least[n_operations] = 0
     for row in range(len(found) - 1, -1, -1):

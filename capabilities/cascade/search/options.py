@@ -18,12 +18,12 @@ from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, as_tuple
 Options = TypeVar("Options", bound=CapabilityOptions)
 MOST_COMBINATIONS = 100
 _APART = ("sweep", "time_limit_s", "point", "check", "objectives", "barriers")
-"""The options that all combinations share."""
+"""The options shared by all combinations."""
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def _values(value: object) -> object:
-    """Return the values of each option, of texts NAME=VALUE,VALUE, too."""
+    """Return the values of each option, also from texts NAME=VALUE,VALUE."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -44,11 +44,11 @@ def _value(text: str) -> object:
 
 Values = Annotated[tuple[bool | int | float | str, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 Sweep = Annotated[dict[Name, Values], BeforeValidator(_values)]
-"""The values of each option that is swept, by its name."""
+"""The values of each swept option, by its name."""
 
 
 def combinations(options: Options, sweep: Mapping[str, Sequence[Any]]) -> list[tuple[dict[str, Any], Options]]:
-    """Return the values of each combination with its options, the last option's going fastest; raises OptionError."""
+    """Return all combinations of values with their options, the last option varying fastest; raises OptionError."""
     for name in sweep:
         if name in _APART or name not in type(options).model_fields:
             names = ", ".join(sorted(type(options).model_fields.keys() - set(_APART)))
@@ -64,17 +64,17 @@ Delivery = Literal["resident", "streamed"]
 Objective = Literal["peak", "macs", "traffic"]
 OrderName = Literal["several", "given", "breadth-first", "depth-first", "heads-early", "least-peak"]
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
-"""The objectives of which there is a front."""
+"""The objectives for which a front is computed."""
 LONGEST = 60
 """The most operations of a region."""
 WORST = 4.0
-"""The most multiplications of a region, as a multiple of its own layer by layer."""
+"""The most multiplications of a region, as a multiple of its layer-by-layer count."""
 _STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
 _MOST_STRIPE = 1 << 20
 
 
 def _stripe(value: object) -> object:
-    """Return the rows and columns that a number or a text such as 4 or 6x6 says."""
+    """Return the rows and columns of a number or of a text such as 4 or 6x6."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value, 0
     if not isinstance(value, str):
@@ -86,7 +86,7 @@ def _stripe(value: object) -> object:
 
 
 def _objectives(value: object) -> object:
-    """Return the words of texts with commas."""
+    """Return the words of comma-separated texts."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -94,7 +94,7 @@ def _objectives(value: object) -> object:
 
 
 def _pools(value: object) -> object:
-    """Return the names and bytes of memories that are written as NAME=SIZE, as objects, or as pairs."""
+    """Return the names and sizes of memories given as NAME=SIZE, as objects, or as pairs."""
     rows = value.split(",") if isinstance(value, str) else value
     return tuple(map(_pool, rows)) if isinstance(rows, (list, tuple)) else value
 
@@ -114,7 +114,7 @@ def _pool(row: object) -> object:
 
 
 def _point(position: object) -> object:
-    """Return the position that a number or its digits say, or the word all."""
+    """Return the position given by a number or its digits, or the word all."""
     if not isinstance(position, str) or position == "all":
         return position
     if re.fullmatch(r"-?[0-9]{1,9}", position, re.ASCII) is None:
@@ -188,11 +188,11 @@ class CascadeOptions(CapabilityOptions):
 
     @property
     def is_sliding(self) -> bool:
-        """True where outputs may grow into inputs that die."""
+        """True if outputs may grow into dying inputs."""
         return self.overlap == "sliding"
 
     def most_macs(self, once: int) -> int:
-        """Return the most multiplications that are requested, of `once` layer by layer; 2^62 for any number."""
+        """Return the limit on multiplications, given the layer-by-layer count; 2^62 for no limit."""
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
 
     @model_validator(mode="after")

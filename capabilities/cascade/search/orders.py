@@ -1,4 +1,4 @@
-"""Other orders of the operations, in which regions find more: heads and branches one behind the other.
+"""Other orders of the operations, in which regions save more, such as one branch after another.
 
 Regions are intervals of an order. Where operations have more than one, the regions found are ordered as operations of
 their own, by the tensors that are whole between them; depth first and the order with the least peak are tried, too.
@@ -23,11 +23,11 @@ from memplan.planner.operations.graph import OperationGraph, graph_from
 After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
 _MOST_LOWER = 2
-"""The orders that are searched for what they do to other chains than the lowest."""
+"""The number of orders kept for their effect on chains other than the lowest."""
 
 
 def in_order(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
-    """Return a graph in the order that has a name; `after` are as in `other_orders`."""
+    """Return a graph in a named order; `after` as for `other_orders`."""
     if name in ("several", "given"):
         return graph
     single = _single(graph, after)
@@ -38,7 +38,7 @@ def in_order(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
 def other_orders(
     given: Variant, after: After, streamed: Collection[int], most: int, is_over: Callable[[], bool]
 ) -> Iterator[AccessGraph]:
-    """Yield graphs in other orders than that of a graph; none where there is only one.
+    """Yield graphs in other orders; none if the order is unique.
 
     `after` are, for each operation, those that it must not run before; empty where only tensors say it. The regions of
     chains of up to `most` multiplications are ordered; `streamed` tensors take no bytes between them.
@@ -57,7 +57,7 @@ def other_orders(
 def orders_of_passes(
     given: Variant, passes: SeveralPasses, streamed: Collection[int], most: int
 ) -> Iterator[AccessGraph]:
-    """Yield graphs with second passes in the orders in which the regions of their lowest chains need least."""
+    """Yield graphs with second passes, in orders that minimise the peak of their lowest chains."""
     seen = set[tuple[int, ...]]()
     for chain in reversed(passes.chains) if _has_several(_single(given.graph, ())) else ():
         alone = passes.alone(chain)
@@ -69,12 +69,12 @@ def orders_of_passes(
 
 
 def _has_several(single: OperationGraph) -> bool:
-    """Return True for a graph whose operations may run in several orders."""
+    """Return True if the operations of a graph may run in several orders."""
     return not list(range(len(single.ops))) == list(depth_first(single)) == list(breadth_first(single))
 
 
 def _by_regions(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the orders in which the regions of chains need least, the lowest chain first, and a few others if lower."""
+    """Yield the best orders of the regions of chains, the lowest chain first, then a few others if lower."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):
@@ -92,7 +92,7 @@ def _by_regions(given: Variant, after: After, streamed: Collection[int], most: i
 
 
 def _of_operations(single: OperationGraph) -> Iterator[tuple[int, ...]]:
-    """Yield orders of single operations, whatever the regions are."""
+    """Yield orders of single operations, independent of the regions."""
     # Heads of several outputs, made while a region still has the rows that they read.
     yield tuple(heads_early(single))
     yield tuple(depth_first(single))
@@ -107,7 +107,7 @@ _ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-ea
 
 
 def _single(graph: AccessGraph, after: After) -> OperationGraph:
-    """Return the graph as one that can be ordered, in which each operation stays a single one."""
+    """Return the graph in the form that order searches take, one operation for each."""
     ops: list[dict[str, Any]] = [
         {"in": [read.tensor for read in row.reads], "out": list(row.outputs), "work": row.work}
         for row in graph.operations
@@ -124,7 +124,7 @@ def _of_regions(
     peaks: list[int],
     streamed: Collection[int],
 ) -> OperationGraph:
-    """Return the graph whose operations are regions; what lives in one only is part of the work of that one."""
+    """Return the graph with regions as operations; tensors inside a region count as its work."""
     sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]
     region_of = {v: k for k, region in enumerate(regions) for v in region}
     maker = np.array([-1 if v is None else v for v in graph.maker], dtype=np.int64)

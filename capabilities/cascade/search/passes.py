@@ -1,4 +1,4 @@
-"""Two passes over a chain whose sum is small: all places at which operations may run again, as one choice.
+"""Second passes: operations that run again behind a small sum, so that no large tensor is kept across it.
 
 A tensor that is read before and behind a global pool (squeeze-and-excite) must be whole in between, and so must a
 shortcut beside it. Where the operations that make them run again in front of the late reader, only what those begin
@@ -26,13 +26,13 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
 MOST_OPERATIONS = 24
-"""The operations that one second pass has."""
+"""The most operations of one second pass."""
 _MOST_DEPTHS, _MOST_ALONE, _MOST_TENSORS = 3, 2, 2
 MOST_ROUNDS = 8
 
 
 class Pass(NamedTuple):
-    """Operations, none before `first`, that run again just before operation `late`."""
+    """Operations, from `first` on, that run again just before operation `late`."""
 
     first: int
     late: int
@@ -41,7 +41,7 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True)
 class Variant:
-    """A graph, the regions found for it, and the front of their chains through its cuts."""
+    """A graph, its regions, and the front of its chains."""
 
     graph: AccessGraph
     found: Rows
@@ -53,17 +53,17 @@ class Variant:
         return len(self.graph.operations)
 
     def least(self, most: int) -> Chain | None:
-        """Return the chain of the lowest peak, of at most so many multiplications."""
+        """Return the chain with the lowest peak within a limit of multiplications."""
         within = [chain for chain in self.chains if chain.macs <= most]
         return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
 
     @property
     def lengths(self) -> I64:
-        """The operations of each region."""
+        """The number of operations of each region."""
         return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
 
     def within(self, longest: int) -> Self:
-        """Return the same graph with regions of at most so many operations alone."""
+        """Return the same graph with only regions of at most `longest` operations."""
         shorter = self._only(self.lengths <= longest) if longest < LONGEST else self
         return (
             shorter
@@ -75,13 +75,13 @@ class Variant:
         return replace(self, found=self.found[is_kept])
 
     def alone(self, chain: Chain) -> Variant:
-        """Return the graph that a chain runs, with its regions alone."""
+        """Return the graph of a chain with the regions of that chain only."""
         return Variant(self.graph, self.found, [chain])
 
 
 @dataclass(frozen=True)
 class SeveralPasses(Variant):
-    """Graphs that share cuts: `found` goes from cut to cut, `sources` has the graph of each region, and its ends there.
+    """Graphs that share cuts: `found` spans cuts, `sources` maps each region to its graph and its ends there.
 
     `passes` are the second passes of each graph; the first graph, that is given, has none.
     """
@@ -97,7 +97,7 @@ class SeveralPasses(Variant):
 
     @property
     def lengths(self) -> I64:
-        """The number of operations of each region, counted in the graph of the region."""
+        """The number of operations of each region, in the region's own graph."""
         return self.sources[:, 2] - self.sources[:, 1]
 
     def _only(self, is_kept: NDArray[np.bool_]) -> Self:
@@ -105,11 +105,11 @@ class SeveralPasses(Variant):
 
     @property
     def is_new(self) -> bool:
-        """True if a chain goes through a second pass."""
+        """True if a chain uses a second pass."""
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def alone(self, chain: Chain) -> Variant:
-        """Return the graph with the second passes that a chain goes through, and the regions of the chain."""
+        """Return the graph with a chain's second passes, and the regions of the chain."""
         chosen: dict[Pass, None] = {}
         for which, first, end in self.sources[list(chain.rows)].tolist():
             shift = 0
@@ -128,12 +128,12 @@ class SeveralPasses(Variant):
 
 
 def with_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
-    """Return a graph with operations run again; `passes` are by their late operations."""
+    """Return a graph with second passes, given by their late operations."""
     return repeated(graph, {one.late: one.operations for one in passes})
 
 
 def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
-    """Return the chains through a graph and those with second passes; None where there is no place for any."""
+    """Return the chains through a graph and its variants with second passes; None if no pass is possible."""
     sets = list(_sets_of(given.graph))
     # Twice the graph must be within the limits of one.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
@@ -161,7 +161,7 @@ def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> Sev
 
 
 def _is_apart(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
-    """Return 1 for each cut of a graph with second passes that lies inside one, which the given graph has not."""
+    """Return 1 for each cut inside a second pass, which the original graph lacks."""
     total = len(graph.operations) + sum(len(one.operations) for one in passes)
     apart, shift = np.zeros(total + 1, np.int64), 0
     for one in passes:
@@ -171,7 +171,7 @@ def _is_apart(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
 
 
 def _numbered(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list[I64], int]:
-    """Return a number for each cut of each graph, the same where cuts are shared, rising along each; and the last."""
+    """Return consecutive numbers for the cuts of each graph, equal where cuts are shared; and the last number."""
     n = len(graph.operations)
     keys: list[list[tuple[int, int, int]]] = []
     for which, passes in enumerate(every):
@@ -192,14 +192,14 @@ def _numbered(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list
 
 
 def _sets_of(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of second passes that do not overlap: each that there is, beside its neighbours and without them."""
+    """Yield sets of disjoint second passes: each pass, with and without its neighbours."""
     # A region goes from behind a second pass on to the next sum, whose pass it has then, or has not.
     every = (chosen[start::step] for chosen in _sets_at_once(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
 
 
 def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of second passes that do not overlap, so that every second pass is in one of them."""
+    """Yield sets of disjoint second passes that together contain every pass."""
     kinds: dict[tuple[int, int], dict[Pass, None]] = {}
     for position, row in enumerate(graph.operations):
         if row.role == "sum":
@@ -219,7 +219,7 @@ def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _crossing(graph: AccessGraph, position: int) -> list[list[int]]:
-    """Return the tensors that are whole while a sum is made and behind it: all of them, and the largest ones alone."""
+    """Return the tensors that are whole across a sum: all of them, and only the largest."""
     crossing = [
         t
         for t, (maker, last) in enumerate(zip(graph.maker, graph.last, strict=True))
@@ -230,7 +230,7 @@ def _crossing(graph: AccessGraph, position: int) -> list[list[int]]:
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
-    """Yield the second passes that make some tensors again behind a sum, each from fewer bytes than the one before."""
+    """Yield second passes that remake some tensors behind a sum, each from fewer bytes than the one before."""
     late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
     least, count = sum(graph.tensors[t].bytes for t in crossing), 0
     wanted, again = set(crossing), set[int]()
@@ -263,7 +263,7 @@ def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], b
 def with_repeats(
     given: Variant, options: CascadeOptions, windows: Windows, is_over: Callable[[], bool]
 ) -> Iterator[Variant]:
-    """Yield graphs in which operations run again: all second passes, then more, as long as that lowers the least peak.
+    """Yield graphs in which operations run again: with all second passes, then more while the peak falls.
 
     `windows` are those of the search of the graph that is given.
     """
@@ -297,7 +297,7 @@ def with_repeats(
 
 
 def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
-    """Yield graphs in which a tensor that is alive at the peak is made again for its late readers."""
+    """Yield graphs in which a tensor alive at the peak is remade for its late readers."""
     if least is None:
         return
     graph, rows = variant.graph, variant.found
@@ -319,7 +319,7 @@ def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
 
 
 def _depths(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
-    """Yield sets of operations that make a tensor again, each from fewer bytes than the one before."""
+    """Yield sets of operations that remake a tensor, each from fewer bytes than the one before."""
     chosen: set[int] = set()
     wanted, least, count = graph.maker[tensor], graph.tensors[tensor].bytes, 0
     while wanted is not None and len(chosen) < MOST_OPERATIONS and count < _MOST_DEPTHS:

@@ -1,4 +1,4 @@
-"""Planning of the chains that are found: the points of which no other is as good as one."""
+"""The planning of chains, for the Pareto-optimal points."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from memplan.capabilities.cascade.search.steps import RegionSteps
 from memplan.capabilities.cascade.search.tables import moved_elsewhere, streamed_tensors
 
 PLAN_S = 10.0
-"""The most seconds for the plan of one point."""
+"""The most seconds for planning one point."""
 POOLS_S = 1.0
-"""The most seconds where tensors choose between memories: a cheaper choice is not worth more."""
+"""The most seconds if tensors choose between memories: a cheaper choice is not worth more."""
 FRACTIONS = (2, 8)
 MOST_CHAINS = 12
-"""With two memories, tensors larger than these parts of the fast one are put into the slow one; the chains planned."""
+"""With two memories: the size thresholds, as parts of the fast one, for moving tensors; the most chains planned."""
 
 
 class Planning:
-    """The points so far, of which no other is as good as one in all objectives; by falling peak."""
+    """The Pareto-optimal points so far, by falling peak."""
 
     def __init__(
         self,
@@ -45,14 +45,14 @@ class Planning:
         self.repeats = self.orders = self.cut_chains = self.unplanned = 0
 
     def is_over(self, what: str) -> bool:
-        """Return True if the time is over; what is then left undone is noted."""
+        """Return True if the time is over; `what` is then recorded as skipped."""
         over = self._is_over()
         if over:
             self.cut_short[what] = None
         return over
 
     def run(self, search: RegionSearch, after: After) -> None:
-        """Plan what a search finds, then what is found in other orders, then where operations run again.
+        """Plan the chains of a search, then those in other orders, then those with operations that run again.
 
         `after` are, for each operation, those that must run before it, whatever tensors say; empty for none.
         """
@@ -80,7 +80,7 @@ class Planning:
         self.baseline = self._without_rolling()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
-        """Plan what is found where ever smaller tensors are in the slow memory, and take no bytes of the fast one."""
+        """Plan chains with ever smaller tensors moved to the slow memory, where they take no fast bytes."""
         graph, fast = self.graph, self.options.pools[0][1]
         steps = RegionSteps(graph, self.options)
         for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
@@ -102,7 +102,7 @@ class Planning:
         self.points = self.best()
 
     def _in_order(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
-        """Plan what is found in other orders; return the variant with the lowest peak."""
+        """Plan chains in other orders; return the variant with the lowest peak."""
         best, least = start, start.least(self.most)
         is_over = partial(self.is_over, "orders")
         streamed = streamed_tensors(self.graph, how)
@@ -118,7 +118,7 @@ class Planning:
     def _in_orders_of_passes(
         self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses
     ) -> None:
-        """Plan what is found in other orders of graphs with second passes."""
+        """Plan chains in other orders of graphs with second passes."""
         is_over = partial(self.is_over, "orders")
         for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
             if is_over():
@@ -130,7 +130,7 @@ class Planning:
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
-        """Plan the chains of a graph that are within the bounds, the lowest and the highest peaks first."""
+        """Plan a graph's chains within the bounds, starting with the lowest and highest peaks."""
         # Orders and repeats are those without a limit, so that no limit finds more than none.
         variant = variant.within(self.options.longest)
         chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
@@ -149,7 +149,7 @@ class Planning:
             self.on_point(point)
 
     def _without_rolling(self) -> CascadePoint | None:
-        """Return the point of the least peak in the given order without rolling buffers; None where time is over."""
+        """Return the lowest point in the given order without rolling buffers; None if time is over."""
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})
@@ -160,7 +160,7 @@ class Planning:
         return None if least is None else planned(search.steps, variant.found, least, PLAN_S)
 
     def _in_turn(self, chains: Sequence[int]) -> Iterator[int]:
-        """Yield chains until the time is over, and count those that are left."""
+        """Yield chains until the time is over, and count the rest."""
         for count, k in enumerate(chains):
             if self.points and self.is_over("points"):
                 self.unplanned += len(chains) - count
@@ -175,7 +175,7 @@ class Planning:
         return chains
 
     def _is_wanted(self, chain: Chain) -> bool:
-        """Return True if a chain is within the bounds, and no point is as good as what it is estimated at."""
+        """Return True if a chain is within the bounds and its estimate is not dominated by a point."""
         if chain.macs > self.most or (self.options.fit is not None and chain.peak > self.options.fit):
             return False
         return not any(self._is_as_good(point, chain) for point in self.points)
@@ -188,7 +188,7 @@ class Planning:
         return one.traffic <= other.traffic or not self.has_traffic
 
     def best(self) -> list[CascadePoint]:
-        """Return the points so far of which no other is as good as one in all objectives; by falling peak."""
+        """Return the Pareto-optimal points so far, by falling peak."""
         best: list[CascadePoint] = []
         for point in sorted(self.points, key=lambda p: (p.peak, p.macs, p.slow_traffic or 0, p.traffic)):
             if not any(self._is_as_good(other, point) for other in best):

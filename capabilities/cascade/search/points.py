@@ -1,4 +1,4 @@
-"""Chains of regions as points, each a plan: a region is a loop of a step of time for each of its operations.
+"""Chains of regions as planned points: each region is a loop with a time step for each operation.
 
 A buffer that lives within a step is alive from its maker to its last reader there; one that is kept over steps, or that
 is whole and is made or read in a loop, is alive for all of the loop.
@@ -35,7 +35,7 @@ from memplan.solvers.portfolio.solve import solve
 def planned(
     steps: RegionSteps, found: Rows, chain: Chain, time_limit_s: float, fast: int | None = None
 ) -> CascadePoint | None:
-    """Plan a chain of regions of a graph; None where no plan was found in time.
+    """Plan a chain of regions; None if no plan was found in time.
 
     Where `fast` bytes of the fast pool are given, whole tensors may lie in either pool, with the least traffic of the
     slow one, and what lives in a region in the fast one.
@@ -79,7 +79,7 @@ def planned(
 
 
 def _pools(options: CascadeOptions, fast: int | None) -> list[Pool]:
-    """Return the pools of a plan with two memories; none where there is one."""
+    """Return the pools of a plan with two memories; none if there is one."""
     if fast is None:
         return []
     (first, _), (second, size) = options.pools
@@ -87,14 +87,14 @@ def _pools(options: CascadeOptions, fast: int | None) -> list[Pool]:
 
 
 def _macs_once(graph: AccessGraph) -> int:
-    """Return the multiplications of a graph layer by layer, of operations that run again once."""
+    """Return the layer-by-layer multiplications of a graph; repeated operations count once."""
     # An operation that runs again counts once: ratios are against the model as it is given.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
 
 
 def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> Iterator[Slide]:
-    """Yield the slides of the regions that would not stay within the limit without."""
+    """Yield the slides of regions that exceed the limit without them."""
     for region, peak in zip(cascade.regions, peaks, strict=True):
         if region.slide is None:
             continue
@@ -109,7 +109,7 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
 
 @dataclass
 class _Lifetimes:
-    """Follows the regions of a cascade in time: for each buffer its bytes, its first step, and that behind its last."""
+    """The lifetimes of a cascade's buffers: for each its bytes, its first step, and the step behind its last."""
 
     cascade: Cascade
     alignment: int
@@ -117,7 +117,7 @@ class _Lifetimes:
     alive: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def problem(self, slides: Iterable[Slide], pools: list[Pool]) -> Problem:
-        """Return the problem of all buffers; outputs begin at the distance of their slides."""
+        """Return the problem of all buffers; sliding outputs start at a fixed distance from their inputs."""
         cascade, graph = self.cascade, self.cascade.graph
         for number, region in enumerate(cascade.regions):
             if region.kind == "whole":
@@ -148,7 +148,7 @@ class _Lifetimes:
         return Problem(name=graph.name or None, buffers=buffers, **more)
 
     def _use(self, name: str, size: int, start: int, end: int) -> None:
-        """Let a buffer be alive in some steps of time, and in those between them and others that it is used in."""
+        """Extend a buffer's life to some time steps and everything between."""
         _, first, last = self.alive.get(name, (0, start, end))
         self.alive[name] = rounded_up(size, self.alignment), min(first, start), max(last, end)
 

@@ -1,4 +1,4 @@
-"""All regions that are worth having: for each last operation, in stripes of rows and in tiles, grown backwards.
+"""The search for regions: for each last operation, in stripes and tiles, grown backwards.
 
 Networks repeat their blocks, and graphs in which operations run again repeat most of a graph. Regions that end with an
 operation depend on those before it that may be in one, on what these read, and on the bytes alive around them:
@@ -49,21 +49,21 @@ Key = tuple[Any, ...]
 STRIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 MOST_PARTS = 8
 FINER = (2, 4, 8)
-"""The parts of a row, or a column, that are tried as steps where operations in front have so many rows for one."""
+"""The parts of a row or column that are tried as steps if earlier operations have many rows for one."""
 MOST_STEPS = 1024
 _ROOM = 60_000
 
 
 @dataclass
 class Windows:
-    """Regions by the operations that they depend on; cuts count from their end, peaks from the bytes alive there."""
+    """Regions cached by their surroundings; cuts count from their end, peaks from the bytes alive there."""
 
     found: dict[Key, Rows] = field(default_factory=dict)
     numbers: dict[Key, int] = field(default_factory=dict)
 
 
 class WindowKeys:
-    """The keys of a graph's operations: two with equal keys end the same regions."""
+    """The keys of a graph's operations: operations with equal keys end the same regions."""
 
     def __init__(
         self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
@@ -95,7 +95,7 @@ class WindowKeys:
         return row.role, row.macs, row.weights, sums, row.partial, row.work, made, reads
 
     def first(self, j: int) -> int:
-        """Return the first operation that a region may have that ends with operation j - 1."""
+        """Return the first operation of regions that may end with operation j - 1."""
         graph, last = self.graph, self.graph.operations[j - 1]
         channels = {graph.tensors[t].channels for t in (*last.outputs[:1], *(read.tensor for read in last.reads[:1]))}
         v, is_striped = j - 1, True
@@ -127,7 +127,7 @@ class WindowKeys:
         return self.operations[v], is_whole, is_streamed, *reads
 
     def _around(self, tensor: int, j: int) -> Key:
-        """Return what regions see of a tensor from outside; of a streamed one, who reads it first, too."""
+        """Return how regions see a tensor from outside; for a streamed one, including its first reader."""
         streamed = self.streamed[tensor]
         is_input = self.graph.maker[tensor] is None
         since = self.graph.readers[tensor][0] - j if streamed else 0
@@ -136,7 +136,7 @@ class WindowKeys:
 
 @dataclass
 class Effort:
-    """The regions looked at, those for which there was no room, and those of too many steps."""
+    """Counts of the regions examined, of those without room, and of those with too many steps."""
 
     evaluated: int = 0
     lost: int = 0
@@ -144,13 +144,13 @@ class Effort:
 
 
 def strides_of(size: int) -> list[int]:
-    """Return the heights or widths of stripes that are tried along an axis: small ones, and even parts of it."""
+    """Return the stripe heights or widths tried along an axis: small ones, and its even parts."""
     wanted = {*STRIDES, *(-(-size // parts) for parts in range(2, MOST_PARTS + 1))}
     return sorted(stride for stride in wanted if stride < size)
 
 
 class RegionSearch:
-    """The regions of a graph, found one last operation after the other; tensors that are `elsewhere` take no bytes.
+    """The search for a graph's regions, one last operation after another; `elsewhere` tensors take no bytes.
 
     Without `rolling` each step makes again what it reads, but for inputs that come in rows.
     """
@@ -177,11 +177,11 @@ class RegionSearch:
 
     @cached_property
     def steps(self) -> RegionSteps:
-        """The steps of regions of the graph; tensors that are elsewhere have their bytes here."""
+        """The steps of the graph's regions, in which `elsewhere` tensors do have bytes."""
         return RegionSteps(self.graph, self.options)
 
     def layers(self) -> Rows:
-        """Return the regions of one operation that runs whole."""
+        """Return the regions of single operations that run whole."""
         graph, tables = self.graph, self.tables
         rows = np.zeros((len(graph.operations), N_FOUND), np.int64)
         for v, row in enumerate(graph.operations):
@@ -193,7 +193,7 @@ class RegionSearch:
         return rows
 
     def _other_ways(self, layers: Rows) -> Rows:
-        """Return the regions of one operation that runs whole in another way; their height is the way."""
+        """Return the regions of single operations that run whole in another way; their height is the way."""
         ways = []
         for v, row in enumerate(self.graph.operations):
             for way, (macs, work) in enumerate(row.alternatives, 1):
@@ -202,7 +202,7 @@ class RegionSearch:
         return np.array(ways, np.int64).reshape(-1, N_FOUND)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
-        """Return the regions found, sorted by where they end; those of the operations reached before it is over."""
+        """Return the regions found, sorted by end; if time is over, those of the operations reached."""
         layers = self.layers()
         parts = [layers, self._other_ways(layers)]
         for j in self._by_need(layers[:, FOUND_PEAK]):
@@ -215,14 +215,14 @@ class RegionSearch:
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
     def _by_need(self, peaks: I64) -> list[int]:
-        """Return the ends of regions, those first that go across the operations with the highest peaks."""
+        """Return the ends of regions, those across the highest peaks first."""
         # What the clock cuts off is then what binds least.
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
 
     def _regions_ending_at(self, j: int) -> Rows:
-        """Return the regions that end with operation j - 1, from memory where those of equal operations were found."""
+        """Return the regions that end with operation j - 1, from the cache if its surroundings are known."""
         key, base = self._keys.of(j), int(self.tables.live[j])
         stored = self.windows.found.get(key)
         shift = np.zeros(N_FOUND, np.int64)
@@ -236,7 +236,7 @@ class RegionSearch:
         return stored + shift
 
     def add(self, other: RegionSearch) -> None:
-        """Count what another search of the same operations looked at as looked at by this one."""
+        """Add the counts of another search of the same operations."""
         for name, count in asdict(other.effort).items():
             setattr(self.effort, name, getattr(self.effort, name) + count)
         self.reached = other.reached
@@ -281,14 +281,14 @@ class RegionSearch:
         return worth_having(ending_rows)
 
     def _heights(self, rows: int) -> list[int]:
-        """Return the heights of stripes that are whole rows."""
+        """Return the stripe heights that are whole rows."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(rows) or [rows]
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _finer(self, j: int, axis: int) -> list[int]:
-        """Return steps that are parts of a row or a column: operations in front, which make more, make fewer a step."""
+        """Return steps that are parts of a row or column, for regions whose first operations make more."""
         size = driven(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
@@ -297,7 +297,7 @@ class RegionSearch:
         return [-parts for parts in FINER if parts * size <= most]
 
     def _tiled(self, size: int, axis: int) -> list[int]:
-        """Return the heights, or the widths, of tiles."""
+        """Return the tile heights or widths."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(size)
@@ -310,7 +310,7 @@ class RegionSearch:
         self._grow(j, kinds, heights, widths)
 
     def _grow(self, j: int, kinds: Iterable[int], heights: Sequence[int], widths: Sequence[int]) -> None:
-        """Add the regions that end with operation j - 1 in tiles of some kinds, heights and widths."""
+        """Add the regions ending with operation j - 1, for some kinds, heights and widths of tiles."""
         tiles = TileSearch(
             j=j,
             longest=j - self._keys.first(j),
@@ -328,6 +328,6 @@ class RegionSearch:
 
 
 def worth_having(found: Rows) -> Rows:
-    """Return the regions of which none with the same ends is as good in peak, multiplications and traffic."""
+    """Return the regions that no other with the same ends dominates in peak, multiplications and traffic."""
     ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
     return found[undominated(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]

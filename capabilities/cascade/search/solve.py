@@ -1,4 +1,4 @@
-"""One call for the cascades of a graph: the layers, the points of the search, their checks by value, the answer."""
+"""The whole call of `cascade`: layers, search, checks by value, and the answer."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
 
 _ANSWER_S = 0.5
-"""The seconds of the time limit that are kept for the plans of the last points, and for the answer."""
+"""The seconds of the limit kept for the last plans and the answer."""
 _NOTED_PART = 20
-"""Answers are noted at most every so many times as long as noting the last one took."""
+"""The least time between noted answers, as a multiple of the time that noting took."""
 _SEARCH_SHARE = 0.6
-"""The part of the time for search and plans, where points are checked by value in the rest."""
+"""The share of the time for search and plans if points are then checked by value."""
 _LEAST_PLAN_S = 0.5
-"""The seconds for the plan layer by layer, of which there must be one, where the time limit has no more."""
+"""The seconds for the obligatory layer-by-layer plan if the time limit has no more."""
 MOST_CHECKED_BYTES, _CHECKED_A_BYTE = 2**30, 48
-"""The bytes that a check by value may take in memory; those for each byte of the largest tensor are sums of 64 bits."""
+"""The memory limit of a check by value, and its bytes for each byte of the largest tensor (64-bit sums)."""
 _LARGE = 300
-"""The operations from which on the maps of a graph and the plan of its layers take long."""
+"""The number of operations from which mapping and planning a graph take long."""
 _TOO_SHORT = "time_limit_s: must be enough to plan the graph layer by layer"
 MOST_BARRIERS = 10
 LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
-"""All that is looked at for points, and that the end of the time may cut off."""
+"""The parts of the search that the end of the time may cut short."""
 
 
 def cascaded(
@@ -55,7 +55,7 @@ def cascaded(
     running: Control,
     latency: Callable[[CascadePoint], float | None] = lambda _point: None,
 ) -> CascadeAnswer:
-    """Return the answer for a graph; if time ends before its layers are planned, that is the given order.
+    """Return the answer for a graph; if time ends before its layers are planned, the given order without points.
 
     Raises OptionError for a wrong option, TimeOverError for access maps alone, OperationsError for a graph without any.
     """
@@ -71,7 +71,7 @@ def cascaded(
 
 
 class CascadeCall:
-    """A call; raises TimeOverError where there is no time to plan the graph layer by layer."""
+    """One call; raises TimeOverError if there is no time to plan the graph layer by layer."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class CascadeCall:
         self.noted_until = 0.0
 
     def run(self) -> CascadeAnswer:
-        """Return the answer; raises InvalidPlanError for a point that the check by value rejects."""
+        """Return the answer; raises InvalidPlanError if the check by value rejects a point."""
         if self.options.check:
             _refuse_unexecutable(self.graph)
         if not self.options.pools:
@@ -120,7 +120,7 @@ class CascadeCall:
         return point
 
     def _heed(self) -> None:
-        """Raise TimeOverError once time is over, of a graph whose layers take long to plan."""
+        """Raise TimeOverError once time is over, for a large graph."""
         if self.running.is_over and len(self.given.operations) > _LARGE:
             raise TimeOverError(_TOO_SHORT)
 
@@ -130,14 +130,14 @@ class CascadeCall:
         self._note()
 
     def _note(self) -> None:
-        """Note the points so far, if that is no more than a small part of the time."""
+        """Note the points so far if that takes only a small part of the time."""
         began = time.monotonic()
         if self.running.note is not None and self.options.point is None and began >= self.noted_until:
             self.running.note(self._answer(self.planning.best() or [self.layers], is_ended=False))
             self.noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
 
     def _answer(self, points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeAnswer:
-        """Return the answer with some points; where the search has not ended, they are not checked by value."""
+        """Return the answer with some points; before the end of the search they are not checked by value."""
         graph, options = self.graph, self.options
         least = points[-1].estimate if points and not options.pools else None
         barriers = barriers_of(graph, self.search.tables, self.search.layers(), least)
@@ -172,14 +172,14 @@ class CascadeCall:
         )
 
     def _wanted(self, points: Sequence[CascadePoint]) -> list[int]:
-        """Return the points to be executed by value, fewest runs first; the one that `point` names alone."""
+        """Return the points to execute by value, fewest runs first; only one if `point` names it."""
         position, count = self.options.point, len(points)
         if isinstance(position, int):
             return [position % count] if -count <= position < count else []
         return sorted(range(count), key=lambda k: points[k].runs)
 
     def _checked(self, points: Sequence[CascadePoint], wanted: Sequence[int]) -> list[int]:
-        """Execute points by value while there is time; return those that were executed to the end."""
+        """Execute points by value while there is time; return those that completed."""
         checked: list[int] = []
 
         def pause() -> None:
@@ -213,7 +213,7 @@ class CascadeCall:
 
 
 def _in_order_as_given(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
-    """Return the answer that nothing was looked at, with the peak of the operations as they come."""
+    """Return the answer of an empty search, with the peak of the given order."""
     return CascadeAnswer(
         name=graph.name or None,
         conventions=_conventions(options),
@@ -237,7 +237,7 @@ def _conventions(options: CascadeOptions) -> CascadeConventions:
 
 
 def _refuse_unexecutable(graph: AccessGraph) -> None:
-    """Raise OptionError for a graph that cannot be executed by value, before anything is allocated for it."""
+    """Raise OptionError early for a graph that cannot be executed by value."""
     sizes = [row.rows * row.columns * row.pixel for row in graph.tensors]
     needed = 2 * sum(sizes) + _CHECKED_A_BYTE * max(sizes, default=0)
     if needed > MOST_CHECKED_BYTES:

@@ -1,4 +1,4 @@
-"""From a region that the search found to the ranges and the buffers of its steps, as the kernel follows them."""
+"""The ranges and buffers of a region's steps, computed by the kernel from a row of the search."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class RegionSteps:
         self._access = Reference(self.tables)
 
     def region(self, row: Sequence[int], number: int = 0) -> CascadeRegion:
-        """Return the region of a row of the search, which has a number among others."""
+        """Return the region for a row of the search, with its number."""
         first, end, kind = row[FOUND_FROM], row[FOUND_TO], row[FOUND_KIND]
         if kind == KIND_WHOLE:
             return CascadeRegion.whole(number, first, row[FOUND_HEIGHT])
@@ -95,7 +95,7 @@ class RegionSteps:
         return CascadeRegion.striped(number, _KINDS[kind], stride, ranges, buffers, pieces, slide)
 
     def _followed(self, first: int, end: int, kind: int, stride: Span) -> Followed:
-        """Return what the kernel writes of a region: operations and pieces, the last one first, step by step."""
+        """Return the kernel's output for a region: operations and pieces, the last one first, step by step."""
         n, tables = end - first, self.tables
         edges = int(tables.edge_first[end] - tables.edge_first[first])
         driven = tables.source[tables.edge_first[end - 1]] if self._is_sum(end - 1) else tables.out[end - 1]
@@ -136,7 +136,7 @@ class RegionSteps:
         return self.graph.operations[v].role == "sum"
 
     def _pieces(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Return the inputs that come in pieces, each with the slot of its ranges, and its first edge from the end."""
+        """Return the inputs read in pieces, each with its slot of ranges and its first edge from the end."""
         tables, pieces = self.tables, list[tuple[int, int, int]]()
         for v in range(end - 1, first - 1, -1):
             for edge in range(int(tables.edge_first[v]), int(tables.edge_first[v + 1])):
@@ -147,7 +147,7 @@ class RegionSteps:
         return pieces
 
     def _buffer(self, followed: Followed, kind: int, end: int, v: int) -> RegionBuffer:
-        """Return the buffer of what an operation of a region makes."""
+        """Return the buffer for the output of an operation in a region."""
         graph, tensor, k = self.graph, self.graph.operations[v].outputs[0], end - 1 - v
         if self.last[tensor] >= end or (k == 0 and tensor not in self.streamed):
             return self._whole(tensor)
@@ -160,7 +160,7 @@ class RegionSteps:
         return self._held(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _held(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of so many rows and columns, negative for what is kept from step to step."""
+        """Return a buffer of rows and columns; negative numbers mean that it is kept between steps."""
         made = self.graph.tensors[tensor]
         # What is kept from one row to the next has all columns.
         width = made.columns if rows < 0 else abs(columns)
@@ -197,12 +197,12 @@ class RegionSteps:
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
     def _slide(self, followed: Followed, end: int) -> Slide | None:
-        """Return the input into whose dying rows the output grows, if that saves anything."""
+        """Return the input into whose dying rows the output can grow, if that saves anything."""
         saved, tensor, down = followed.slide.tolist()
         return Slide(tensor=tensor, output=self.graph.operations[end - 1].outputs[0], down=down) if saved else None
 
 
 def _spans(first: I64, end: I64, steps: int) -> tuple[Span, ...]:
-    """Return ranges as pairs, (0, 0) where nothing is made."""
+    """Return ranges as pairs, (0, 0) for empty ones."""
     ends = zip(first[:steps].tolist(), end[:steps].tolist(), strict=True)
     return tuple((a, b) if a < b else (0, 0) for a, b in ends)

@@ -1,4 +1,4 @@
-"""The tables that the kernels read of a graph with access maps; barriers, and the bytes alive there in any case."""
+"""The kernels' tables of a graph with access maps; barriers and their unavoidable bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
 WARM_UP = 32
-"""Rows of the output by which a region starts early, so that no border makes a step do several steps' work."""
+"""The rows by which a region starts early, so that borders do not concentrate work in one step."""
 _ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
 
 
@@ -40,7 +40,7 @@ def rounded_up(bytes_: int, alignment: int) -> int:
 
 
 def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int] = ()) -> Access:
-    """Return the tables of a graph, with the bytes and the streams that the options require.
+    """Return the tables of a graph, with bytes and streams as the options require.
 
     Tensors that are `elsewhere` take no bytes where they are whole.
     """
@@ -83,7 +83,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
 
 
 def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[int]:
-    """Return the inputs and outputs that come and go in pieces; an output that is read again does not."""
+    """Return the inputs and outputs that are streamed in pieces; an output that is read again is not."""
     streamed: set[int] = set()
     if options.input == "streamed":
         streamed.update(tensor for tensor in graph.inputs if tensor not in graph.kept)
@@ -93,7 +93,7 @@ def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[i
 
 
 def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
-    """Return the last use of each tensor; of an output that goes in pieces, the operation that makes it."""
+    """Return the last use of each tensor; a streamed output ends with its maker."""
     streamed = streamed_tensors(graph, options)
     last = list(graph.last)
     for tensor in streamed:
@@ -104,7 +104,7 @@ def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
 
 
 def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows) -> I64:
-    """Return about how many bytes regions read and write of tensors that are elsewhere, as a column for those found.
+    """Return an estimate of the bytes that regions read and write of `elsewhere` tensors, one for each region.
 
     Each is counted once for an operation that reads it, and more often as the region makes more than layer by layer.
     """
@@ -151,7 +151,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
 
 
 def with_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
-    """Return a graph whose named operations run whole; raises OptionError for a name that none has."""
+    """Return a graph whose named operations run whole; raises OptionError for an unknown name."""
     rows = list(graph.operations)
     operation_names = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
     for name in names:

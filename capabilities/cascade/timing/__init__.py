@@ -1,1 +1,1 @@
-"""Times of regions on a target: its memories, links and engine, gone through visit by visit."""
+"""Latencies of regions on a target, with its memories, links and engine simulated visit by visit."""

@@ -1,4 +1,4 @@
-"""The costs of steps: their times, transfers, and slots of the fast memory."""
+"""The costs of steps: times, transfers, and slots of the fast memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from math import fsum
 from typing import NamedTuple
 
 Slot = tuple[str, int, int]
-"""A word for the use of a slot, its tensor and its bytes."""
+"""The use of a slot (a word), its tensor and its bytes."""
 
 
 class Transfer(NamedTuple):
-    """What a step moves of one tensor over one link, which has so many starts: bytes, loaded or stored.
+    """The transfer of one tensor over one link in a step: starts, and bytes loaded or stored.
 
     `is_far` is True over the link between the second memory and the third one. The `tensor` of constants is the first
     one that their operation makes.
@@ -27,7 +27,7 @@ class Transfer(NamedTuple):
 
 @dataclass(frozen=True)
 class StepFigures:
-    """The time of a step, the bytes that it moves over all links, and its slots of the fast memory.
+    """The time of a step, its traffic over all links, and its slots of the fast memory.
 
     latency: its time.
     traffic: the bytes over all links.
@@ -49,13 +49,13 @@ class StepFigures:
 
     @property
     def peak(self) -> int:
-        """The bytes of all slots."""
+        """The total bytes of all slots."""
         return sum(size for _, _, size in self.buffers)
 
 
 @dataclass(frozen=True)
 class Run:
-    """The figures of steps that run one after the other."""
+    """The figures of consecutive steps."""
 
     figures: Sequence[StepFigures]
 

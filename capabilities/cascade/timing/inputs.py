@@ -1,4 +1,4 @@
-"""The input that is a target: a machine of memplan's own, or DORY's file of hardware.
+"""The input that is a target: a machine of memplan's own, or a DORY hardware file.
 
 That has the memories L1 and up, with their bytes, and bytes a cycle and cycles of latency towards the next faster one.
 Source: dory/Hardware_targets in pulp-platform/dory.
@@ -17,7 +17,7 @@ from memplan.planner.formats import memplan_json
 
 
 def machine_of(fields: object) -> dict[str, Any] | None:
-    """Return the target that a file of hardware describes, as JSON has it; None for other files. Raises FormatError."""
+    """Return the target described by the JSON of a hardware file; None for other files. Raises FormatError."""
     rates = fields.get("peak MAC/cycle") if isinstance(fields, Mapping) else None
     if not isinstance(fields, Mapping) or not isinstance(rates, Mapping):
         return None

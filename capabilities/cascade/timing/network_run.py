@@ -1,4 +1,4 @@
-"""Networks on a target: operations in tiles, and regions of a cascade, gone through visit by visit.
+"""Networks on a target: tiled operations and regions of a cascade, simulated visit by visit.
 
 What lies `far`, in the last of three memories, goes over both links, through a slot of the second memory, while other
 bytes move and the engine works. `far` has numbers of tensors; -1 - v stands for the constants of operation v.
@@ -26,7 +26,7 @@ Counts = NDArray[Any]
 
 @dataclass(frozen=True)
 class NetworkStep:
-    """A region of a cascade, or an operation alone, and the tensors that stay whole in the fast memory behind it.
+    """A region of a cascade or a tiled operation, and the tensors that stay whole in the fast memory after it.
 
     An operation alone is a region without holds, in tiles of rows, columns and channels; channels are the innermost
     loop, or the outermost one.
@@ -38,14 +38,14 @@ class NetworkStep:
 
     @property
     def is_alone(self) -> bool:
-        """True for an operation in tiles, whose channels are cut, too."""
+        """True for a single tiled operation, whose channels are cut, too."""
         return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first].channels)
 
 
 def run_network(
     graph: AccessGraph, steps: Sequence[NetworkStep], target: Target, far: frozenset[int] = frozenset()
 ) -> tuple[list[StepFigures], list[str]]:
-    """Run the steps of a network one after the other; return their figures, and what is wrong with them.
+    """Run the steps of a network in order; return their figures and all violations.
 
     Inputs and outputs of the network lie in the slow memory. A visit takes the larger one of its arithmetic, in native
     tiles of pixels, and its transfers. What a step loads or stores has a slot, more if it is filled more than once.
@@ -83,7 +83,7 @@ def run_step(
     *,
     keeps: bool = True,
 ) -> StepFigures:
-    """Return the figures of one step, in front of which some tensors are whole in the fast memory.
+    """Return the figures of one step that starts with some tensors whole in the fast memory.
 
     Where it `keeps` what it loads, the next visit loads it only if that is other bytes; else each visit loads anew.
     """
@@ -93,7 +93,7 @@ def run_step(
 
 @dataclass
 class _StepRun:
-    """Goes through the visits of a step, all of them at once."""
+    """The simulation of a step, all visits at once."""
 
     graph: AccessGraph
     step: NetworkStep
@@ -136,7 +136,7 @@ class _StepRun:
         return i, j, k
 
     def _operation(self, v: int) -> Counts:
-        """Add what an operation loads and stores; return the time of its work in each visit."""
+        """Add the loads and stores of an operation; return its compute time in each visit."""
         graph, region, row = self.graph, self.step.region, self.graph.operations[v]
         out = graph.tensors[row.outputs[0]] if row.outputs else None
         is_whole, adds_up = region.kind == "whole", v == region.end - 1 and is_accumulated(graph, region)
@@ -170,7 +170,7 @@ class _StepRun:
         return np.asarray(row.macs * part / max(1, int(part.sum())) / engine.rate_of(row.kind))
 
     def _read(self, v: int, read: Read, made: Stripes, share: tuple[Counts, int]) -> None:
-        """Add a tensor of the slow memory: it is loaded where a visit changes an index on which its piece depends.
+        """Add a tensor in the slow memory: it is loaded when an index of its piece changes.
 
         `share` has the channels of each visit, and all of them.
         """
@@ -193,7 +193,7 @@ class _StepRun:
         self._load("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _load(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add what is loaded in each visit: nothing where it is still there from the visit before that used any."""
+        """Add the loads of each visit; nothing if the data is still there from the previous use."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -203,7 +203,7 @@ class _StepRun:
         self._move(kind, tensor, loaded, item)
 
     def _move(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
-        """Add the transfers of what is loaded or stored in each visit, and the slots that it needs."""
+        """Add the transfers of each visit, and the slots that they need."""
         count = int(np.count_nonzero(moved))
         copies, most = self.target.engine.copies if count > 1 else 1, int(moved.max(initial=0))
         for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):
@@ -213,7 +213,7 @@ class _StepRun:
 
 
 def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return why the ranges of a step are none that make its tensors."""
+    """Return why the ranges of a step do not make its tensors, or nothing."""
     region = step.region
     ways = len(graph.operations[region.first].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
@@ -235,7 +235,7 @@ def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return the first thing in a region that is read of a buffer and is not there, or that is not made in the end."""
+    """Return the first element of a region that is read but missing, or never made."""
     region, rings = step.region, dict[int, Counts]()
     for v in region.ranges:
         for t in graph.operations[v].outputs if graph.operations[v].role == "striped" else ():
@@ -283,7 +283,7 @@ def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _places(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return where pixels lie in a buffer, and their numbers."""
+    """Return the positions of pixels in a buffer, and their numbers."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 
@@ -296,13 +296,13 @@ def _is_there(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
 
 
 def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
-    """Return True if ranges follow each other from 0 to the size of an axis; empty ones are none."""
+    """Return True if ranges cover an axis from 0 to its size without overlap; empty ranges are ignored."""
     some = [span for span in spans if span[0] < span[1]]
     return [a for a, _ in some] == [0, *(b for _, b in some[:-1])] and bool(some) and some[-1][1] == size
 
 
 def _sources(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
-    """Return the ranges of an input that ranges of an output read."""
+    """Return the input ranges that output ranges read."""
     return tuple(window.source(a, b, size) if b > a else (0, 0) for a, b in spans)
 
 

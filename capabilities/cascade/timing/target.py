@@ -1,4 +1,4 @@
-"""Targets: the memories, the links between them and the engine that schedules are made for."""
+"""Targets: memories, the links between them, and an engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Time = Annotated[float, Field(ge=0, le=float(MAX_BYTES), allow_inf_nan=False, st
 
 
 class Memory(Value):
-    """A memory: its bytes, without which it is endless, and the multiple that what lies in it is rounded up to."""
+    """A memory: its size (none: unlimited), and the multiple to which slices in it are rounded up."""
 
     name: Name
     capacity: Bytes | None = None
@@ -25,7 +25,7 @@ class Memory(Value):
 
 
 class Link(Value):
-    """A way between two memories: bytes a unit of time, and the time that a transfer takes before its first byte.
+    """A link between two memories: bytes in a unit of time, and the latency of a transfer.
 
     What moves takes whole bursts of so many bytes.
     """
@@ -35,12 +35,12 @@ class Link(Value):
     burst: Annotated[int, Field(ge=1, le=MAX_BYTES)] = 1
 
     def time(self, size: Any) -> Any:
-        """Return the time that transfers of so many bytes take, one or an array; nothing takes none."""
+        """Return the time of transfers of `size` bytes, scalar or array; 0 for none."""
         return (size > 0) * (self.latency + -(-size // self.burst) * self.burst / self.bandwidth)
 
 
 class Engine(Value):
-    """The width and height of the native tile of what computes, and the copies of a streamed slice it works with.
+    """The engine's native tile of width and height, and how many copies of a streamed slice it uses.
 
     With two copies, the next slice is loaded while the engine works on this one. `rate` are the multiplications in a
     unit of time, for networks, whose operations have no times of their own; `rates` are those of some kinds of these.
@@ -52,7 +52,7 @@ class Engine(Value):
     rates: dict[Name, Rate] = Field({}, exclude_if=lambda rates: not rates)
 
     def rate_of(self, kind: str) -> float:
-        """Return the multiplications of operations of a kind in a unit of time."""
+        """Return the multiplications in a unit of time for operations of a kind."""
         return self.rates.get(kind, self.rate or 1.0)
 
     @property
@@ -105,31 +105,31 @@ class Target(Value):
         return self.memories[0].capacity or 0
 
     def with_capacity(self, capacity: int) -> Target:
-        """Return the machine with another size of the fast memory."""
+        """Return the target with another size of the fast memory."""
         fast, *others = self.memories
         return self.model_copy(update={"memories": (fast.model_copy(update={"capacity": capacity}), *others)})
 
     @property
     def keeps(self) -> bool:
-        """True if what is retained may stay for several steps."""
+        """True if retained tensors may stay for several steps."""
         return self.residency == "several steps"
 
     @property
     def alignment(self) -> int:
-        """The multiple that slices in the fast memory are rounded up to."""
+        """The multiple to which slices in the fast memory are rounded up."""
         return self.memories[0].alignment
 
     @property
     def link(self) -> Link:
-        """The way between the fast and the slow memory."""
+        """The link between the fast and the slow memory."""
         return self.links[0]
 
     @property
     def has_three(self) -> bool:
-        """True where there is a memory between the fast one and the last one."""
+        """True if there is a memory between the fast one and the last one."""
         return len(self.memories) == 3
 
     def rounded(self, size: int, memory: int = 0) -> int:
-        """Return the bytes that so many take in a memory, the fast one by default."""
+        """Return a size rounded up as in a memory, by default the fast one."""
         alignment = self.memories[memory].alignment
         return -(-size // alignment) * alignment

@@ -1,1 +1,1 @@
-"""Questions about changed problems: parts of a problem, problems with fewer rules, and whether they fit."""
+"""Feasibility questions about changed problems: parts of a problem, and problems with fewer rules."""

@@ -1,4 +1,4 @@
-"""Rules of a problem that a reason may need, and parts of it: some of its buffers, without some of its rules."""
+"""The rules of a problem that a reason may need, and its parts: some of its buffers without some of its rules."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from memplan.planner.model.plan import RuleMember
 from memplan.planner.model.problem import Pool, Problem, with_fields
 
 _IN_ORDER = tuple(name for name in reversed(FIELDS) if name not in ("conflicts", "may_share"))
-"""The fields with entries that can be left out, in the order in which that is tried."""
+"""The fields whose entries can be dropped, in the order of trying."""
 _OF_OFFSETS = tuple(name for name in RARE_FIELDS if name not in ("relative", "forbid_pools"))
-"""The rare fields of buffers that restrict offsets: `relative` makes one body of two, which is kept as a whole."""
+"""The rare fields of buffers that restrict offsets, except `relative`, which makes two buffers one body."""
 
 
 @dataclass(frozen=True)
 class ProblemRule:
-    """A rule by its kind, a field, and where it stands: a buffer, a pool or an entry of the problem, by position.
+    """A rule by its kind (a field) and its place: the position of a buffer, a pool or an entry.
 
     `entry` counts the reserved ranges of a pool, and the entries of fields about several buffers.
     """
@@ -35,7 +35,7 @@ class ProblemRule:
     entry: int = ABSENT
 
     def member(self, problem: Problem) -> RuleMember:
-        """Return the rule as an explanation names it."""
+        """Return the rule as explanations name it."""
         table, i = problem.buffers, self.buffer
         if self.kind == "reserved":
             pool = problem.pools[self.pool]
@@ -55,7 +55,7 @@ class ProblemRule:
 
 
 def rules_of(problem: Problem, kept: Bool) -> list[ProblemRule]:
-    """Return the rules that say something of the kept buffers (n,), and those of the pools.
+    """Return the rules about the kept buffers (n,), and those of the pools.
 
     Where several pools exist, a pinned buffer keeps its pool, as the pin is meant for that one: only without the pin,
     its pools are a rule that may be left out.
@@ -73,7 +73,7 @@ def _of_pools(problem: Problem) -> Iterator[ProblemRule]:
 
 
 def _of_entries(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
-    """Yield what forbids: neither what allows more, nor conflicts, which are as much of a buffer as its lifetime."""
+    """Yield the entries that forbid something, except conflicts, which belong to buffers like their lifetimes."""
     for field in _IN_ORDER:
         for k, entry in enumerate(getattr(problem, field)):
             # Weights only cost: without them nothing is easier to fit.
@@ -103,7 +103,7 @@ _COLUMNS = ("size", "alignment", "offset", "traffic", "hint", "pool_choice")
 
 
 def bodies(problem: Problem) -> I64:
-    """Return, for each buffer, the position of the one that names its body, (n,).
+    """Return, for each buffer, the position of the buffer that names its body, (n,).
 
     A body is what cannot be taken apart: a buffer with its aliases, and with its rigid group.
     """
@@ -117,7 +117,7 @@ def bodies(problem: Problem) -> I64:
 
 
 def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Problem:
-    """Return the problem of the kept buffers (n,), whole bodies, without the dropped rules; anything that fits will do.
+    """Return the problem of the kept buffers (n,), whole bodies, without the dropped rules, for feasibility only.
 
     Weights of banks are left out, as they forbid nothing.
     """
@@ -131,7 +131,7 @@ def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> P
 
 
 def resized(problem: Problem, i: int, size: int) -> Problem:
-    """Return the problem in which buffer `i` has another size; raises ProblemError, as where an alias would not fit."""
+    """Return the problem with another size of buffer `i`; raises ProblemError, as when an alias does not fit."""
     sizes = np.array(problem.buffers.size)
     sizes[i] = size
     return with_fields(problem, buffers=replace(problem.buffers, size=column(sizes)))
@@ -202,7 +202,7 @@ def _pools(pools: tuple[Pool, ...], rules: Mapping[str, list[ProblemRule]]) -> t
 
 
 def _entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
-    """Return the entries of the problem that are about kept buffers."""
+    """Return the problem's entries restricted to kept buffers."""
     fields: dict[str, Any] = {}
     for name, entries in entries_of(problem).items():
         dropped = {rule.entry for rule in rules.get(name, ())}

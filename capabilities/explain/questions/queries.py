@@ -1,4 +1,4 @@
-"""Questions whether problems fit, again and again within one deadline; plans that say so were verified."""
+"""Repeated feasibility questions within one deadline; positive answers come with verified plans."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from memplan.solvers.search.control import Control
 
 Answer = Literal["fits", "no", "open"]
 _PROVERS = ("exact", "memory-choice")
-"""The solvers that prove without a process of their own."""
+"""The solvers that can prove infeasibility without a separate process."""
 _SHARE = 0.34
-"""The part of the time that is left which one question may take."""
+"""The share of the remaining time that one question may use."""
 _LEAST_S = 0.02
 _ROUNDS = 12
 """The rounds of ejection for each buffer before a question is searched."""
@@ -31,7 +31,7 @@ _ROUNDS = 12
 
 @dataclass(eq=False)
 class Queries:
-    """Decides whether problems fit, until a call ends; `calls` counts the problems, `opens` those that stayed open.
+    """Decides whether problems fit, until a deadline; `calls` counts the questions, `opens` the open ones.
 
     `known` is the last plan that was found. Where work is counted, no clock decides: each question has the same work,
     and there are `most_calls`.
@@ -51,7 +51,7 @@ class Queries:
         return self.control.is_over or (self.control.counts_work and self.calls >= self.most_calls)
 
     def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
-        """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan, in `last`.
+        """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan in `last`.
 
         A quick question runs no solver that needs a process of its own; by default, where others can prove. It takes at
         most a share of the time that is left.
@@ -81,7 +81,7 @@ class Queries:
         return "open"
 
     def whole(self, problem: Problem, plan: Plan) -> Plan:
-        """Return a plan that answered a question with its peak, its bound and its pools, which ejection leaves out."""
+        """Return a plan from a question with its peak, bound and pools, which ejection leaves out."""
         if plan.peak is not None:
             return plan
         return self._solved(problem, compile_problem(problem), self.call_limit_s, start=plan)
@@ -96,7 +96,7 @@ class Queries:
         return OneSearch(problem, options, control, start=start, is_quick=is_quick, instance=instance).finish().plan
 
     def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
-        """Return a verified plan that ejection makes of the last one that was found; None where that is not soon."""
+        """Return a verified plan made from the last one by ejection; None if that takes too long."""
         if self.known is None or not self.known.placements or not instance.features <= FEATURES or len(instance) == 0:
             return None
         placed = self.known.placements

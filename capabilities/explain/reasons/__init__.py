@@ -1,1 +1,1 @@
-"""The reason why a problem does not fit: few buffers and rules that are enough for that, each of them needed."""
+"""The reason why a problem does not fit: a small, irreducible set of buffers and rules."""

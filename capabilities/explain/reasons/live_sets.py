@@ -1,4 +1,4 @@
-"""Live sets that alone take more bytes than a pool has, and the least size of a pool that would do."""
+"""Live sets that exceed a pool by themselves, and the least size of a pool that is enough."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.solvers.search.control import Control
 
 @dataclass(frozen=True)
 class OverfullSet:
-    """The fullest live set of a problem with one pool: the bytes alive at `time`, more than the `capacity`.
+    """The fullest live set of a problem with one pool: the bytes alive at `time`, above the `capacity`.
 
     `buffers`, positions in the problem, the largest first, are the fewest that do not fit side by side. `stretches`
     counts the runs of live sets that are overfull.
@@ -32,7 +32,7 @@ class OverfullSet:
 
 
 def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
-    """Return the fullest live set where its bytes alone pass the capacity of the only pool, else None.
+    """Return the fullest live set if it exceeds the capacity of the only pool, else None.
 
     Every buffer named is needed: the others named, one upon the other, end within the capacity. None as well where
     buffers may lie on the bytes of others, so that sizes do not add up.
@@ -60,7 +60,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
 
 
 def overfull_stretches(problem: Problem, instance: Instance) -> int:
-    """Return the number of runs of neighbouring live sets with more bytes than all pools together have."""
+    """Return the number of runs of adjacent live sets that exceed the total size of all pools."""
     if instance.n_live_sets == 0:
         return 0
     capacity = sum(map(last_end, problem.pools))
@@ -72,7 +72,7 @@ _LEAST_S = 0.05
 
 
 def enough(problem: Problem, pool: str | None, least: int, control: Control, is_quick: bool = False) -> Enough | None:
-    """Return a size of the pool that would do, the others as they are; None where none was found.
+    """Return a sufficient size of the pool, the others unchanged; None if none was found.
 
     No size below `least` would, as the caller knows.
     The pool is put last and its size taken away: of the pools, the last one's end is what a plan makes least first.

@@ -1,4 +1,4 @@
-"""The search for a reason, reported in stages: a witness, a stretch of time, a core, and what of it is needed.
+"""The search for a reason, in stages: a witness, a stretch of time, a core, and which parts of it are needed.
 
 A live set that is too full explains itself, by sorting. Else a stretch of time is found by two bisections; rules, then
 buffers, are left out of it one after the other, as long as the rest is proved not to fit.
@@ -33,17 +33,17 @@ from memplan.solvers.search.control import Control, silent
 
 Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
 _MOST_CALLS = 400
-"""The questions of an explanation that no clock ends."""
+"""The most questions of an explanation without a deadline."""
 _ENOUGH_SHARE = 0.5
-"""The part of the time that is left which the size that would do may take."""
+"""The share of the remaining time for finding a sufficient size."""
 _LEMMA_SHARE = 0.15
-"""The part of the time that is left which a proof by lemmas may take."""
+"""The share of the remaining time for a proof by lemmas."""
 _CALL_SHARE = 0.15
-"""The part of the whole time that one question may take."""
+"""The share of the whole time that one question may use."""
 
 
 def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool = False) -> Explanation | None:
-    """Return why a problem does not fit its pools, by the answer of a solve; None where it does fit.
+    """Return why a problem does not fit its pools, based on the answer of a solve; None if it fits.
 
     Where it is not known that nothing fits, the explanation has no `kind`, and says where it is tightest. A quick look
     runs no solver that needs a process of its own.
@@ -58,7 +58,7 @@ def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool 
 
 
 def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
-    """Return the reason that the one pool of them gives; stages, in the time of that pool, are not reported."""
+    """Return the reason from the single pool that equal pools form; its stages are not reported."""
     reasoning = Reasoning(pools.as_one, pools.witness(first), replace(control, report=silent))
     reason = pools.named(reasoning.explanation())
     turn = ""
@@ -70,7 +70,7 @@ def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Contr
 
 @dataclass(eq=False)
 class Reasoning:
-    """The search for the reason that a problem does not fit, which is proved; `first` is what the solve said of it.
+    """The search for the reason of a proved infeasibility; `first` is the explanation by the solve.
 
     Without `with_enough`, no size that would do is looked for; where it `is_quick`, no solver has a process of its own.
     """
@@ -99,11 +99,11 @@ class Reasoning:
 
     @cached_property
     def bodies(self) -> I64:
-        """For each buffer, what names its body."""
+        """For each buffer, the one that names its body."""
         return bodies(self.problem)
 
     def explanation(self) -> Explanation:
-        """Return the reason with as little in it as the time allows."""
+        """Return the reason, reduced as far as the time allows."""
         full = overfull_set(self.problem, self.instance)
         # Irreducible by arithmetic: no question to a solver is needed (decision 072).
         if full is not None:
@@ -129,14 +129,14 @@ class Reasoning:
         return reason
 
     def _least(self, found: Explanation) -> int:
-        """Return the least size of the reason's pool that is not ruled out: one of so many bytes as there are is."""
+        """Return the least size of the reason's pool that is not ruled out: the sum of its bytes is not."""
         if found.pool is None:
             return 0
         unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0
         return max(found.needed or 0, (size // unit + 1) * unit)
 
     def _of_live_set(self, full: OverfullSet) -> Explanation:
-        """Return the explanation by a live set that needs no rules and no questions."""
+        """Return the explanation by an overfull live set, which needs no rules and no questions."""
         ids = tuple(self.problem.buffers.ids[i] for i in full.buffers)
         explanation = Explanation(
             message="",
@@ -155,7 +155,7 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)})
 
     def _narrow(self) -> None:
-        """Keep the buffers of the witness where these alone do not fit, else those of a short stretch of time."""
+        """Keep the witness's buffers if these alone do not fit, else those of a short stretch of time."""
         if self.first.buffers:
             mine = self._closed({self.problem.index[name] for name in self.first.buffers})
             if self._fails(mine):
@@ -175,7 +175,7 @@ class Reasoning:
         self._report("stretch", self._said(irreducible=False, kind="stretch", names=names))
 
     def _of_lemmas(self) -> bool:
-        """Keep the buffers that a proof by lemmas needs; False where none was found in time."""
+        """Keep the buffers of a proof by lemmas; return False if none was found in time."""
         # Its time limit is one of the clock, which must decide nothing here.
         if self.control.counts_work:
             return False
@@ -189,7 +189,7 @@ class Reasoning:
         return True
 
     def _without_rules(self) -> list[ProblemRule]:
-        """Leave out rules that are not needed; return the others."""
+        """Drop rules that are not needed; return the others."""
         rules = rules_of(self.problem, self.kept)
         everything = set(rules)
 
@@ -208,7 +208,7 @@ class Reasoning:
         return rules
 
     def _without_buffers(self, rules: list[ProblemRule]) -> list[int]:
-        """Leave out bodies that are not needed, small areas first; return the others."""
+        """Drop bodies that are not needed, small areas first; return the others."""
         mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
         area = self._areas()
         # Small ones are the likeliest not to matter, and go in large steps.
@@ -223,7 +223,7 @@ class Reasoning:
         return needed
 
     def _areas(self) -> Any:
-        """Return the bytes of each body times how long they are alive, (n,), as floats."""
+        """Return the bytes of each body times its lifetime, (n,), as floats."""
         table = self.problem.buffers
         time = np.add.reduceat(
             np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
@@ -239,14 +239,14 @@ class Reasoning:
         return self.queries.fits(part(self.problem, kept, dropped), self.is_quick or None) if kept.any() else "fits"
 
     def _closed(self, names: set[int]) -> Bool:
-        """Return True for the buffers in the bodies of some."""
+        """Return True for the buffers in the bodies of the given ones."""
         some = np.zeros(len(self.bodies), dtype=np.bool_)
         some[self.bodies[list(names)]] = True
         grown: Bool = some[self.bodies]
         return grown
 
     def _alive(self, first: int, last: int) -> Bool:
-        """Return True for the bodies that are alive in some live sets, and for those that have no lifetimes."""
+        """Return True for the bodies alive in some live sets, and for those without lifetimes."""
         lives, n = self.instance, len(self.bodies)
         meets = (lives.start <= last) & (first < lives.end)
         some = np.zeros(n, dtype=np.bool_)
@@ -263,7 +263,7 @@ class Reasoning:
     def _said(
         self, irreducible: bool, kind: ReasonKind, names: list[int] | tuple[int | str, ...] = (), rules: Any = ()
     ) -> Explanation:
-        """Return the explanation so far; without names, that of the solve."""
+        """Return the explanation so far; without names, the one of the solve."""
         ids = self._names(names) if isinstance(names, list) else names
         q = self._pool()
         capacity = last_end(self.problem.pools[q])
@@ -296,13 +296,13 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)}) if ids else explanation
 
     def _is_witness(self, found: Explanation) -> bool:
-        """Say whether the verifier sees that the named buffers, alive at the time, do not fit the pool."""
+        """Return True if the verifier confirms that the named buffers do not fit the pool at that time."""
         if found.missing_bytes is None or found.time is None:
             return False
         return not any(claims_of_explanation(self.problem, Plan(status="infeasible", explanation=found)))
 
     def _pool(self) -> int:
-        """Return the pool that is reported: the one that the solve named, else the last one that is limited."""
+        """Return the pool to report: the one that the solve named, else the last limited one."""
         if self.first.pool is not None:
             return self.problem.pool_index[self.first.pool]
         limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]

@@ -1,4 +1,4 @@
-"""From a set that does not fit to a smaller one: stretches of time and deletion.
+"""Reduction of an infeasible set: by stretches of time, and by deletion.
 
 With fewer buffers, and with fewer rules, nothing is ever harder to fit; so one pass of questions is enough for a set
 from which nothing can be left out (Chinneck and Dravnieks, ORSA Journal on Computing 3, 1991, call it irreducible).
@@ -16,7 +16,7 @@ Query = Callable[[list[Item]], Answer]
 
 
 def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int, int]:
-    """Return (first, last) of `count` live sets between which what is alive does not fit; 2 log2(count) questions.
+    """Return (first, last), the shortest stretch of `count` live sets that does not fit, by 2 log2(count) questions.
 
     All of them together do not fit.
     """
@@ -32,7 +32,7 @@ def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int
 
 
 def deleted(items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]) -> tuple[list[Item], int]:
-    """Return items that fail, as the given ones do, and the number of them that are not known to be needed.
+    """Return a subset of items that still fails, and how many of them are not proved to be needed.
 
     Goes once through the items, in chunks that double where they can be left out and halve where they cannot; what
     stayed open is tried again at the end, when fewer are left. `report` is called with each smaller list.

@@ -1,4 +1,4 @@
-"""The single changes that may help, and the bytes that each of them saves in the live sets above the capacity."""
+"""The single changes that may help, and the bytes that each saves in overfull live sets."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 
 STEPS = (1, 2, 4)
-"""The time steps by which a lifetime may become shorter."""
+"""The time steps by which a lifetime may be shortened."""
 KEPT_ALIGNMENT = 16
-"""The alignment that a change leaves: what the largest loads of processors need."""
+"""The alignment to which a change may lower a larger one: that of a processor's largest loads."""
 _MOST_ROWS, _MOST_CELLS = 4_000, 20_000_000
-"""The most rows, and rows times candidates: others are left out, so that more sets of changes have to be planned."""
+"""Limits on rows, and on rows times candidates; beyond them, more sets of changes must be planned."""
 _AT_ONCE = 256
-"""The buffers between two looks at the time."""
+"""The buffers processed between two checks of the time."""
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A change, the bodies that it touches, and the times at which its buffer takes `saved` bytes less."""
+    """A change, the bodies it affects, and the times at which its buffer takes `saved` bytes less."""
 
     change: RepairChange
     touched: frozenset[int]
@@ -40,7 +40,7 @@ class Candidate:
 
 
 class Candidates:
-    """All changes of some kinds, and the rows of the covering: times with too many bytes alive, (rows, candidates).
+    """The possible changes, and the rows to cover: times with too many bytes alive, (rows, candidates).
 
     A set of changes that leaves a row above the capacity cannot be a repair: at every time, also those at which changes
     make buffers appear again, the bytes alive must fit all pools together. Where time is over before all changes were
@@ -63,7 +63,7 @@ class Candidates:
 
     @cached_property
     def spans(self) -> Mapping[int, list[Span]]:
-        """The lifetimes of each root, with those of its aliases, merged."""
+        """The merged lifetimes of each root and its aliases."""
         table = self.problem.buffers
         spans_: defaultdict[int, list[Span]] = defaultdict(list)
         roots = self.root.tolist()
@@ -83,12 +83,12 @@ class Candidates:
 
     @cached_property
     def _bound(self) -> frozenset[Id]:
-        """The buffers that entries bind to others: the two that one is spilled into would be free of them."""
+        """The buffers that entries bind to others; the two parts of a spilled one would be free of them."""
         binding = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
         return frozenset(name for entry in binding for name in named(entry))
 
     def _in_time(self, buffers: list[int]) -> Iterator[int]:
-        """Yield buffers until time is over."""
+        """Yield buffers until the time is over."""
         for k, i in enumerate(buffers):
             if k % _AT_ONCE == 0 and self._is_over():
                 self.is_whole = False
@@ -96,7 +96,7 @@ class Candidates:
             yield i
 
     def _plain(self) -> list[int]:
-        """Return the buffers of some bytes with one lifetime and nothing tied to them."""
+        """Return the buffers with bytes, one lifetime and no ties."""
         body, counts = self.body.tolist(), np.bincount(self.body, minlength=len(self.body)).tolist()
         sizes = self.problem.buffers.size.tolist()
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
@@ -139,7 +139,7 @@ class Candidates:
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
     def _in_place(self, plain: list[int]) -> Iterator[Candidate]:
-        """Yield pairs of a buffer in its last time step, and one no larger in its first, that may share an offset."""
+        """Yield pairs of a buffer in its last step and one, not larger, in its first that may share an offset."""
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
         for i in plain:
@@ -159,7 +159,7 @@ class Candidates:
                     yield Candidate(change, frozenset((i, j)), ((start, start + 1),), int(table.size[j]))
 
     def _overfull(self) -> tuple[I64, list[int]]:
-        """Return the times on the axis of all changes with too many bytes alive, and how many too many.
+        """Return the times with too many bytes alive, and the excess, on the time axis of all changes.
 
         New times are those at which a change makes a buffer appear again, or later.
         """
@@ -198,7 +198,7 @@ class Candidates:
         return np.asarray(saved[keep])
 
     def _hardest(self, saved: I64) -> list[int]:
-        """Return, of the rows that the same changes help equally, the one that lacks most."""
+        """Return, of the rows that the same changes help equally, the one with the largest excess."""
         best: dict[bytes, int] = {}
         for k in range(len(saved)):
             key = saved[k].tobytes()

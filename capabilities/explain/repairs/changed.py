@@ -11,11 +11,11 @@ from memplan.planner.model.problem import Problem
 
 OUT, IN = "#out", "#in"
 _OF_ALIASES = {"id", "size", "alignment", "start", "end", "lifetimes", "traffic", "pools", "forbid_pools", "hint"}
-"""What a buffer may state that becomes an alias: any other rule of its place, it would lose."""
+"""The fields that a buffer may have and still become an alias without losing a rule."""
 
 
 class ChangedProblems:
-    """The problems that sets of changes make of one problem."""
+    """The problems that sets of changes make from one problem."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -26,7 +26,7 @@ class ChangedProblems:
         self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}
 
     def after(self, changes: Iterable[RepairChange]) -> Problem:
-        """Return the problem after some changes, no two of which are of one buffer; anything that fits will do."""
+        """Return the problem after changes to distinct buffers, for feasibility only."""
         rows: dict[int | str, dict[str, Any] | None] = dict(self.rows)
         more: list[dict[str, Any]] = []
         pairs = list(self.problem.may_share)
@@ -52,13 +52,13 @@ class ChangedProblems:
         )
 
     def _entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
-        """Return the entries of the problem about what is left."""
+        """Return the problem's entries restricted to the remaining buffers."""
         fields = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
         return {**entries_among(self.problem, names), **fields}
 
 
 def original(name: int | str, index: Any) -> int | str:
-    """Return the id of the problem's buffer that a changed problem's buffer was made of."""
+    """Return the id of the original buffer behind a changed problem's buffer."""
     if name in index or not isinstance(name, str):
         return name
     for plain in (name.removesuffix(OUT), name.removesuffix(IN)):
@@ -71,7 +71,7 @@ def original(name: int | str, index: Any) -> int | str:
 
 
 def _changed(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None:
-    """Return a row after a change; None where it is gone."""
+    """Return a row after a change; None if it is removed."""
     if change.kind == "spill" or (change.kind == "pool" and change.pool is None):
         return None
     if change.kind == "unpin":
@@ -89,13 +89,13 @@ def _changed(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None
 
 
 def _life(row: dict[str, Any]) -> tuple[int, int]:
-    """Return the span of time of a buffer that is alive without a break, in whatever lifetimes that is said."""
+    """Return the time span of a buffer that lives without a break, from any form of its lifetimes."""
     spans = row.get("lifetimes") or ((row["start"], row["end"]),)
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
 def _spilled(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the buffer in its first and in its last time step, as two buffers."""
+    """Return a spilled buffer as two: one in its first time step, one in its last."""
     start, end = _life(row)
     fields = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}
     return [

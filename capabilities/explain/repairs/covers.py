@@ -1,4 +1,4 @@
-"""Sets of changes that leave no live set above the capacity: all of so many changes."""
+"""Sets of exactly `count` changes that leave no live set above the capacity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROWS_COMPARED = 200
 
 
 def covers(candidates: Candidates, count: int, is_over: Callable[[], bool]) -> Iterator[Cover]:
-    """Yield every set of exactly `count` candidates that covers all rows, where each helps a row that others leave.
+    """Yield every minimal set of exactly `count` candidates that covers all rows.
 
     Of two that touch one buffer, only one is taken. A set is found by its members in turn: each helps the row that is
     hardest to cover after those before it, so at most all that help that row are tried. Ends early once it is over.
@@ -33,7 +33,7 @@ def covers(candidates: Candidates, count: int, is_over: Callable[[], bool]) -> I
 
 
 class _CoverSearch:
-    """The search for covers: most[row, k] is no less than what k candidates of different buffers save in a row."""
+    """The search for covers; most[row, k] bounds what k candidates of different buffers save in a row."""
 
     def __init__(self, candidates: Candidates, count: int, is_over: Callable[[], bool]) -> None:
         self.candidates, self.saved, self.is_over = candidates, candidates.saved, is_over
@@ -49,7 +49,7 @@ class _CoverSearch:
         self.most = np.concatenate((np.zeros((len(best), 1)), np.cumsum(best, axis=1)), axis=1)
 
     def extended(self, chosen: Cover, used: Touched, lacks: I64, left: int) -> Iterator[Cover]:
-        """Yield the covers that add `left` candidates to the chosen ones and so cover the rows `lacks`."""
+        """Yield the covers that add `left` candidates to the chosen ones to cover the rows `lacks`."""
         if left == 0:
             if not (lacks > 0).any():
                 yield chosen
@@ -59,7 +59,7 @@ class _CoverSearch:
             yield from self.extended((*chosen, c), more, lacks - self.saved[:, c], left - 1)
 
     def _helpers(self, used: Touched, lacks: I64, left: int) -> list[int]:
-        """Return the candidates that help the hardest row and leave what `left - 1` others may do, the best first."""
+        """Return the candidates that help the hardest row enough for `left - 1` others to finish, the best first."""
         rows = np.flatnonzero(lacks > 0)
         if len(rows) == 0 or self.is_over():
             return []
@@ -78,7 +78,7 @@ class _CoverSearch:
         return helpers_
 
     def _needs_more(self, rows: I64, left: int) -> bool:
-        """Say whether more rows than `left` have no buffer in common that helps, so that each needs one of its own."""
+        """Return True if more than `left` rows need candidates of pairwise different buffers."""
         helps = self.helps[rows]
         # Rows with few helpers first, as these are the likeliest to have none in common.
         used, count = np.zeros(helps.shape[1], dtype=np.bool_), 0

@@ -1,4 +1,4 @@
-"""Repairs of a graph of operations: another order, operations that run again, a cascade; each planned."""
+"""Repairs of a graph of operations: another order, recomputation, or a cascade; each is planned."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CALL_S = 1.0
 def repairs_of_graph(
     graph: OperationGraph, capacity: int, options: ExplainOptions, control: Control, *, never_as_given: bool = False
 ) -> OrderRepairs:
-    """Return what makes a graph fit so many bytes: nothing, another order, clones, operations in stripes.
+    """Return the repairs that fit a graph into `capacity` bytes: none needed, another order, clones, stripes.
 
     What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. There are none
     for a graph that fits as given where the problem that it comes with is proved not to.
@@ -83,7 +83,7 @@ class _Orders:
         order: Sequence[int],
         operations: tuple[int, ...],
     ) -> OrderRepair | None:
-        """Return the repair that an order is, or None where its bytes or its plan do not fit."""
+        """Return the repair by an order, or None if its bytes or its plan do not fit."""
         live = peak_of(self.graph, order)
         if live > self.capacity:
             return None
@@ -96,7 +96,7 @@ class _Orders:
         return repair.model_copy(update={"moves": moves})
 
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
-        """Yield the cheapest program that fits because operations run again."""
+        """Yield the cheapest program that fits by recomputation."""
         options = OrderOptions(recompute=True, within=self.capacity)
         answer = search("recompute")(self.graph, options, self.control.within(limit_s))
         for point in answer.recomputed.points if answer.recomputed else ():
@@ -112,7 +112,7 @@ class _Orders:
                 return
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
-        """Yield the cascade with the fewest multiplications that fits."""
+        """Yield the fitting cascade with the fewest multiplications."""
         options = CascadeOptions(fit=self.capacity, time_limit_s=limit_s)
         result = cascade(self.graph, options, Control(cancelled=self.control.cancelled))
         for point in result.points[:1]:
@@ -155,7 +155,7 @@ def _repair(
     problem: Problem,
     plan: Plan,
 ) -> OrderRepair:
-    """Return a repair with its extra cost, its extra traffic and the bytes that are alive at its peak."""
+    """Return a repair with its extra cost, its extra traffic and the live bytes at its peak."""
     return OrderRepair.model_construct(
         kind=kind,
         operations=operations,

@@ -1,4 +1,4 @@
-"""The search for repairs: fewer changes first, cheaper ones first among these, each verified by planning again.
+"""The search for repairs: few changes first, then cheap ones; each is verified by planning again.
 
 Changes that leave a live set above the capacity are never planned. Where changes cover all live sets and nothing fits
 all the same, the new reason names buffers; every repair that contains these changes must change one of those, too.
@@ -25,17 +25,17 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.search.control import Control, silent
 
 MOST_BUFFERS = 10_000
-"""The most buffers of a problem whose repairs are looked for."""
+"""The most buffers of a problem for which repairs are searched."""
 _CALL_S, _REASON_S = 1.0, 0.3
-"""The most seconds for a plan, and for the reason that there is none."""
+"""The most seconds for a plan, and for a reason."""
 _QUICK_SHARE, _SHARE = 0.1, 0.34
-"""The parts of the time that is left which a plan may take, at first, and where nothing better is to be tried."""
+"""The shares of the remaining time for a plan: at first, and when nothing better is left to try."""
 _MOST_COMPARED = 4_000
-"""The most sets of changes that are compared by the room that they leave."""
+"""The most sets of changes that are compared by the room they leave."""
 
 
 def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> Repairs:
-    """Return the repairs of a problem that does not fit, or that none of so few changes was found.
+    """Return the repairs of a problem that does not fit, or that none with so few changes was found.
 
     `plan` is the answer of a solve. Raises OptionError for more than MOST_BUFFERS buffers.
     """
@@ -48,7 +48,7 @@ def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: C
 
 @dataclass(eq=False)
 class _Search:
-    """One search: `failed` are sets that were proved not to suffice, with the candidates that touch their reasons."""
+    """One search; `failed` has the sets proved insufficient, with the candidates that affect their reasons."""
 
     problem: Problem
     plan: Plan
@@ -70,7 +70,7 @@ class _Search:
         self.changed = ChangedProblems(self.problem)
 
     def result(self) -> Repairs:
-        """Search with one change, two, and so on."""
+        """Search with one change, then two, and so on."""
         if not self.candidates.excess:
             self.failed[frozenset()] = self._touched_by(self._reason(self.problem, self.plan))
         for count in range(1, self.options.most_changes + 1):
@@ -99,7 +99,7 @@ class _Search:
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
     def _level(self, count: int) -> None:
-        """Try all promising sets of one number of changes until enough repairs are found, with quick searches first.
+        """Try all promising sets of `count` changes, quick searches first, until enough repairs are found.
 
         Cheap ones, and ones that leave much room, take turns.
         """
@@ -125,7 +125,7 @@ class _Search:
         self.is_cut_short |= not is_whole
 
     def _in_turn(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
-        """Return sets of changes in the order of trying: the cheapest and the roomiest by turns."""
+        """Return sets of changes in the order of trying, alternating between the cheapest and the roomiest."""
         cheap = sorted(sets, key=self._price)
         if len(sets) > _MOST_COMPARED or not self.candidates.excess:
             return cheap
@@ -135,7 +135,7 @@ class _Search:
         return list(dict.fromkeys(each for pair in zip(cheap, roomy, strict=True) for each in pair))
 
     def _sets(self, count: int) -> Iterator[frozenset[int]]:
-        """Yield the sets of so many changes that cover the live sets, or go on from sets that did but do not fit."""
+        """Yield sets of `count` changes that cover the live sets, or extend covers that did not fit."""
         seen: set[frozenset[int]] = set()
         for cover in covers(self.candidates, count, lambda: self.queries.is_over):
             chosen = frozenset(cover)
@@ -156,12 +156,12 @@ class _Search:
                     yield chosen
 
     def _price(self, chosen: frozenset[int]) -> tuple[int, int, list[int]]:
-        """Return the order of trying: traffic, then how early the kinds are listed, then the positions."""
+        """Return the sort key of a set: traffic, then the order of its kinds, then positions."""
         changes = [self.candidates.found[c].change for c in chosen]
         return sum(each.cost_bytes for each in changes), sum(KINDS.index(each.kind) for each in changes), sorted(chosen)
 
     def _try(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
-        """Plan the problem after some changes; keep the repair, or the reason that it is none; False if it is open."""
+        """Plan the problem after some changes; keep the repair or the reason; return False if it stays open."""
         for touching, value in self.cuts:
             # The buffers of that reason are changed in the same way, so it still holds.
             if chosen & touching == value:
@@ -199,7 +199,7 @@ class _Search:
         )
 
     def _reason(self, problem: Problem, plan: Plan) -> frozenset[int | str] | None:
-        """Return the buffers of a reason that a problem does not fit; None where it may be any."""
+        """Return the buffers of a reason that a problem does not fit; None for any buffer."""
         first = plan.explanation
         if plan.status != "infeasible" or first is None:
             return None
@@ -212,7 +212,7 @@ class _Search:
         return frozenset(explanation.buffers) if explanation.kind == "live-set" or explanation.calls else None
 
     def _touched_by(self, names: frozenset[int | str] | None) -> frozenset[int]:
-        """Return the candidates that touch one of some buffers of a changed problem, or all of them for None."""
+        """Return the candidates that affect named buffers of a changed problem, or all of them for None."""
         if names is None:
             return frozenset(range(len(self.candidates.found)))
         index = self.problem.index
@@ -222,7 +222,7 @@ class _Search:
 
 
 def _is_within(one: Repair, other: Repair) -> bool:
-    """Return True where one repair has the changes of another in no more steps: more of them are for nothing."""
+    """Return True if one repair contains another's changes with at least as many steps each."""
     alike = [[change.model_copy(update={"steps": None}) for change in each.changes] for each in (one, other)]
     steps = zip(one.changes, other.changes, strict=False)
     return alike[0] == alike[1] and all((a.steps or 0) <= (b.steps or 0) for a, b in steps)

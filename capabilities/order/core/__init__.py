@@ -1,4 +1,4 @@
-"""Compiled searches of orders of operations."""
+"""Compiled searches for orders of operations."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tables of the kernels that order operations; the C++ files beside."""
+"""Tables for the kernels that order operations; the C++ files are beside."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ BY_VALLEY, BY_HILL = 0, 1
 
 
 class Budget(NamedTuple):
-    """The question of a search, and its answer.
+    """The question whether an order exists whose peak is at most `budget`, and its answer.
 
     Is there an order whose peak is at most `budget`, where `live` bytes are alive before the first macro in the
     direction of the search? Segments begin up to `depth` deep inside each other. `rule` says which branch comes first;
@@ -104,7 +104,7 @@ class Network(NamedTuple):
 
 
 close_cheaply = LIBRARY.kernel("close_cheaply", tables=1)
-"""`close_cheaply(network)`: find the choice that brings most, less what it costs.
+"""`close_cheaply(network)`: find the choice with the largest gain less its cost.
 
 Returns CUT, or CUT_STOPPED where flag[0] was set.
 """
@@ -130,7 +130,7 @@ class Follow(NamedTuple):
 
 
 follow_order = LIBRARY.kernel("follow_order", tables=2)
-"""`follow_order(moves, follow)`: at each place comes, within the budget, what is first in the order to stay near.
+"""`follow_order(moves, follow)`: at each position, run the operation that is first in the other order and fits.
 
 Returns FOLLOWED, or FOLLOW_STOPPED where flag[0] was set.
 """

@@ -16,13 +16,13 @@ from memplan.solvers.core.tables import Reference
 
 ENDLESS = 2**62
 _MOST_CHOICES = 3
-"""So many inputs of a step may be written over or not, as others decide, for it to have a cut."""
+"""The most overwritable inputs of a step, depending on other operations, for which a cut is computed."""
 _Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """While `macro` runs `bound` bytes are alive once, if exactly the macros in `done` ran before; never fewer."""
+    """When `macro` runs, `bound` bytes are alive if exactly the macros in `done` ran before, and never fewer."""
 
     bound: int
     done: list[int]
@@ -30,7 +30,7 @@ class Cut:
 
 
 class FlowArcs:
-    """The arcs of a flow network of n nodes: (from, to, room), each with one the other way that carries nothing yet.
+    """The arcs of a flow network of n nodes: (from, to, capacity), each with a reverse arc without flow.
 
     Arc k carries what arc `backward[k]` has room for once a flow was sent.
     """
@@ -50,7 +50,7 @@ class FlowArcs:
         self.backward = place[1::2]
 
     def network(self, gain: I64, price: I64, is_open: _Bools, flag: I64) -> Network:
-        """Return the network in which nodes have gains and prices, and those count that are open."""
+        """Return the network in which open nodes have gains and prices."""
         return Network(
             first=self._first,
             to=self._to,
@@ -108,7 +108,7 @@ class Cuts:
         return best
 
     def _inputs(self, j: int) -> list[int]:
-        """Return the tensors that a step may write over, if no other macro reads them any more."""
+        """Return the tensors that a step may overwrite if no other macro reads them later."""
         first = self._moves.input_first[self._moves.over_first[j : j + 2]]
         inputs: list[int] = self._moves.over[first[0] : first[1]].tolist()
         return inputs
@@ -117,7 +117,7 @@ class Cuts:
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut(self, macro: int, step: int, others: set[int]) -> Cut | None:
-        """Return the cut where certain other macros ran before; its macro is -1 if they cannot."""
+        """Return the cut if the given macros ran before; its macro is -1 if that is impossible."""
         n, moves = self.n, self._moves
         base = self.part.members[0]
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
@@ -145,7 +145,7 @@ class Cuts:
         return Cut(self._bytes_beside(done, macro, step), np.flatnonzero(done).tolist(), macro)
 
     def _bytes_beside(self, done: _Bools, macro: int, step: int) -> int:
-        """Return the bytes alive while a step of a macro runs, after other macros."""
+        """Return the bytes alive while a step of a macro runs after the macros in `done`."""
         moves = self._moves
         has_read = np.append(done, True)
         has_read[macro] = False

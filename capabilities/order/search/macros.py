@@ -17,7 +17,7 @@ from memplan.planner.operations.graph import OperationGraph
 
 @dataclass(eq=False)
 class Macro:
-    """Operations in a row, as steps. It stands where its `anchor` does in an order that is made one of macros.
+    """Consecutive operations as steps. In an order of macros, it takes the position of its `anchor`.
 
     `frees` maps a tensor to the last step that reads it, for tensors that another macro may read later. `over` has the
     outputs of a step that may be written over such tensors; a step that has some is the only operation in it.
@@ -31,7 +31,7 @@ class Macro:
     over: dict[int, list[Overwriting]] = field(default_factory=dict)
 
     def bounds(self, size: tuple[int, ...]) -> tuple[int, int, int, int]:
-        """Return the least and the largest peak and net bytes over all states, against the bytes alive before."""
+        """Return the least and largest peak and net bytes over all states, relative to the bytes alive before."""
         freed = [0] * len(self.net)
         for tensor, step in self.frees.items():
             freed[step] += size[tensor]
@@ -44,7 +44,7 @@ class Macro:
         return low_peak, high_peak, low, high
 
     def decide(self, tensor: int, is_free: bool) -> None:
-        """Take it as known whether the step that frees a tensor may write over it."""
+        """Record whether the step that frees a tensor may write over it."""
         step = self.frees[tensor]
         if step not in self.over:
             return
@@ -54,12 +54,12 @@ class Macro:
             self.over[step] = rows
 
     def settle(self, tensor: int, size: tuple[int, ...]) -> None:
-        """Take it as known that the macro is the last reader of a tensor."""
+        """Record that the macro is the last reader of a tensor."""
         self.decide(tensor, True)
         self.net[self.frees.pop(tensor)] -= size[tensor]
 
     def compress(self) -> None:
-        """Join each step that frees nothing for certain readers with the next one."""
+        """Merge each step that frees nothing for certain with the next one."""
         splits = ({step + 1 for step in self.frees.values()} | self.over.keys() | {0}) - {len(self.net)}
         if len(splits) == len(self.net):
             return
@@ -76,7 +76,7 @@ class Macro:
         self.over = {renamed[step]: rows for step, rows in self.over.items()}
 
     def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
-        """Run another macro right after this one; `mine` and `its` are their names in `readers`."""
+        """Append another macro; `mine` and `its` are their names in `readers`."""
         shift = len(self.net)
         self.operations += other.operations
         self.hill += other.hill
@@ -96,7 +96,7 @@ class Macro:
 
 @dataclass(frozen=True, eq=False)
 class MacroGraph:
-    """The macros of a graph in a legal order, and which must run before which, without what follows from the rest.
+    """The macros of a graph in a legal order, with their reduced precedence relation.
 
     `ancestors[v]` has bit u where macro u must run before v. `start` bytes are alive before any macro has run. `joins`
     has what was merged, in turn: the first operation of a macro, and that of the one that runs right after it.
@@ -120,7 +120,7 @@ class MacroGraph:
 
     @cached_property
     def after(self) -> list[list[int]]:
-        """The other direction of `before`."""
+        """The reverse of `before`."""
         return reversed_lists(self.before)
 
     @cached_property
@@ -144,7 +144,7 @@ class MacroGraph:
 
 
 def reversed_lists(lists: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return, for each number, the positions of the lists that it is in."""
+    """Return, for each number, the positions of the lists that contain it."""
     reversed_: list[list[int]] = [[] for _ in lists]
     for v, row in enumerate(lists):
         for u in row:
@@ -193,7 +193,7 @@ def single_macros(graph: OperationGraph) -> MacroGraph:
 
 
 def reduce_arcs(before: list[list[int]]) -> list[int]:
-    """Take out of each list what follows from the rest of it, and return the sets of ancestors as bits.
+    """Remove implied entries from each list, and return the sets of ancestors as bits.
 
     Every list names earlier positions only.
     """
@@ -211,7 +211,7 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
 
 
 def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, ...]) -> None:
-    """Leave a tensor to those readers that none of its other readers must run after."""
+    """Drop the readers of a tensor that another reader must follow."""
     readers: dict[int, list[int]] = {}
     for v, macro in enumerate(macros):
         for tensor in macro.frees:
@@ -236,7 +236,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
 def _merge_once(
     macros: list[Macro], before: list[list[int]], size: tuple[int, ...], joins: list[tuple[int, int]]
 ) -> tuple[list[Macro], list[list[int]]] | None:
-    """Merge where a rule applies, with the arcs of `before`; return macros and arcs, None if no rule applies.
+    """Merge once where a rule applies; return macros and arcs, None if no rule applies.
 
     What is merged is added to `joins`.
     """

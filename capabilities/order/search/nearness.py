@@ -1,4 +1,4 @@
-"""Orders that stay near another one: few operations have to be moved to make one of the other."""
+"""Orders near another one, made by moving few operations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memplan.planner.operations.order_check import moves_of
 from memplan.solvers.core.tables import Reference
 
 _WORK = 30_000_000
-"""The most operations that may be run to find an order nearby."""
+"""The most operations run in the search for a nearby order."""
 
 
 def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) -> list[tuple[int, ...]]:
-    """Return orders within a budget made of a known one by running operations earlier or later; fewest moves first.
+    """Return orders within a budget, made from a known one by moving operations; fewest moves first.
 
     All of them have fewer moves than the known order. The same input gives the same orders, unless flag[0] is set.
     """

@@ -1,4 +1,4 @@
-"""Outputs that may be written over inputs, as far as it depends on the order: on which inputs nobody else waits for."""
+"""Outputs that may overwrite inputs, depending on the order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.in_place import matched, overwritable
 
 MOST_INPUTS = 10
-"""The inputs that may compete for the outputs of an operation, where the order decides on each."""
+"""The most inputs that may compete for an operation's outputs and depend on the order."""
 
 
 @dataclass(frozen=True)
@@ -26,23 +26,23 @@ class Overwriting:
     free: frozenset[int] = frozenset()
 
     def decided(self, tensor: int, is_free: bool) -> Overwriting:
-        """Return the same where it is known of an open input whether it is free."""
+        """Return the same with one open input decided."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
     def saved(self, free: Collection[int]) -> int:
-        """Return the most bytes of outputs that can lie in inputs, each in one of its own, if these are free, too."""
+        """Return the most bytes saved by outputs in distinct inputs, if the given inputs are free, too."""
         usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
         return sum(self.outputs[k][0] for k in matched(usable).values())
 
     def table(self) -> list[int]:
-        """Return the bytes saved for each set of open inputs that are free, as bits."""
+        """Return the bytes saved for each set of free open inputs, by its bits."""
         n = len(self.open)
         return [self.saved([one for b, one in enumerate(self.open) if bits >> b & 1]) for bits in range(1 << n)]
 
 
 def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
-    """Return the outputs that an operation may write over inputs, those that compete together."""
+    """Return groups of competing outputs that an operation may write over inputs."""
     size = graph.counted
     inputs = {output: set(tensors) for output, tensors in overwritable(graph, operation).items()}
     pairs = []
@@ -62,7 +62,7 @@ def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
 
 
 def refuse_many(rows: Collection[Overwriting], operation: int) -> None:
-    """Raise OperationsError where more inputs compete than a search can look up."""
+    """Raise OperationsError if more inputs compete than a search can look up."""
     for row in rows:
         if len(row.open) > MOST_INPUTS:
             raise OperationsError(

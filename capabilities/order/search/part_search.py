@@ -1,4 +1,4 @@
-"""The search of one part: bounds, depth-first searches by bisection, and windows of the best order."""
+"""The search of one part: bounds, depth-first search by bisection, and windows of the best order."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from memplan.solvers.search.control import Control
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _GREEDY = Way(True, BY_VALLEY, 0)
 _SLOW = 3000
-"""From so many macros on, a depth-first search takes so long that windows come before it."""
+"""The number of macros from which windows are tried before a slow depth-first search."""
 _MOST_NODES = 8_000_000
 _TREE_NODES = 64
-"""So many times the states may be entered of a tree, from its root: they have few branches, and cost little."""
+"""The factor on a tree's state limit when it is searched from its root, where few branches exist."""
 _MOST_MISSES = 30
-"""So many cuts of the first round, one after the other, may leave the bound where it is."""
+"""The most consecutive cuts in the first round that may fail to raise the bound."""
 _WORK_PER_CUT = 20
-"""Work units for each macro of a part, see `WORK_PER_S`."""
+"""Work units for each macro of a part; see `WORK_PER_S`."""
 _WINDOWED = 120
-"""From so many macros on, windows of an order are searched by themselves."""
+"""The number of macros from which windows of an order are searched separately."""
 
 
 @dataclass(frozen=True)
 class RefusedBudget:
-    """No order has a peak of at most `budget`: a complete search found none."""
+    """No order has a peak of at most `budget`, by a complete search."""
 
     budget: int
     direction: Literal["forward", "backward"]
 
 
 class PartSearch:
-    """The best order of a part and its lower bound so far, and what to try next."""
+    """The best order of a part and its lower bound so far, and the next steps to try."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], control: Control) -> None:
         self.part = part
@@ -66,7 +66,7 @@ class PartSearch:
         self._round = 0
 
     def members_within(self, peak: int) -> list[int]:
-        """Return the members in the given order, the first of the starts, if its peak is within; else in the best."""
+        """Return the members in an order within the peak: the given one if it is good enough, else the best."""
         order = self._given if self.part.peak(self._given) <= peak else self.order
         return [self.part.members[k] for k in order]
 
@@ -75,7 +75,7 @@ class PartSearch:
         self._control = control
 
     def another(self, budget: int, seed: int) -> list[int] | None:
-        """Return the members in an order within a budget that depends on the seed, None where none is found quickly."""
+        """Return the members in a random order within a budget, None if none is found quickly."""
         # Another seed begins with another way, so that orders by chance differ in more than ties.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
         for way in ways if seed else ():
@@ -86,11 +86,11 @@ class PartSearch:
         return self.members_within(budget) if self.peak <= budget else None
 
     def is_open(self, floor: int) -> bool:
-        """True if a lower peak is possible that matters: one below `floor` does not."""
+        """True if a lower peak is possible and matters, which it does not below `floor`."""
         return max(self.bound, floor) < self.peak
 
     def advance(self, floor: int) -> None:
-        """Do one round of work: cheap ones first, each later one several times as long."""
+        """Do one round of work: cheap steps first; each later round takes several times as long."""
         n = len(self.part.members)
         if self._round == 0:
             self._raise_by_cuts(floor)
@@ -121,7 +121,7 @@ class PartSearch:
             self.order, self.peak = order, peak
 
     def _take(self, outcome: OrderOutcome, way: Way) -> bool:
-        """Take what a search found; return True if it was something."""
+        """Record the outcome of a search; return True if it found anything."""
         self._control.spend(outcome.work)
         if outcome.order is not None:
             self._offer(outcome.order)
@@ -131,7 +131,7 @@ class PartSearch:
         return outcome.order is not None or outcome.above is not None
 
     def _raise_by_cuts(self, floor: int) -> None:
-        """Raise the bound by cuts at the steps where most is alive in the best order."""
+        """Raise the bound by cuts at the fullest steps of the best order."""
         if self._cuts is None:
             self._cuts = Cuts(self._graph, self.part, self._control.raised)
         misses = 0
@@ -162,7 +162,7 @@ class PartSearch:
         return True
 
     def _bisect(self, floor: int, node_limit: int, seed: int = 0) -> None:
-        """Search under budgets between the bound and the best peak; what worked last is tried first."""
+        """Search with budgets between the bound and the best peak; the last successful way is tried first."""
         low = max(self.bound, floor)
         has_moved = False
         while self._goes_on(floor) and low < self.peak:
@@ -180,13 +180,13 @@ class PartSearch:
                     return
 
     def _search_for_less(self, floor: int) -> None:
-        """Search for less than the best order has: the strongest question."""
+        """Search for anything better than the best order, the strongest question."""
         for way in list(self._ways):
             while self._goes_on(floor) and self._search(way, self.peak - 1, self._node_limit):
                 pass
 
     def _narrow(self, floor: int) -> None:
-        """Search windows of the best order where most is alive, or anew of the first one, with other branches first."""
+        """Search windows around the fullest steps of the best order, or of the first one with other branches."""
         is_better = self.peak < self._narrowed
         self._wide = self._wide or self.order
         start, seed = (self.order, 0) if is_better else (self._wide, self._round - 1)
@@ -197,7 +197,7 @@ class PartSearch:
 
 
 def _tree_way(part: OrderPart) -> Way | None:
-    """Return the way from the root, where the macros of a part are trees; None where they are not."""
+    """Return the search from the root if a part's macros form trees, else None."""
     moves = part.forward.table
     if (moves.next_first[1:] - moves.next_first[:-1]).max(initial=0) <= 1:
         return Way(False, BY_VALLEY, 6)

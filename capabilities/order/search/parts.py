@@ -1,4 +1,4 @@
-"""Parts of a graph that are ordered by themselves: between two macros that no other macro can change places with."""
+"""Parts of a graph that are ordered separately: between two macros that are comparable with all others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CODE_SEED = 20261121
 
 @dataclass(frozen=True, eq=False)
 class OrderPart:
-    """Macros that run one after the other, from a state in which all before them have run and no other.
+    """Consecutive macros, starting from a state in which exactly the earlier ones have run.
 
     `members` are positions in the macro graph, in a legal order; in `Moves` they are numbered by their place there.
     `start` and `end` are the bytes alive before and after the part.
@@ -33,7 +33,7 @@ class OrderPart:
     end: int
 
     def moves(self, is_forward: bool) -> Reference[Moves]:
-        """Return the macros in one direction."""
+        """Return the table of the macros in one direction."""
         return self.forward if is_forward else self.backward
 
     def first_live(self, is_forward: bool) -> int:
@@ -41,7 +41,7 @@ class OrderPart:
         return self.start if is_forward else self.end
 
     def peaks(self, order: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Return (macro, step, bytes alive meanwhile) for each step of an order of the part's own numbers."""
+        """Return (macro, step, bytes alive meanwhile) for each step of an order, in the part's numbers."""
         moves, (step_first, free_first, hill, net, free, size) = self.forward.table, self._lists
         counts = np.diff(moves.reader_first).tolist()
         live, peaks = self.start, []
@@ -58,11 +58,11 @@ class OrderPart:
 
     @property
     def overwrites(self) -> bool:
-        """True if outputs may be written over inputs, depending on the order."""
+        """True if the order decides which outputs may be written over inputs."""
         return len(self.forward.table.over) > 0
 
     def saved(self, step: int, left: Sequence[int] | Mapping[int, int]) -> int:
-        """Return the bytes of outputs that a step writes over inputs; `left` is how many readers each has left."""
+        """Return the bytes of outputs that a step writes over inputs; `left` counts the remaining readers."""
         moves = self.forward.table
         total = 0
         for choice in range(int(moves.over_first[step]), int(moves.over_first[step + 1])):
@@ -72,7 +72,7 @@ class OrderPart:
         return total
 
     def profile(self, order: Sequence[int]) -> list[tuple[int, int]]:
-        """Return, for each macro of an order of the part's own numbers, the bytes alive before it and its peak."""
+        """Return, for each macro of an order in the part's numbers, the bytes alive before it and its peak."""
         hill, step_first = self.forward.table.hill, self.forward.table.step_first
         steps: list[tuple[int, int]] = []
         for v, j, bytes_ in self.peaks(order):
@@ -84,7 +84,7 @@ class OrderPart:
 
     @cached_property
     def _lists(self) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int]]:
-        """The columns of the macros as lists, which plain Python reads faster."""
+        """The columns of the macros as lists, which are faster in Python."""
         moves = self.forward.table
         return (
             moves.step_first.tolist(),
@@ -96,7 +96,7 @@ class OrderPart:
         )
 
     def peak(self, order: Sequence[int]) -> int:
-        """Return the peak of an order of the part's own numbers."""
+        """Return the peak of an order in the part's numbers."""
         return max((bytes_ for _, _, bytes_ in self.peaks(order)), default=self.start)
 
 
@@ -109,7 +109,7 @@ def rows_of(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
 
 
 def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], bool], start: int) -> OrderPart:
-    """Make a part of macros that run in a row; `is_later` knows those after them, `start` bytes are alive before."""
+    """Make a part from consecutive macros; `is_later` knows those after them, `start` bytes are alive before."""
     number = {v: k for k, v in enumerate(members)}
     before = [[number[u] for u in graph.before[v] if u in number] for v in members]
     after: list[list[int]] = [[number[w] for w in graph.after[v] if w in number] for v in members]
@@ -170,7 +170,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
 
 
 def _choices(graph: MacroGraph, members: list[int], tensors: dict[int, int]) -> tuple[I64, I64, I64, I64, I64]:
-    """Return the columns of `Moves` on what may be written over; only tensors that are read in the part are free."""
+    """Return the `Moves` columns about overwriting; only tensors read in the part can be free."""
     counts: list[int] = []
     inputs: list[list[int]] = []
     tables: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Regions of operations, ordered inside, each as a graph of its own."""
+"""Regions of operations, each ordered as a separate graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OrderedRegions:
-    """A graph with its regions in the orders that were found; `orders` are those that differ from the given ones.
+    """A graph with its regions in the orders found; `orders` has those that differ from the given ones.
 
     No operation's work would fall by more than `slack` bytes with the best orders of its regions. The order of a region
     that several operations run is stated once. `given` is the graph before, where regions were ordered.
@@ -28,11 +28,11 @@ class OrderedRegions:
 
 
 OrderOf = Callable[[OrderedRegions, Path], tuple[Sequence[int], int]]
-"""What orders a graph whose regions are in order: a legal order, and a peak that no order, inside or here, is below."""
+"""Orders a graph whose regions are in order: returns a legal order and a lower bound on the peak of all orders."""
 
 
 def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedRegions:
-    """Return a graph in which the operations of each region, of those inside first, are in the order that is found.
+    """Return a graph with the operations of each region, innermost first, in the order found.
 
     An operation's work is what is left to it with its regions in these orders. The order of a region that several
     operations run is found once.
@@ -41,7 +41,7 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedReg
     orders: list[RegionOrder] = []
 
     def region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
-        """Return a region's graph in its order, and the peak that no order of it is below."""
+        """Return a region's graph in its order, and a lower bound on its peak."""
         if id(inner) not in done:
             inside = all_regions(inner, path)
             order, least = order_of(inside, path)
@@ -75,7 +75,7 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedReg
 
 
 def with_orders_inside(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
-    """Return a graph with its regions in orders that were found for them; raises OperationsError for one that is none.
+    """Return a graph with given orders of its regions; raises OperationsError for an illegal one.
 
     Its operations need what is left of their work, as in the graph that `with_regions_ordered` returns.
     """
@@ -101,7 +101,7 @@ def _given_peak(graph: OperationGraph) -> int:
 
 
 def _work_of(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
-    """Return the bytes that an operation needs for regions with these peaks, beside the tensors that count for it.
+    """Return the work of an operation whose regions have these peaks, without the tensors counted for it.
 
     They are below 0 where not all of these tensors are there at once.
     """

@@ -1,4 +1,4 @@
-"""The certificate of a bound by a complete search of orders: what was joined, and each state that is left.
+"""Certificates by complete search of orders: the merged operations, and each remaining state.
 
 The states are those of docs/order.md: macros, segments that run without a choice, twins that count as one.
 They are gone through with the checker's own steps, `checkers/searched.py`, which has the last word on each of them.
@@ -20,21 +20,21 @@ from memplan.planner.operations.graph import OperationGraph, write_graph
 MOST_BYTES = 10_000_000
 _CHECKER: Any = checker
 _GRAPHS: Any = order_checker
-"""They have no types: they are for people without memplan."""
+"""The graphs have no types, as the checkers are for people without memplan."""
 _DEPTH, _ALLOWED = 6, 100
-"""The most that segments begin inside each other, and the macros that are tried for one."""
+"""The deepest nesting of segments, and the most macros tried for one."""
 _Reached = tuple[list[int], int, int]
-"""Macros that ran, the state after them, and the bytes alive in it."""
+"""The macros that ran, the state after them, and its live bytes."""
 
 
 class SearchTooLargeError(Exception):
-    """The states of a search are too many to be written, for the reason that is its text."""
+    """A search has too many states for a certificate; its text gives the reason."""
 
 
 def search_lines(
     graph: OperationGraph, least: int, operations: tuple[int, ...], direction: str, time_limit_s: float
 ) -> list[str]:
-    """Return the lines that say why these operations, which run in a row, have no order below a peak.
+    """Return the certificate lines that some consecutive operations have no order below a peak.
 
     Raises SearchTooLargeError where that takes more time, or more bytes, than there may be.
     """
@@ -50,7 +50,7 @@ def _names(reduced: MacroGraph, part: OrderPart) -> list[int]:
 
 
 class _Search:
-    """The states of a part, gone through in one direction under a budget."""
+    """The states of a part, enumerated in one direction under a budget."""
 
     def __init__(
         self, graph: OperationGraph, reduced: MacroGraph, part: OrderPart, budget: int, direction: str
@@ -80,7 +80,7 @@ class _Search:
         self._bytes = sum(map(len, self._found)) + len(self._found)
 
     def lines(self, ends_at: float) -> list[str]:
-        """Go through all states, and return what is to be said of them; raises SearchTooLargeError."""
+        """Enumerate all states, and return the certificate lines; raises SearchTooLargeError."""
         states = self._states
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
@@ -99,7 +99,7 @@ class _Search:
         return self._found
 
     def _say(self, word: str, numbers: list[int]) -> None:
-        """Write how many states were branched over last, then another line, if it has numbers."""
+        """Write the number of states branched over last, then another line if it has numbers."""
         for entry in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
             self._found.append(" ".join([entry[0], *map(str, entry[1])]))
             self._bytes += len(self._found[-1]) + 1
@@ -108,7 +108,7 @@ class _Search:
             raise SearchTooLargeError(f"its states take more than {MOST_BYTES // 1_000_000} MB")
 
     def _renamed(self, state: int) -> list[int]:
-        """Return the swaps that make the least number of a state, one after the other."""
+        """Return the swaps, in order, that give a state its least number."""
         used: list[int] = []
         before = -1
         while before != len(used):
@@ -121,7 +121,7 @@ class _Search:
         return used
 
     def _without_choice(self, state: int) -> _Reached | None:
-        """Return what runs without a choice from a state on, None where nothing does."""
+        """Return the forced macros from a state on, None if there are none."""
         row: list[int] = []
         alive = self._states.alive[state]
         reached: _Reached | None = ([], state, alive)
@@ -133,7 +133,7 @@ class _Search:
         return (row, state, alive) if row else None
 
     def _segment(self, state: int, alive: int, head: int, base: int, depth: int, allowed: list[int]) -> _Reached | None:
-        """Return the segment that begins with a macro and ends at `base` bytes or less, if it is one."""
+        """Return the segment that begins with a macro and ends at `base` bytes or less, or None."""
         reached = self._states.step(state, alive, head)
         allowed[0] -= 1
         if reached is None or reached[1] > self._budget:

@@ -1,4 +1,4 @@
-"""The order of operations with the least peak: reductions, then one search for each part that still matters."""
+"""The order of operations with the least peak: reductions, then one search for each relevant part."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from memplan.planner.operations.order_check import bytes_after, bytes_along, byt
 from memplan.solvers.search.control import Control
 
 LARGE = 2000
-"""The operations of a graph from which on preparing a search takes long."""
+"""The number of operations from which preparing a search takes long."""
 WORK_PER_S = 20_000_000
-"""Work units that count as a second where work is counted: about one macro that is run."""
+"""The work units that count as one second: about the number of macros run."""
 
 
 def given_order(graph: OperationGraph) -> OrderAnswer:
-    """Return the given order as an answer, with the bound that takes no search."""
+    """Return the given order as an answer, with a bound that needs no search."""
     order = range(len(graph.ops))
     peak, (bound, witness) = peak_of(graph, order), bound_unsearched(graph)
     return OrderAnswer.of_order(graph, order, peak, bound, peak, witness=witness, wall_time_s=None)
 
 
 def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
-    """Return the bytes alive before all operations, or those that one of them needs, and the witness of these."""
+    """Return the simplest bound (the bytes alive at the start, or needed by one operation) and its witness."""
     before = bytes_after(graph, ())
     need, first = max(((bytes_needed(graph, v), -v) for v in range(len(graph.ops))), default=(0, 0))
     return (need, NeedWitness(-first)) if need > before else (before, StateWitness(()))
@@ -55,7 +55,7 @@ def order_operations(
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
 ) -> OrderAnswer:
-    """Find an order of operations with the least peak, and prove it if that can be done in time; nothing is planned.
+    """Find an order of operations with the least peak, and prove it if time allows; no plan is made.
 
     Regions are ordered first, inside, for half of the time at most. The result is never worse than the given order,
     breadth first and depth first.
@@ -89,7 +89,7 @@ def order_operations(
 
 
 def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
-    """Order operations as `order_operations` does, until the control says that it is over."""
+    """Order operations as `order_operations` does, until the control ends the search."""
     inside = order_regions(graph, control)
     with control.watched(WORK_PER_S) as watched:
         search = OrderSearch(inside, watched)
@@ -98,7 +98,7 @@ def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
 
 
 def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
-    """Order the regions of a graph, for half of the time at most."""
+    """Order the regions of a graph, using at most half of the time."""
     rest_s = control.left_s / 2
 
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
@@ -116,7 +116,7 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
 
 
 class OrderSearch:
-    """The search of one graph, whose regions are ordered, part by part; when it has ended it can give other orders."""
+    """The search of a graph with ordered regions, part by part; afterwards it can produce other orders."""
 
     def __init__(self, inside: OrderedRegions, left: Control) -> None:
         self._inside, self._graph, self._left = inside, (graph := inside.graph), left
@@ -139,11 +139,11 @@ class OrderSearch:
             self._searches.append(PartSearch(self._reduced, part, orders, left))
 
     def _is_late(self) -> bool:
-        """True where no time is left, of a graph for which what is done at all events takes long."""
+        """Return True if no time is left for a large graph."""
         return len(self._graph.ops) > LARGE and self._left.is_over
 
     def run(self) -> None:
-        """Work on the part with the largest peak, until that is proved to be the least or the time is over."""
+        """Work on the part with the largest peak until that is proved minimal or the time is over."""
         while self._searches and not self._left.is_over:
             floor = self._searched
             highest = max(self._searches, key=lambda search: search.peak)
@@ -153,7 +153,7 @@ class OrderSearch:
             highest.advance(floor)
 
     def best(self) -> tuple[int, ...]:
-        """Return the best order, checked; raises InvalidPlanError for one that the check rejects."""
+        """Return the best order, checked; raises InvalidPlanError if the check rejects it."""
         needed = max((search.peak for search in self._searches), default=0)
         known = [*zip(self._start_peaks, self._starts, strict=True)]
         if self._searches:
@@ -165,7 +165,7 @@ class OrderSearch:
         return tuple(order)
 
     def answer(self, order: Sequence[int], control: Control, placed: PlanAndProblem | None = None) -> OrderAnswer:
-        """Return the answer that an order of the graph is, under the control of the call."""
+        """Return the answer for an order of the graph."""
         graph = self._inside.given or self._graph
         return OrderAnswer.of_order(
             graph,
@@ -182,12 +182,12 @@ class OrderSearch:
 
     @property
     def bound_inside(self) -> int:
-        """The bytes that no order is below, nor any of the regions."""
+        """The lower bound for this graph and its regions."""
         return max(0, self.bound - self._inside.slack)
 
     @property
     def bound(self) -> int:
-        """The bytes that no order is below, as far as is proved."""
+        """The proved lower bound on the peak of all orders."""
         return max(self._searched, self._unsearched[0])
 
     @property
@@ -195,7 +195,7 @@ class OrderSearch:
         return max((search.bound for search in self._searches), default=0)
 
     def witness(self) -> Witness:
-        """Say what proves the bound, in operations."""
+        """Return the witness of the bound, as operations."""
         if self._searched < self._unsearched[0] or not self._searches:
             return self._unsearched[1]
         reduced, best = self._reduced, max(self._searches, key=lambda search: search.bound)
@@ -221,7 +221,7 @@ class OrderSearch:
             search.use(left)
 
     def another(self, budget: int, seed: int) -> tuple[int, ...] | None:
-        """Return an order within a budget that depends on the seed, None where none is found quickly."""
+        """Return a random order within a budget, None if none is found quickly."""
         orders = [search.another(budget, seed) for search in self._searches]
         members = [row for row in orders if row is not None]
         return tuple(self._operations(members)) if members and len(members) == len(orders) else None
@@ -231,7 +231,7 @@ class OrderSearch:
 
 
 def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) -> None:
-    """Raise InvalidPlanError for a bound above the peak, or a witness that does not have the bytes of the bound."""
+    """Raise InvalidPlanError for a bound above the peak, or one that its witness does not give."""
     if bound > peak:
         raise InvalidPlanError(f"lower_bound: must be at most the peak ({peak}), got {bound}")
     if isinstance(witness, ExhaustionWitness):

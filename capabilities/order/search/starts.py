@@ -1,4 +1,4 @@
-"""Orders to start from: breadth first and depth first, as torch's inductor has them (`torch/_inductor/memory.py`)."""
+"""Starting orders: breadth first and depth first, as in torch's inductor (`torch/_inductor/memory.py`)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from memplan.capabilities.order.search.macros import reversed_lists
 from memplan.planner.operations.graph import OperationGraph
 
 LONGEST_HEAD = 8
-"""The operations of a way to an output that runs as soon as it can."""
+"""The most operations on a path to an output that is run as early as possible."""
 
 
 def breadth_first(graph: OperationGraph) -> list[int]:
-    """Return the order in which those operations come first whose predecessors ran earliest."""
+    """Return the order that prefers operations whose predecessors ran earliest."""
     rank = [0] * len(graph.ops)
     return _first_ready(graph, lambda v: tuple(sorted(rank[u] for u in graph.predecessors[v])), rank)
 
 
 def depth_first(graph: OperationGraph) -> list[int]:
-    """Return the order in which each operation runs right after what it needs, the lightest need first."""
+    """Return the order in which each operation runs right after its inputs, the lightest input first."""
     weight = [
         (sum(graph.counted[tensor] for tensor in (*graph.made[v], *row.inputs)), v) for v, row in enumerate(graph.ops)
     ]
@@ -41,7 +41,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
 
 
 def heads_early(graph: OperationGraph) -> list[int]:
-    """Return the order in which short ways to an output run as soon as they can, the rest in the given order."""
+    """Return the order with short paths to outputs as early as possible, the rest as given."""
     n, following = len(graph.ops), reversed_lists(graph.predecessors)
     length = [n] * n
     for v in reversed(range(n)):
@@ -51,7 +51,7 @@ def heads_early(graph: OperationGraph) -> list[int]:
 
 
 def _first_ready(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
-    """Return the order that always runs the ready operation with the least key; fill in the rank of each operation."""
+    """Return the order that always runs the ready operation with the least key; record each rank."""
     waits, following = [len(row) for row in graph.predecessors], reversed_lists(graph.predecessors)
     ready = [(key(v), v) for v, count in enumerate(waits) if count == 0]
     heapify(ready)

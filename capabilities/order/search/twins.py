@@ -19,7 +19,7 @@ _Facts = tuple[Hashable, ...]
 
 
 def with_twins(part: OrderPart) -> OrderPart:
-    """Return the part with equal codes for macros that correspond in two groups."""
+    """Return the part with equal codes for corresponding macros of two groups."""
     classes = twins_of(part)
     if not classes:
         return part
@@ -36,7 +36,7 @@ def with_twins(part: OrderPart) -> OrderPart:
 
 
 def twins_of(part: OrderPart) -> list[list[list[int]]]:
-    """Return classes of lists of macros: those of two lists of a class may change places, in turn, with no other."""
+    """Return classes of lists of macros; the lists of a class may be swapped, member by member."""
     groups = _groups(part)
     looks = _Looks(part)
     alike: dict[_Facts, list[list[int]]] = {}
@@ -65,7 +65,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
 
 
 def _groups(part: OrderPart) -> list[list[int]]:
-    """Return the macros that arcs connect, as lists."""
+    """Return the connected groups of macros, as lists."""
     group = list(range(len(part.members)))
 
     def root(v: int) -> int:
@@ -84,7 +84,7 @@ def _groups(part: OrderPart) -> list[list[int]]:
 
 
 class _Looks:
-    """The facts about macros: their steps, the tensors they read, and their arcs, without the names of a group."""
+    """Facts about macros: their steps, tensors and arcs, without the names inside a group."""
 
     def __init__(self, part: OrderPart) -> None:
         moves = part.forward.table
@@ -115,7 +115,7 @@ class _Looks:
         return hash((single, self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
 
     def colours(self, members: list[int]) -> dict[int, int]:
-        """Return a colour for each macro of a group, all different; in twins the same ones, as far as can be seen.
+        """Return distinct colours for the macros of a group, equal for corresponding macros of twins if possible.
 
         Where macros of the group look alike, one of them is marked; `correspond` says if the choice was right.
         """
@@ -133,7 +133,7 @@ class _Looks:
         return colour
 
     def siblings(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield pairs of macros of a group that may change places while all others stay."""
+        """Yield pairs of macros in a group that can be swapped while all others stay."""
         first: dict[Hashable, list[int]] = {}
         for v in members:
             arcs = (tuple(sorted(self._before[v])), tuple(sorted(self._after[v])))
@@ -149,13 +149,13 @@ class _Looks:
                         break
 
     def correspond(self, model: list[int], members: list[int]) -> bool:
-        """Return True if two groups, member by member, are the same but for their names."""
+        """Return True if two groups correspond, member by member, except for names."""
         theirs = {v: k for k, v in enumerate(model)}
         mine = {v: k for k, v in enumerate(members)}
         return all(self._facts(a, theirs) == self._facts(b, mine) for a, b in zip(model, members, strict=True))
 
     def _facts(self, v: int, name: dict[int, int]) -> _Facts:
-        """Return all that matters of a macro, with the names of the macros of its group."""
+        """Return all relevant facts of a macro, with the names of macros in its group."""
         steps = tuple(
             (hill, net, tuple(sorted((self._tensor(tensor, name) for tensor in free), key=repr)))
             for hill, net, free in self._steps[v]
@@ -164,7 +164,7 @@ class _Looks:
         return (steps, *arcs, name[v], v if v in self._is_single else -1)
 
     def _tensor(self, tensor: int, name: dict[int, int]) -> _Facts:
-        """Return what matters of a tensor: its readers; its own name, too, if another group reads it."""
+        """Return the relevant facts of a tensor: its readers, and its name if another group reads it."""
         readers = self._readers[tensor]
         if any(reader not in name for reader, _ in readers):
             inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))
@@ -173,6 +173,6 @@ class _Looks:
 
 
 def _chooses(part: OrderPart, v: int) -> bool:
-    """Return True if a macro may write outputs over inputs that others read too."""
+    """Return True if a macro may write outputs over inputs that others read, too."""
     moves = part.forward.table
     return bool(moves.over_first[moves.step_first[v]] < moves.over_first[moves.step_first[v + 1]])

@@ -1,4 +1,4 @@
-"""The depth-first search of a part; and local search for wide ones, in which windows of an order are searched alone.
+"""Depth-first search of a part; for wide parts, local search over windows of an order.
 
 The bytes alive before and after a window depend on no order within it, so a window can be exchanged for a better one.
 """
@@ -20,7 +20,7 @@ from memplan.solvers.search.control import Control
 
 @dataclass(frozen=True)
 class Way:
-    """A kind of depth-first search: its direction, the rule for branches, the depth of segments inside segments."""
+    """A kind of depth-first search: its direction, its branching rule, and the nesting depth of segments."""
 
     is_forward: bool
     rule: int
@@ -29,7 +29,7 @@ class Way:
 
 @dataclass(frozen=True, eq=False)
 class OrderOutcome:
-    """An order of the part's numbers that a search found, or the bound `above` that it proved, or neither; its work."""
+    """The result of a search: an order of the part's numbers, a proved bound `above`, or neither; and its work."""
 
     order: list[int] | None
     above: int | None
@@ -37,7 +37,7 @@ class OrderOutcome:
 
 
 def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0) -> OrderOutcome:
-    """Search for an order within a budget, depth first, through at most `node_limit` states."""
+    """Search depth first for an order within a budget, through at most `node_limit` states."""
     n = len(part.members)
     query = Budget(
         live=part.first_live(way.is_forward),
@@ -66,15 +66,15 @@ def _in_time(order: I64, is_forward: bool) -> list[int]:
 _LENGTHS = (16, 32, 64, 128, 256)
 _WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _NODES = 2400
-"""The states that a search of a window may enter."""
+"""The most states that the search of a window enters."""
 _WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
-"""Work units for making a window, see `WORK_PER_S`; also for looking at an order of so many macros."""
+"""The work of making a window, and of examining each macro of an order; see `WORK_PER_S`."""
 
 
 def narrowed(
     graph: MacroGraph, part: OrderPart, order: list[int], low: int, control: Control, seed: int
 ) -> Iterator[list[int]]:
-    """Yield better and better orders of a part's numbers, down to a peak of `low`, as long as windows are found.
+    """Yield ever better orders of a part's numbers, down to a peak of `low`, while windows improve.
 
     With a `seed` above 0, similar branches of a window come in the order of chance.
     """
@@ -94,7 +94,7 @@ def narrowed(
 
 
 class _WindowedOrder:
-    """An order whose windows are exchanged; `_live` and `_peak` are the bytes before and during each of its macros."""
+    """An order with exchangeable windows; `_live` and `_peak` are the bytes before and during each macro."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control, seed: int) -> None:
         self.order = list(order)
@@ -106,12 +106,12 @@ class _WindowedOrder:
         self._live, self._peak = map(list, zip(*part.profile(order), strict=True))
 
     def lower(self, budget: int) -> bool:
-        """Exchange windows until the peak is within a budget; return False if that fails somewhere."""
+        """Exchange windows until the peak is within a budget; return False if that fails anywhere."""
         places = range(len(self.order))
         return all(self._peak[at] <= budget or self._exchange(at, budget) for at in places)
 
     def _exchange(self, at: int, budget: int) -> bool:
-        """Exchange a window around a place of the order for one within a budget; return False if none is found."""
+        """Replace a window around a position by one within a budget; return False if none is found."""
         # The shortest window in which the peak can be lowered is the cheapest to search.
         for length in _LENGTHS:
             low = max(0, min(at - length // 2, len(self.order) - length))
@@ -130,7 +130,7 @@ class _WindowedOrder:
         return False
 
     def _window(self, low: int, high: int) -> OrderPart:
-        """Return some macros of the order, in a row, as a part of their own."""
+        """Return consecutive macros of the order as a part."""
         members = sorted(self._part.members[v] for v in self.order[low:high])
         last = self._part.members[-1]
 

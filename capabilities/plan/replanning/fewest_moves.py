@@ -1,4 +1,4 @@
-"""The fewest moves by CP-SAT: for each old place, a choice if it is kept; and the least sum of those that are not."""
+"""The fewest moves by CP-SAT: a choice for each old place, and the least weight of those given up."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
 
 MOST_BUFFERS = 600
-"""The most buffers for a proof; of larger instances, neighbourhoods are searched."""
+"""The most buffers for a proof; for larger instances, neighbourhoods are searched."""
 _LOOK_EVERY_S = 0.02
 _WORK_PER_S = 0.1
-"""What CP-SAT counts in a second of these models, in its own deterministic seconds."""
+"""CP-SAT's deterministic seconds in one second of such a model."""
 
 
 @dataclass(frozen=True)
 class FewestMoves:
-    """An answer: places (None if none were found), a lower bound on the weight, and whether they are proved best."""
+    """The result: places or None, a lower bound on the weight, and whether it is optimal."""
 
     places: Places | None
     bound: int
@@ -42,7 +42,7 @@ class FewestMoves:
 
 @dataclass(frozen=True)
 class EngineLimit:
-    """The seconds that CP-SAT may take; those of its own count where it is `deterministic`."""
+    """The time limit of CP-SAT, in its own deterministic seconds if it is `deterministic`."""
 
     seconds: float
     deterministic: bool = False
@@ -59,7 +59,7 @@ def fewest_moves(
     flag: I64,
     free: I64 | None = None,
 ) -> FewestMoves:
-    """Find the placement whose buffers away from home weigh least; `homes.offset` is ABSENT where there is none.
+    """Find the placement with the least weight of buffers away from home; `homes.offset` may be ABSENT.
 
     `free` are the buffers that may lie elsewhere than in `start`, by default all. The capacities of the pools are
     the ends that must not be passed. All features of instances are honoured. Setting flag[0] ends the run.
@@ -104,7 +104,7 @@ def fewest_moves(
 
 
 def _placements(model: CpModel, instance: Instance) -> AddressBoxes:
-    """Post all that a placement must keep to."""
+    """Add all constraints on placements."""
     ends = tuple(pool.capacity for pool in instance.pools)
     boxes = address_boxes(model, instance, ends)
     if any(len(mine) == 0 for mine in boxes):
@@ -118,7 +118,7 @@ def _placements(model: CpModel, instance: Instance) -> AddressBoxes:
 def _start_from(
     model: CpModel, boxes: AddressBoxes, moves: dict[int, IntVar], homes: Places, start: Places, free: I64 | None
 ) -> None:
-    """Hint at a known placement, and hold what is not free to it."""
+    """Give a known placement as a hint, and fix the buffers that are not free."""
     is_free = np.zeros(len(boxes), dtype=np.bool_)
     is_free[np.arange(len(boxes)) if free is None else free] = True
     for i, mine in enumerate(boxes):

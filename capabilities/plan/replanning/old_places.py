@@ -1,4 +1,4 @@
-"""The places of an old plan in a changed problem: which are legal alone, and which collide with each other."""
+"""The old places in a changed problem: which are legal by themselves, and which collide."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from memplan.planner.verify.verifier import every_place_is_legal
 from memplan.planner.verify.violation import Violation
 
 Least = Literal["buffers", "bytes"]
-"""The measure of change: buffers that move, or their bytes."""
+"""The measure of change: the number of buffers that move, or their bytes."""
 MOST_COLLISIONS = 100_000
-"""The most pairs that are distinguished; the rest of an old plan that collides more often is thinned out unproved."""
+"""The most pairs examined; an old plan with more collisions is thinned out without proof."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +42,19 @@ class OldPlaces:
     collisions: Sequence[tuple[int, int]]
 
     def weights(self, least: Least) -> I64:
-        """Return what it counts that each buffer moves, (n,)."""
+        """Return the weight of moving each buffer, (n,)."""
         weight = self.problem.buffers.size if least == "bytes" else np.ones(len(self.pool), dtype=np.int64)
         return column(np.where(self.is_counted, weight, 0))
 
     def moved(self, placements: PlacementTable) -> Bool:
-        """Return True for the counted buffers that placements, in the problem's order, have elsewhere."""
+        """Return True for the counted buffers that placements, in the problem's order, move."""
         names = [pool.name for pool in self.problem.pools]
         pool = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)[placements.pool]
         is_moved: Bool = self.is_counted & ((pool != self.pool) | (placements.offset != self.offset))
         return is_moved
 
     def kept(self, least: Least) -> tuple[Bool, Cover]:
-        """Return which old places can all be kept as far as pairs show, and the cover of the collisions left out."""
+        """Return which old places can be kept as far as pairs show, with the cover of the collisions."""
         weight = self.weights(least)
         cover = cheapest_cover(self.collisions, weight, _fixed(self.problem))
         stays = self.offset != ABSENT
@@ -63,7 +63,7 @@ class OldPlaces:
         return stays, cover
 
     def near_changes(self, stays: Bool) -> Bool:
-        """Return True for the buffers that are alive together with one that has no place to keep."""
+        """Return True for the buffers alive together with one that cannot keep a place."""
         table = self.problem.buffers
         is_new = (~stays) & (table.size > 0)
         is_new[list(table.aliases)] = False
@@ -76,7 +76,7 @@ class OldPlaces:
 
 
 def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -> OldPlaces:
-    """Look up the places of an old plan; with hints, a buffer that it lacks has its own, in the first pool it may use.
+    """Return the old places; with hints, buffers without one use theirs in the first allowed pool.
 
     Without an old plan, hints take its place.
     """
@@ -99,7 +99,7 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
 
 
 def _of_known(problem: Problem, placements: PlacementTable) -> PlacementTable:
-    """Return the placements of buffers that the problem has, at offsets that can be."""
+    """Return the placements of buffers that the problem has, at possible offsets."""
     is_named = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
     if is_named.all():
         return placements
@@ -116,7 +116,7 @@ def _mask(n: int, rows: Mapping[int, str]) -> Bool:
 
 
 def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
-    """Return the buffers whose places break a rule that is about them alone."""
+    """Return the buffers whose places break a rule about single buffers."""
     reasons: dict[int, str] = {}
     placed = PlacedBuffers(problem, pool, offset)
     for violation in every_place_is_legal(problem, placed):
@@ -126,7 +126,7 @@ def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
 
 
 def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers that cannot both lie where they do: by lifetimes, conflicts, ties, a rule of pairs."""
+    """Yield the pairs of buffers that cannot both stay: by lifetimes, conflicts, ties or pair rules."""
     seen: set[tuple[int, int]] = set()
     broken = [no_two_share_bytes(problem, placed)]
     broken += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
@@ -139,7 +139,7 @@ def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]
 
 
 def _at_wrong_distances(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield each buffer that is not at its distance from another one, with that one: either may move."""
+    """Yield pairs of buffers at a wrong distance; either may move."""
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if placed.misplaced(i, placed.row[name], distance):
             a, b = int(placed.root[i]), placed.root_of(name)
@@ -157,7 +157,7 @@ def _pair(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
 def _thinned(
     problem: Problem, placed: PlacedBuffers, pairs: list[tuple[int, int]]
 ) -> tuple[PlacedBuffers, list[tuple[int, int]]]:
-    """Take out the buffers that collide most, until few enough pairs are left."""
+    """Remove the buffers that collide most, until few enough pairs are left."""
     pool = placed.pool.copy()
     fixed = _fixed(problem)
     while len(pairs) > MOST_COLLISIONS:
@@ -180,7 +180,7 @@ def _fixed(problem: Problem) -> Bool:
 
 @dataclass(frozen=True)
 class Cover:
-    """The buffers chosen, what they weigh, and what no choice weighs less than."""
+    """The chosen buffers, their weight, and a lower bound on it."""
 
     chosen: frozenset[int]
     weight: int
@@ -239,7 +239,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
 
 
 def _shared_out(near: dict[int, set[int]], weight: I64) -> int:
-    """Return what pairs can be given so that no buffer's pairs have more than its weight: no cover weighs less."""
+    """Return how much of the weights pairs can be given, which bounds every cover from below."""
     rest = {i: int(weight[i]) for i in near}
     total = 0
     for i in sorted(near, key=lambda i: (len(near[i]), i)):

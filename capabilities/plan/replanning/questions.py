@@ -1,4 +1,4 @@
-"""The questions of a re-plan, as problems: ends that no pool may pass, and old places that are pinned."""
+"""The questions of a re-plan as problems: limited pool ends, and pinned old places."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memplan.planner.model.problem import Problem
 
 
 def read_eps(value: str | float) -> Fraction:
-    """Return a part of the peak, given as a number (0.02) or a percentage ("2%"); raises OptionError."""
+    """Read a share of the peak from a number (0.02) or a percentage ("2%"); raises OptionError."""
     try:
         text = str(value).strip()
         eps = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -31,7 +31,7 @@ def read_eps(value: str | float) -> Fraction:
 
 
 def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = False) -> tuple[int, ...]:
-    """Return, in bytes, how far each pool may be filled: as far as in the best plan, and the part `eps` more.
+    """Return, in bytes, how far each pool may be filled: as in the best plan, plus the share `eps`.
 
     Where any plan that fits is good, by the objective or as `any_end` says, that is the end of the pool, if it has one.
     """
@@ -45,14 +45,14 @@ def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = Fal
 
 
 def limited(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
-    """Return the problem with pools that end there; where pools cost, buffers stay in those of the best plan."""
+    """Return the problem with limited pools; if pools cost, buffers stay in those of the best plan."""
     pools = tuple(pool.model_copy(update={"size": end}) for pool, end in zip(problem.pools, ends, strict=True))
     limited_problem = problem.model_copy(update={"pools": pools, "objective": "fit"})
     return limited_problem if problem.objective != "cost" else _in_pools(limited_problem, best)
 
 
 def _in_pools(problem: Problem, best: Plan) -> Problem:
-    """Return the problem with each buffer in the pool where a plan, in the problem's order, has it."""
+    """Return the problem with each buffer confined to its pool in a plan."""
     names = best.placements.pool_names
     table = problem.buffers
     choices = (*table.pool_choices, *((name,) for name in names))
@@ -61,7 +61,7 @@ def _in_pools(problem: Problem, best: Plan) -> Problem:
 
 
 def pinned(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
-    """Return the problem with the old places of some buffers pinned: offsets and pools."""
+    """Return the problem with some buffers pinned to their old pools and offsets."""
     table = problem.buffers
     choices = (*table.pool_choices, *((pool.name,) for pool in problem.pools))
     rows = stays.copy()

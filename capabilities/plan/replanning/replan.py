@@ -1,4 +1,4 @@
-"""A plan for a changed problem that keeps an old plan's places: few moves, at a peak near the best."""
+"""Plans for a changed problem that keep old places: few moves, at a peak near the best."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from memplan.solvers.search.result import SolveResult
 
 DEFAULT_EPS = 0.02
 _BASE_SHARE, _PINS_S, _EJECTION_S = 0.3, 0.6, 4.0
-"""The part of the time for the best peak, and the most seconds for one question with pins, and for ejection."""
+"""The share of the time for the best peak, and the limits for a question with pins and for ejection."""
 _TURNS_PER_S = 100
-"""The turns of ejection for each second of a limit where no clock counts."""
+"""The ejection turns for each second of a limit when work is counted."""
 _NEIGHBOURHOODS, _AROUND = 6, 120
-"""How many neighbourhoods of large instances are searched, and the buffers of each."""
+"""The neighbourhoods searched in large instances, and the buffers of each."""
 
 
 def replan(
@@ -52,7 +52,7 @@ def replan(
     options: SolveOptions | None = None,
     control: Control = Control(),
 ) -> Plan:
-    """Plan a problem with as many buffers as can be where an old plan has them; `kept` of the plan says how many.
+    """Plan a problem with as many buffers as possible where an old plan has them; `kept` has their number.
 
     The peak of each pool is at most (1 + eps) times that of the best plan found; eps is a number or a percentage such
     as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks goes to its `hint`, if
@@ -96,7 +96,7 @@ def replan(
 
 @dataclass(eq=False)
 class _Replan:
-    """One re-plan: the best placements so far, what they weigh, and what none can weigh less than.
+    """A re-plan: the best placements so far, their weight, and a lower bound on it.
 
     `wished` has hints of new buffers beside the old places: of plans that weigh the same, that with more of them.
     """
@@ -127,20 +127,20 @@ class _Replan:
 
     @property
     def is_over(self) -> bool:
-        """True if the time is over, or the re-plan cancelled."""
+        """True if the time is over or the re-plan was cancelled."""
         return self.deadline.left_s <= 0.02 or self.control.cancelled.is_set()
 
     @property
     def is_done(self) -> bool:
-        """True if nothing is left to be done."""
+        """True if nothing is left to do."""
         return self.weight <= self.bound or self.is_over
 
     def _until(self, limit_s: float) -> Deadline:
-        """Return the end of a step that may take so many seconds; no clock ends one whose work is counted."""
+        """Return the deadline of a step with a limit; none if work is counted."""
         return self.deadline if self.options.deterministic else self.deadline.within(limit_s)
 
     def run(self) -> Plan:
-        """Go through the stages in turn; return the best plan."""
+        """Run the stages in order; return the best plan."""
         stays, cover = self.old.kept(self.least)
         self.bound = self._forced + cover.bound
         if self.wished is not self.old and self._missed(self.best) and not self.is_over:
@@ -158,7 +158,7 @@ class _Replan:
         return int(self.weights[self.old.moved(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
-        """Keep placements as the best ones if they are valid and weigh less."""
+        """Keep placements if they are valid and weigh less than the best."""
         weight = self._weigh(placements)
         is_better = (weight, self._missed(placements)) < (self.weight, self._missed(self.best))
         if is_better and not verify(self.question, Plan(placements=placements)):
@@ -168,7 +168,7 @@ class _Replan:
         return 0 if self.wished is self.old else int(self.wished.moved(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
-        """Find any plan that keeps all of some places."""
+        """Find any plan that keeps the given places."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = Control(NEVER if self.is_free else self._until(_PINS_S), self.control.cancelled)
         plan = OneSearch(pinned(self.question, places, stays), options, control).finish().plan
@@ -178,7 +178,7 @@ class _Replan:
 
     @cached_property
     def _forced(self) -> int:
-        """What the buffers weigh whose old places are not legal."""
+        """The weight of the buffers whose old places are illegal."""
         return sum(int(self.weights[i]) for i in self.old.must_move)
 
     @cached_property
@@ -190,20 +190,20 @@ class _Replan:
 
     @cached_property
     def _instance(self) -> Instance:
-        """The question, in units that divide the old offsets and those of the best placements."""
+        """The question in units that divide the old offsets and the best ones."""
         return compile_problem(
             self.question, column(np.concatenate((self._legal[self._legal != ABSENT], self.best.offset)))
         )
 
     @cached_property
     def _homes(self) -> Places:
-        """The old places of the instance's buffers, in units; ABSENT where there is none that may be kept."""
+        """The legal old places of the instance's buffers, in units; ABSENT where there is none."""
         here = self._legal[self._instance.source]
         offset = np.where(here == ABSENT, ABSENT, here // self._instance.unit)
         return Places(np.maximum(self.old.pool[self._instance.source], 0), column(offset))
 
     def _places(self, placements: PlacementTable) -> Places:
-        """Return placements of the question, in the problem's order, as places of the instance."""
+        """Return placements, in the problem's order, as places of the instance."""
         source, unit = self._instance.source, self._instance.unit
         names = [pool.name for pool in self.question.pools]
         pools = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)
@@ -213,7 +213,7 @@ class _Replan:
         self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
 
     def _eject(self, stays: Bool) -> bool:
-        """Look for better placements by ejection; return False where the problem's constraints do not allow it."""
+        """Improve placements by ejection; return False if the constraints do not allow it."""
         instance = self._instance
         if not instance.features <= FEATURES or not instance.is_small_numbered or len(instance) == 0:
             return False
@@ -234,7 +234,7 @@ class _Replan:
         return True
 
     def _prove(self) -> None:
-        """Find the fewest moves by CP-SAT; of large instances, neighbourhoods of what moved."""
+        """Find the fewest moves by CP-SAT; for large instances, in neighbourhoods of moved buffers."""
         if not is_installed("ortools"):
             self.not_tried = f"the search for the fewest {missing('ortools')}"
             return
@@ -266,7 +266,7 @@ class _Replan:
             self.bound = max(self.bound, min(self.weight, self._forced + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
-        """Return a buffer that moved, others that did, and those around them, as positions in the instance."""
+        """Return a moved buffer, other moved ones, and those around them, as positions in the instance."""
         instance = self._instance
         away = np.flatnonzero(self.old.moved(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
@@ -276,7 +276,7 @@ class _Replan:
         return column(near[: len(away) + _AROUND])
 
     def _answer(self) -> Plan:
-        """Return the plan of the best placements, with the base's bound and proof."""
+        """Return the plan with the best placements, and with the base plan's bound and proof."""
         cost = None
         if self.problem.objective == "cost":
             exact = compile_problem(self.problem, self.best.offset)
@@ -305,13 +305,13 @@ class _Replan:
 
     @property
     def _is_of_the_best(self) -> bool:
-        """True if the ends of the pools are those that the best plan, or the sizes of all of them, say."""
+        """True if the pool ends come from the best plan, or all from pool sizes."""
         if self.options.accept == "fit" or self.problem.objective == "fit":
             return all(pool.size is not None for pool in self.problem.pools)
         return self.base.plan.status == "optimal"
 
     def _stop_reason(self, is_proved: bool) -> StopReason:
-        """Return why the search ended; where work is counted, also if a clock or a caller ended the solve before it."""
+        """Return why the search ended; with counted work, also whether a clock or a caller ended the base solve."""
         early = self.base.stop_reason
         if self.options.deterministic and (early == "time_limit" or early == "cancelled"):
             return early

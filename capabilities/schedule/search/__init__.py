@@ -1,1 +1,1 @@
-"""Schedules of tiled operations: the cost of a step in closed form, the search over steps, bounds, and placement."""
+"""Schedules of tiled operations: closed-form step costs, the search over steps, bounds, and placement."""

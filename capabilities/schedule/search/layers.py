@@ -1,4 +1,4 @@
-"""An operation alone in tiles of rows, columns and channels: all of them in closed form, the best for each memory.
+"""Single operations in tiles of rows, columns and channels: all tilings in closed form, the best for each memory.
 
 Bytes over the link are a product for each operand, and bound the time together with the arithmetic. The time itself is
 a sum over kinds of tiles: the first one along an axis, and others by their lengths. It is counted for those tiles alone
@@ -25,20 +25,20 @@ from memplan.capabilities.schedule.answer import Objective
 
 Numbers = NDArray[Any]
 _Table = tuple[int, Sequence[float], list[int], list[list[int]], list[bool]]
-"""A tile size, then for each tile its work, its length and that of each operand; and whether these vary."""
+"""A table by tile size and tile: its work, its length and that of each operand; and which of these vary."""
 MOST_SIDES = 128
-"""The tile sizes that are tried along an axis; of longer axes, the least one for each number of tiles."""
+"""The most tile sizes tried along an axis; of longer axes, the least size for each number of tiles."""
 _CHUNK = 512
 _ORDERS = ((0, 1, 2), (2, 0, 1))
-"""Channels innermost, or outermost: the first axis is the slowest."""
+"""The loop orders: channels innermost or outermost; the first axis is the slowest."""
 TIE = 1e-9
-"""The weight of the other cost where two tilings are as good."""
+"""The weight of the other cost, as a tie-breaker between equal tilings."""
 _ROUNDING = 1e-12
-"""Sums of the same numbers in another order differ by less, in parts of them."""
+"""The relative rounding difference of sums in another order."""
 
 
 class LayerFront(NamedTuple):
-    """Tilings by rising bytes and falling costs, of which none is as good as another.
+    """Undominated tilings by rising bytes and falling costs.
 
     Each has tile sizes, their order, and the way in which the operation is computed.
     """
@@ -48,12 +48,12 @@ class LayerFront(NamedTuple):
     tiles: Numbers
 
     def best(self, room: int) -> int:
-        """Return the best tiling in so many bytes; -1 where there is none."""
+        """Return the best tiling within `room` bytes; -1 if there is none."""
         return int(np.searchsorted(self.bytes, room, side="right")) - 1
 
     @classmethod
     def joined(cls, fronts: Sequence[LayerFront]) -> LayerFront:
-        """Return the tilings of which none in another way is as good; the k-th front has those of way k."""
+        """Return the undominated tilings over all ways; the k-th front belongs to way k."""
         bytes_, cost = (np.concatenate([getattr(one, name) for one in fronts]) for name in ("bytes", "cost"))
         tiles = np.concatenate([one.tiles + np.array([0, 0, 0, 0, way]) for way, one in enumerate(fronts)])
         front = _undominated(bytes_, cost)
@@ -62,7 +62,7 @@ class LayerFront(NamedTuple):
 
 @dataclass(frozen=True)
 class _Axis:
-    """The tiles of an axis for each size: how many there are of each kind, the first tile being one of its own.
+    """The tiles of an axis for each size: the number of tiles of each kind, the first tile being separate.
 
     `work`, `made` and the `factors` of operands are lengths of each kind; an operand `varies` where its piece changes.
     """
@@ -80,12 +80,12 @@ class _Axis:
         return np.asarray((self.count * values).sum(axis=1))
 
     def most(self, values: Numbers) -> Numbers:
-        """Return the largest value of a tile, for each size."""
+        """Return the largest value over all tiles, for each size."""
         return np.asarray((values * (self.count > 0)).max(axis=1))
 
 
 def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[int, ...]) -> NetworkStep:
-    """Return the step of an operation in tiles; of one without parts, whole."""
+    """Return the step of a tiled operation, or of a whole one if it cannot be tiled."""
     rows, columns, channels, order, way = map(int, tile)
     row = graph.operations[v]
     if row.role == "barrier" or not rows:
@@ -106,7 +106,7 @@ def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[
 
 @dataclass(frozen=True)
 class LayerTilings:
-    """The tilings of a striped operation of which some tensors lie whole in the fast memory, others in the last one."""
+    """The tilings of a striped operation, with some tensors whole in the fast memory and others in the last."""
 
     graph: AccessGraph
     v: int
@@ -116,7 +116,7 @@ class LayerTilings:
     far: frozenset[int] = frozenset()
 
     def front(self) -> LayerFront:
-        """Return the tilings of which no other one with as few bytes is as good."""
+        """Return the undominated tilings by bytes and cost."""
         bytes_, traffic, bound, order, fits = (table.ravel() for table in self._tables())
         by_bytes = np.lexsort((bound, bytes_))
         by_bytes = by_bytes[fits[by_bytes]]
@@ -170,7 +170,7 @@ class LayerTilings:
 
     @cached_property
     def _links(self) -> list[tuple[Link, list[int], bool]]:
-        """Each link, with the operands that are loaded over it, and whether the output is stored over it.
+        """Return each link with the operands loaded over it, and whether the output is stored over it.
 
         Operand 0 are the constants, others the tensors that are read of the slow memories.
         """
@@ -183,7 +183,7 @@ class LayerTilings:
         return links
 
     def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-        """Return the bytes, the traffic, a bound of the time, and the order of each tiling, for both orders.
+        """Return bytes, traffic, a bound on the time, and the order of each tiling, for both orders.
 
         The last table says which of them fit the second one of three memories.
         """
@@ -222,7 +222,7 @@ class LayerTilings:
         return bytes_, np.stack(traffic), np.stack(bounds), numbers, np.broadcast_to(fits, shape)
 
     def _loads(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
-        """Return the bytes loaded of an operand, and how often: again where an axis inside of others changes."""
+        """Return the bytes loaded of an operand, and how often, as loops inside others repeat."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         bytes_, times = np.ones(shape, np.int64), np.ones(shape, np.int64)
@@ -239,7 +239,7 @@ class LayerTilings:
         return bytes_, times * (bytes_ > 0)
 
     def _costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
-        """Return times and what is added, by rising bytes; infinite where others with as few bytes are as good."""
+        """Return times and additions by rising bytes; infinite for dominated tilings."""
         cost = np.full(len(bytes_), np.inf)
         is_left = np.ones(len(bytes_), np.bool_)
         while True:
@@ -260,7 +260,7 @@ class LayerTilings:
                     cost[some] = self._exact(numbers[some], _ORDERS[is_outside]) + added[some]
 
     def _exact(self, numbers: Numbers, order: tuple[int, ...]) -> Numbers:
-        """Return the times of tilings by their numbers, as sums over kinds of tiles."""
+        """Return the exact times of numbered tilings, as sums over kinds of tiles."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         where = np.unravel_index(numbers % np.prod(shape), shape)
@@ -288,7 +288,7 @@ class LayerTilings:
 
 
 def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:
-    """Return the bytes of the second memory beside what an operation has there; any number where it is the last one."""
+    """Return the bytes of the second memory left by an operation; unlimited if it is the last memory."""
     if not target.has_three:
         return MOST
     row = graph.operations[v]
@@ -307,7 +307,7 @@ def whole_front(
     objective: Objective,
     far: frozenset[int] = frozenset(),
 ) -> LayerFront:
-    """Return the tilings of an operation that has no parts: whole, or a sum over stripes of what it reads."""
+    """Return the tilings of an operation without parts: whole, or a sum over input stripes."""
     row, rows = graph.operations[v], list[tuple[int, float, int]]()
     made = tuple(t for t in row.outputs if t in fast)
     is_cut = row.role == "sum" and row.reads[0].tensor not in fast
@@ -327,13 +327,13 @@ def whole_front(
 
 
 def _undominated(bytes_: Numbers, cost: Numbers) -> Numbers:
-    """Return the positions of those of which no other one with as few bytes is as good, by rising bytes."""
+    """Return the undominated positions, by rising bytes."""
     order = np.lexsort((cost, bytes_))
     return np.asarray(order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0])
 
 
 def _axis(tables: Sequence[_Table]) -> _Axis:
-    """Return the kinds of tiles of each size, in columns: the first tile, then others that differ in any length."""
+    """Return the kinds of tiles of each size, in columns: the first tile, then others by their lengths."""
     rows = []
     for _, work, made, factors, _ in tables:
         kinds = list(zip(work, made, *factors, strict=True))
@@ -358,14 +358,14 @@ def _axis(tables: Sequence[_Table]) -> _Axis:
 
 
 def tried(length: int) -> list[int]:
-    """Return the sizes of tiles that are tried along an axis."""
+    """Return the tile sizes tried along an axis."""
     if length <= MOST_SIDES:
         return list(range(1, length + 1))
     return _even(length)[-MOST_SIDES:]
 
 
 def _even(length: int) -> list[int]:
-    """Return the least size of tiles for each number of them along an axis."""
+    """Return the least tile size for each number of tiles along an axis."""
     return sorted({-(-length // parts) for parts in range(1, length + 1)})
 
 

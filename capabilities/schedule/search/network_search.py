@@ -1,4 +1,4 @@
-"""The steps of a network in a fast memory: dynamic programming over operations done, and tensors that stay."""
+"""The steps of a network in a fast memory, by dynamic programming over finished operations and kept tensors."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from memplan.planner.errors import InvalidPlanError
 LONGEST = 16
 """The most operations of a region."""
 MOST_RANGES, A_RANGE = 800, 4
-"""The ranges of operations whose regions are run, and the regions of each, from the least work to the lowest peak."""
+"""The ranges of operations whose regions are simulated, and the regions of each, by work and peak."""
 MOST_STATES = 64
-"""The sets of tensors in the fast memory that are followed behind each operation, the best first."""
+"""The most sets of kept tensors followed after each operation, the best first."""
 PASSES = ((0, MOST_STATES), (60, 2), (240, 8), (MOST_RANGES, 16), (MOST_RANGES, MOST_STATES))
-"""Ranges whose regions are run, and sets that are followed: each pass has a schedule, the last ones the best."""
+"""For each pass, the simulated ranges and followed sets; later passes find better schedules."""
 _STATES_FOR_HOMES = 4
 MOST_RETAINED = 3
 MOST_PLACED = 8
-"""A schedule that has no places in all of the memory is sought again in less of it, so often."""
+"""How often a schedule that cannot be placed is searched again in less memory."""
 _PLACE_S = 1.0
 
 
 @dataclass(frozen=True)
 class NetworkRun(Run):
-    """The steps of a network, their figures, and the places of all that lies in the fast memory."""
+    """The steps of a network, their figures, and the placement of the fast memory."""
 
     steps: Sequence[NetworkStep]
     slots: Sequence[ScheduleSlot]
@@ -48,13 +48,13 @@ class NetworkRun(Run):
 
     @property
     def peak(self) -> int:
-        """The bytes that are used of the fast memory."""
+        """The bytes used of the fast memory."""
         return max((slot.offset + slot.size for slot in self.slots), default=0)
 
 
 @dataclass(frozen=True)
 class _Reached:
-    """The cost of the best way to a set of tensors behind an operation, its last step, and what it came from."""
+    """The least cost of reaching a set of tensors after an operation, its last step, and its predecessor."""
 
     cost: float
     resident: frozenset[int]
@@ -64,7 +64,7 @@ class _Reached:
 
 @dataclass
 class NetworkSearch:
-    """The best steps of a network in a memory, by dynamic programming over operations done and tensors that stay.
+    """The best steps of a network within a memory.
 
     `far` is what lies in the last one of three memories.
     """
@@ -80,7 +80,7 @@ class NetworkSearch:
     _n_run: int = 0
 
     def least_memory(self) -> tuple[int, int]:
-        """Return the bytes of the fast memory in which each operation runs alone, and the one that needs most.
+        """Return the fast memory in which each operation runs alone, and the operation that needs most.
 
         All tensors are in the slow memory.
         """
@@ -91,7 +91,7 @@ class NetworkSearch:
     def within(
         self, capacity: int, is_over: Callable[[], bool] = lambda: False, states: int = MOST_STATES
     ) -> NetworkRun | None:
-        """Return the best schedule found in so many bytes, verified and placed; None if time ends before there is one.
+        """Return the best schedule found in `capacity` bytes, verified and placed; None if time ends first.
 
         The capacity must hold `least_memory`. So many sets of tensors are followed behind each operation.
         """
@@ -114,13 +114,13 @@ class NetworkSearch:
         raise InvalidPlanError("capacity: must leave places for all slots")
 
     def _placed_second(self, figures: Sequence[StepFigures]) -> list[ScheduleSlot] | None:
-        """Return the slots of the second one of three memories; None where it has no place for all."""
+        """Return the slots of the second of three memories; None if they do not fit."""
         if not self.target.has_three:
             return []
         return placed(second_slots(self.graph, self.target, figures), self.target, _PLACE_S, True, memory=1)
 
     def choose_homes(self, capacity: int, is_over: Callable[[], bool]) -> None:
-        """Choose what lies in the last one of three memories; nothing of two."""
+        """Choose the contents of the last of three memories; nothing to choose with two."""
 
         def run(far: frozenset[int]) -> list[StepFigures]:
             self.far = far
@@ -134,7 +134,7 @@ class NetworkSearch:
             self.far = homes(self.graph, self.target, run, value, is_over)
 
     def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
-        """Run regions of cascades of up to so many ranges of operations, with all between these in rings.
+        """Simulate cascade regions for up to `most` ranges of operations, with intermediates in rings.
 
         Those that save most are run first, and regions that are known stay.
         """
@@ -154,7 +154,7 @@ class NetworkSearch:
         return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
     def _found_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
-        """Return a few regions of each range of operations that fit, as rows of the search, those that save most first.
+        """Return a few fitting regions for each range of operations, those that save most first.
 
         They go from the least work to the lowest peak.
         """
@@ -174,7 +174,7 @@ class NetworkSearch:
             yield [rows[k] for k in picked]
 
     def _worth_running(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges whose constants fit, for each first operation those that save most bytes in front."""
+        """Return the ranges whose constants fit, ordered for each first operation by the bytes saved."""
         ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
         for first, end in sorted(ranges, key=lambda ends: (-self._saved(*ends), ends)):
             rows = self.graph.operations[first:end]
@@ -184,13 +184,13 @@ class NetworkSearch:
         return [(first, end) for _, _, first, end in sorted(ranked)]
 
     def _saved(self, first: int, end: int) -> int:
-        """Return the bytes that a region of operations does not move, and they alone would."""
+        """Return the bytes that operations move alone but not as a region."""
         rows = self.graph.operations[first:end]
         inside = [t for row in rows for t in row.outputs if self.graph.last[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
 
     def _steps(self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]) -> list[NetworkStep] | None:
-        """Return the steps of least cost whose bytes are within a capacity; None if there are none in time.
+        """Return the cheapest steps within a capacity; None if there are none in time.
 
         Each may leave so many of its tensors in the fast memory; `most` sets of these are followed.
         """
@@ -228,7 +228,7 @@ class NetworkSearch:
         return self.target.rounded(self.graph.tensors[tensor].bytes)
 
     def _retained(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
-        """Yield what operations may leave in the fast memory: up to so many tensors that are read later, no outputs."""
+        """Yield sets of at most `most` tensors, read later and no outputs, that operations may keep in fast memory."""
         graph, outputs = self.graph, set(self.graph.kept)
         made = {t for row in graph.operations[first:end] for t in row.outputs}
         wanted = [t for t in sorted(made - outputs) if graph.last[t] >= end and self._bytes(t) <= room][:most]
@@ -238,7 +238,7 @@ class NetworkSearch:
     def _step(
         self, first: int, region: CascadeRegion | None, state: frozenset[int], kept: tuple[int, ...], room: int
     ) -> tuple[float, Callable[[tuple[int, ...]], NetworkStep]] | None:
-        """Return the cost of a step whose slots take so many bytes at most, and what makes it; None where none does."""
+        """Return the cost of a step within `room` bytes, and its maker; None if there is none."""
         if region is None:
             front = self._front_of(first, state | frozenset(kept))
             k = front.best(room)
@@ -253,14 +253,14 @@ class NetworkSearch:
         return cost, lambda retained: NetworkStep(region, retained)
 
     def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
-        """Run a region, of which some inputs and outputs lie whole in the fast memory."""
+        """Simulate a region with some inputs and outputs whole in the fast memory."""
         key = (id(region), fast, kept, self.far)
         if key not in self._runs:
             self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target, self.far)
         return self._runs[key]
 
     def _front_of(self, v: int, fast: frozenset[int]) -> LayerFront:
-        """Return the tilings of an operation alone; equal operations have the same ones."""
+        """Return the tilings of a single operation, cached for equal operations."""
         graph, row = self.graph, self.graph.operations[v]
         fast &= {*row.outputs, *(read.tensor for read in row.reads)}
         reads = [(read.windows, read.channels, self._shape(read.tensor), read.tensor in fast) for read in row.reads]

@@ -1,4 +1,4 @@
-"""Networks on a target: their operations, the best schedule, the front of peak, time and traffic, and bounds."""
+"""Networks on a target: operations, the best schedule, the front of peak, time and traffic, and bounds."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.search.control import Control
 
 _BEFORE_FRONT, _STEPS, _FRONT = 0.5, 0.85, 0.95
-"""The parts of the time by which steps are searched, where a front is wanted or not, and points of a front."""
+"""The shares of the time for steps, with and without a front, and for the points of a front."""
 _LAST_PASS = 0.1
-"""The part of the time that a pass has at least behind the regions that are run for it."""
+"""The least share of the time for a pass after its regions were simulated."""
 Axis = NDArray[np.bool_]
-"""The rows, or the columns, of a tensor that are needed."""
+"""The rows or columns of a tensor that are needed."""
 FRONT_SIZES = 12
-"""The sizes of the fast memory that are tried for a front, each a constant part of the one before."""
+"""The number of fast-memory sizes tried for a front, in geometric steps."""
 
 
 def network_of(graph: OperationGraph) -> AccessGraph:
-    """Return the operations that are scheduled of a network, with their access maps."""
+    """Return a network's operations to schedule, with their access maps."""
     graph_given = split_apart(graph)
     access = without_pads(access_graph(graph_given), graph_given)
     if not access.operations:
@@ -41,7 +41,7 @@ def network_of(graph: OperationGraph) -> AccessGraph:
 
 
 def _with_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
-    """Return a dense layer of all rows and columns as one whose channels are made one by one; others as they are."""
+    """Return a dense layer over all rows and columns as one that makes channels one by one; others unchanged."""
     out = graph.tensors[row.outputs[0]] if row.outputs else None
     is_dense = row.role == "barrier" and row.kind == "fully_connected" and len(row.reads) == len(row.outputs) == 1
     if out is None or not is_dense or out.sizes != (1, 1) or not out.channels or row.work:
@@ -52,7 +52,7 @@ def _with_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
 def schedule_network(
     graph: OperationGraph, target: Target, objective: Objective, running: Control, *, wants_front: bool = False
 ) -> ScheduleAnswer:
-    """Return the best schedule of a network on a target that is found; raises ProblemError where there is none.
+    """Return the best schedule found for a network on a target; raises ProblemError if there is none.
 
     Operations alone come first, and are noted.
     """
@@ -106,7 +106,7 @@ def schedule_network(
 
 
 def _named(graph: AccessGraph, v: int) -> str:
-    """Name an operation that needs too much, and why it has no smaller tiles."""
+    """Return the sentence about an operation that needs too much memory, and why it cannot be tiled further."""
     row = graph.operations[v]
     words = row.kind, next((graph.tensors[t].name for t in row.outputs), row.name)
     why = f", as {row.reason}" if row.reason else ""
@@ -121,7 +121,7 @@ def network_answer(
     target: Target,
     objective: Objective,
 ) -> ScheduleAnswer:
-    """Return the answer that a schedule of a network is."""
+    """Return the answer for a network's schedule."""
     value, regions = float(getattr(best, objective)), [step.region for step in best.steps]
     is_least = value <= bound * (1 + EPSILON)
     answer = ScheduleAnswer.of_run(
@@ -147,14 +147,14 @@ def network_answer(
 
 
 def _chosen(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
-    """Return the alternative that each operation of each step uses; empty if no operation has several."""
+    """Return the alternative used by each operation of each step; empty if none has several."""
     if not any(row.alternatives for row in graph.operations):
         return ()
     return tuple((region.alternative,) * len(region.ops) for region in regions)
 
 
 def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransfer]:
-    """Yield what moves from memory to memory, step by step."""
+    """Yield the transfers between memories, step by step."""
     for k, step in enumerate(run.figures):
         for kind, tensor, is_far, bytes_, count in step.transfers:
             near, away = names[is_far : is_far + 2]
@@ -164,7 +164,7 @@ def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransf
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
-    """Return the most columns, rows and channels of a step of a region's last operation; of a sum, those it reads."""
+    """Return the largest columns, rows and channels of a step of a region's last operation; for a sum, of its input."""
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1
@@ -175,7 +175,7 @@ def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int
 
 
 def _front(found: Sequence[NetworkRun]) -> list[NetworkRun]:
-    """Return by falling peak the schedules of which no other is as good in peak, time and traffic."""
+    """Return the undominated schedules by falling peak, in peak, time and traffic."""
     front: list[NetworkRun] = []
     for one in sorted(found, key=lambda one: (one.peak, one.latency, one.traffic)):
         if not any(other.latency <= one.latency * (1 + EPSILON) and other.traffic <= one.traffic for other in front):
@@ -184,7 +184,7 @@ def _front(found: Sequence[NetworkRun]) -> list[NetworkRun]:
 
 
 def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
-    """Return what no schedule is below: what is read or kept is made once, and moved once with all constants."""
+    """Return a lower bound for every schedule: needed data is made once, and moved once with all constants."""
     work, moved = least_needs(graph, target)
     if objective == "latency":
         return max(work, float(target.link.time(moved)))
@@ -192,7 +192,7 @@ def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
 
 
 def least_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
-    """Return the arithmetic time and the bytes that no schedule does without: what is read or kept, once."""
+    """Return the least arithmetic time and bytes of any schedule, counting only needed data, once."""
     needed = {t: tuple(np.ones(size, np.bool_) for size in graph.tensors[t].sizes) for t in graph.kept}
     work, moved = 0.0, sum(graph.tensors[t].bytes for t in graph.kept if graph.maker[t] is not None)
     for v in reversed(range(len(graph.operations))):
@@ -220,7 +220,7 @@ def least_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
 
 
 def _joined(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Return rows and columns that are all needed where those of two readers are: both, or the larger ones."""
+    """Return rows and columns that cover the needs of two readers: their union, or the larger ones."""
     if one is None:
         return other
     if any((mine == theirs).all() for mine, theirs in zip(one, other, strict=True)):

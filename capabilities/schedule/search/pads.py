@@ -1,4 +1,4 @@
-"""Pads of zeros that convolutions alone read: these pad what they read themselves, tile by tile, and no step is spent.
+"""Zero pads that only convolutions read: these pad tile by tile themselves, so the pad needs no step.
 
 The operations that are left have numbers of their own, `origins` those of the network that was given.
 """
@@ -13,11 +13,11 @@ from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.planner.operations.graph import OperationGraph
 
 _PADDING = frozenset({"conv2d", "depthwise_conv2d", "conv1d", "depthwise_conv1d"})
-"""The kinds that can pad what they read with zeros."""
+"""The kinds that can pad their input with zeros."""
 
 
 def without_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
-    """Return the graph in which convolutions read what was padded for them; the same one where there is none."""
+    """Return the graph with pads merged into convolutions; the same graph if there are none."""
     pads = {v: row for v, row in enumerate(graph.operations) if _is_part_of_readers(graph, given, v)}
     if not pads:
         return graph
@@ -29,7 +29,7 @@ def without_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
 
 
 def renumbered(region: CascadeRegion, number: Callable[[int], int]) -> CascadeRegion:
-    """Return a region with other numbers of its operations."""
+    """Return a region with renumbered operations."""
     ranges = {number(v): made for v, made in region.ranges.items()}
     return region.model_copy(update={"ops": tuple(map(number, region.ops)), "ranges": ranges})
 
@@ -56,14 +56,14 @@ def _is_part_of_readers(graph: AccessGraph, given: OperationGraph, v: int) -> bo
 
 
 def _reading(row: AccessOperation, padded: dict[int, Read]) -> AccessOperation:
-    """Return an operation that reads what was padded instead of the padded tensors."""
+    """Return an operation that reads unpadded tensors."""
     return replace(
         row, reads=tuple(_behind(read, padded[read.tensor]) if read.tensor in padded else read for read in row.reads)
     )
 
 
 def _behind(read: Read, pad: Read) -> Read:
-    """Return the read of what a pad reads that goes through the pad."""
+    """Return the read of a pad's input through the pad."""
     rows, columns = (
         window._replace(low=window.low + moved.low, high=window.high + moved.low)
         for window, moved in zip(read.windows, pad.windows, strict=True)

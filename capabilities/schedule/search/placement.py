@@ -1,4 +1,4 @@
-"""Where all of a schedule lies: slots in the fast memory, planned and verified; and tensors in one of two behind it.
+"""Placement of a schedule: slots in the fast memory, planned and verified; homes in the memories behind it.
 
 What lies in the second memory has a place there as long as it is needed; what lies in the last one goes through a slot
 of the second one, piece by piece, over both links.
@@ -47,7 +47,7 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
 def placed(
     rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
 ) -> list[ScheduleSlot] | None:
-    """Return offsets for all slots within a memory; None without any, InvalidPlanError where a plan is no good.
+    """Return offsets for all slots in a memory; None without any; raises InvalidPlanError for a bad plan.
 
     There is one in the bytes alive if what is retained lives two steps: it may lie at the two ends of the memory in
     turns, and all else between. What stays for several steps may leave gaps that are too small.
@@ -64,7 +64,7 @@ def placed(
 
 
 def misplaced(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot], memory: int = 0) -> str | None:
-    """Return what is wrong with the places of slots that came from elsewhere; None where nothing is."""
+    """Return what is wrong with slots from elsewhere; None if nothing is."""
     if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(rows):
         return "slots: must be those that the steps need"
     room = target.memories[memory]
@@ -85,14 +85,14 @@ def _problem(rows: Sequence[Row], room: Memory) -> Problem:
 
 
 MOST_EXHAUSTED = 5
-"""The tensors and constants up to which all sets of them are tried in the last memory."""
+"""The most tensors and constants for which all subsets are tried in the last memory."""
 _ROUNDS = 12
 Item = tuple[str, int]
 """A tensor, or the constants of the operation that makes it first."""
 
 
 def items_of(graph: AccessGraph) -> dict[Item, int]:
-    """Return all that has a home, with the number that it has among those that are far."""
+    """Return everything that has a home, with its number in `far`."""
     items: dict[Item, int] = {("tensor", t): t for t, row in enumerate(graph.tensors) if row.bytes}
     for v, operation in enumerate(graph.operations):
         if operation.weights and operation.outputs:
@@ -101,7 +101,7 @@ def items_of(graph: AccessGraph) -> dict[Item, int]:
 
 
 def second_slots(graph: AccessGraph, target: Target, steps: Sequence[StepFigures]) -> list[Row]:
-    """Return the slots of the second memory: what lies there whole, and pieces on their way, as `slots_of` does."""
+    """Return the slots of the second memory, whole tensors and staged pieces, as `slots_of` does."""
     first, last, far = dict[Item, int](), dict[Item, int](), set[Item]()
     for i, step in enumerate(steps):
         for kind, tensor, is_far, _, _ in step.transfers:
@@ -127,7 +127,7 @@ def homes(
     value: Callable[[Sequence[StepFigures]], float],
     is_over: Callable[[], bool],
 ) -> frozenset[int]:
-    """Return what lies in the last memory, so that all else fits the second one; `run` gives the steps for a choice.
+    """Return the contents of the last memory such that the rest fits the second; `run` simulates a choice.
 
     A few tensors and constants are tried in all ways. Of more, those that move the fewest bytes for their size leave
     where the second memory is fullest, and come back where there is room.
@@ -157,7 +157,7 @@ def homes(
 
 
 def _leaving(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
-    """Return what leaves the second memory until the rest fits: at each fullest step what moves least for its size."""
+    """Return what leaves the second memory so that the rest fits: in the fullest steps, what moves least for its size."""
     rest, items = list(rows), list[Item]()
     while rest:
         alive = _alive(rest)
@@ -179,7 +179,7 @@ def _leaving(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Ite
 
 
 def _alive(rows: Iterable[Row]) -> list[int]:
-    """Return the bytes in each step."""
+    """Return the live bytes in each step."""
     rows = list(rows)
     change = [0] * (max((row[4] for row in rows), default=0) + 1)
     for _, _, size, start, end in rows:

@@ -10,7 +10,7 @@ from memplan.solvers.core.tables import Rows
 
 
 class Stacking(NamedTuple):
-    """The `n` buffers at `k` values; buffer b is in sets[first[b]:first[b + 1]], and lies at or above least[b].
+    """The search's input: `n` buffers at `k` values; buffer b is in sets[first[b]:first[b + 1]], at or above least[b].
 
     `order` becomes the best one that was met in so many moves. A move may be worse by `heat` in the beginning;
     `random[0]` is the state of a random sequence, not 0.
@@ -29,4 +29,4 @@ class Stacking(NamedTuple):
 
 
 anneal = LIBRARY.kernel("anneal", tables=1)
-"""`anneal(task)`: improve the largest ratio of peak to bound, and the mean; return the moves that were made."""
+"""`anneal(task)`: improve the largest ratio of peak to bound, then the mean; return the moves made."""

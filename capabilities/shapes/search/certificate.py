@@ -25,15 +25,14 @@ from memplan.planner.symbols.tables import Box, settled
 
 Forms = Sequence[Polynomial]
 _MOST_CELLS = 2**22
-"""The most numbers in the table of live sets by sizes, from which bounds are taken: what is more, no bound needs."""
+"""The most entries in the table of live sets by sizes; bounds need no more."""
 _MOST_UNCOMPARED = 16
-"""The most forms of a bound that are compared with each other once time is over."""
+"""The most forms of a bound compared pairwise once time is over."""
 Found = Literal["proved", "refuted", "open"]
 
 
 def load_forms(sized: Sized, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
-    """Return polynomials whose maximum is the bound: sums of the sizes of live sets, without those that others
-    pass, and the ends of pinned bytes.
+    """Return polynomials whose maximum is the bound: undominated sums of live sets, and ends of pinned bytes.
 
     Once it `is_over`, they are fewer, and a bound all the same.
     """
@@ -69,7 +68,7 @@ def load_forms(sized: Sized, is_over: Callable[[], bool] = lambda: False) -> lis
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a proof: `refuted` has the value `at` which the least peak is `ratio` times the bound."""
+    """The outcome of a proof; `refuted` has the value `at` with the least peak `ratio` times the bound."""
 
     found: Found
     by: str = ""
@@ -99,16 +98,16 @@ def within(sized: Sized, peaks: Sequence[Forms], loads: Forms, over: Fraction, d
 
 
 _ENDLESS = Fraction(2**62)
-"""How many times the bound a peak is where that is 0: above all ratios that are tried."""
+"""The ratio of a peak to a bound of 0: above all ratios tried."""
 MOST_PAIRS = 2**24
-"""The most numbers that compare forms with the bound, 128 MB; 600 forms with 27 loads of T5's training are 200,000."""
+"""The most numbers in the comparison of forms, 128 MB; 600 forms and 27 loads of T5's training need 200,000."""
 Points = NDArray[np.int64]
 Left = list[NDArray[np.int64]]
-"""Of each program, the forms that are not proved in a box."""
+"""For each program, the forms not proved in a box."""
 
 
 class ProofByBoxes:
-    """The question whether the least peak of some programs is at most `1 + over` times the bound, for all values."""
+    """The proof by boxes that the least peak of some programs is at most `1 + over` times the bound."""
 
     def __init__(
         self, sized: Sized, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
@@ -126,7 +125,7 @@ class ProofByBoxes:
             ]
 
     def refuted(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
-        """Return values of the symbols that break the ratio, with the ratio there; False if there are none.
+        """Return values that break the ratio, and the ratio there; False if there are none, None if out of time.
 
         None where neither is known by a time of the monotonic clock.
         """
@@ -149,7 +148,7 @@ class ProofByBoxes:
         return False
 
     def _left(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
-        """Return those of a program's forms that are not proved to be allowed in a box."""
+        """Return the forms of a program that are not proved within the ratio in a box."""
         assert self.table is not None
         error = self.table.error(box)
         margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]
@@ -167,7 +166,7 @@ class ProofByBoxes:
         return all(not_negative(case, ends) for case in cases)
 
     def _looked_at(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
-        """Return the worst value of a box, or of its corners and middles, where it is not allowed."""
+        """Return the worst value of a box, or of its corners and middles, that breaks the ratio."""
         assert self.table is not None
         axes = [range(low, high + 1) if every else sorted({low, (low + high) // 2, high}) for low, high in box]
         grid = np.array(list(product(*axes)), np.int64).reshape(-1, len(box))

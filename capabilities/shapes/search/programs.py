@@ -1,4 +1,4 @@
-"""The offsets of an order for all values: few distinct maxima of sums, and closed forms of them."""
+"""The offsets of an order for all values: few distinct maxima of sums, with closed forms."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from memplan.planner.symbols.polynomials import Key, Polynomial, key, plus
 from memplan.planner.symbols.sized import Sized
 
 MOST_FORMS = 600
-"""The most closed forms of an offset before they are given up; good orders have few, as their chains are live sets."""
+"""The most closed forms of an offset; good orders have few, as their chains are live sets."""
 Term = tuple[int, int]
 """The sum of an offset value and a size, by their indices."""
 
 
 def program_of(sized: Sized, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
-    """Return the program of an order; None where what lies below a pin is not shown to end there at all values.
+    """Return the program of an order; None if buffers below a pin are not proved to end there at all values.
 
     Once it `is_over`, offsets get no closed forms, where no pin needs them.
     Two offsets with equal closed forms are one value. A term is kept where it has a form that can be the largest.
@@ -49,7 +49,7 @@ def program_of(sized: Sized, order: Order, is_over: Callable[[], bool] = lambda:
 
 
 class _Maker:
-    """The values of a program while it is made; each has its closed forms, or None where they are too many."""
+    """A program under construction; each value has closed forms, or None if they are too many."""
 
     def __init__(self, sized: Sized, is_over: Callable[[], bool]) -> None:
         self.sized, self.is_over = sized, is_over
@@ -69,7 +69,7 @@ class _Maker:
         return self.known[form_keys]
 
     def largest(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
-        """Return the closed forms of the maximum of terms, and the fewest of these that have them all."""
+        """Return the closed forms of a maximum of terms, and the fewest terms that yield them all."""
         if self.is_over():
             return (None, tuple(sorted(terms))) if terms else ([{}], ())
         ends: dict[Term, dict[Key, Polynomial]] = {}

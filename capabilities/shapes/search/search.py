@@ -1,4 +1,4 @@
-"""The search for orders: first fits at some values, then plans of the values at which the orders so far are worst."""
+"""The search for orders: first fits at some values, then plans of the values that are worst so far."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ from memplan.planner.symbols.space import Values
 from memplan.solvers.search.control import Control, silent
 
 _LARGE = 10_000
-"""The buffers from which on no program is found soon: what meets is a table of all pairs."""
+"""The number of buffers from which no program is found soon, as conflicts form a full matrix."""
 SAMPLES = 256
 CORNERS = 27
 NEAR = 16
 MOST_COVERED = 400
 SEARCHING = 0.75
-"""The part of the time in which orders are looked for; in the rest the best are proved."""
+"""The share of the time for finding orders; the rest is for proofs."""
 CLOSE = Fraction(1, 2000)
-"""A value is looked for that is so far above the worst sample."""
+"""How far above the worst sample a value must be to be added."""
 IDLE = 4
-"""So many rounds for each order that is kept, without a value to plan or a new one, end the search."""
+"""The rounds without progress, for each kept order, after which the search ends."""
 PROVING = 0.25
-"""The part of the search in which proofs are tried, for the values that refute them."""
+"""The share of the search for proofs, whose refutations give new values."""
 RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
-"""The distances from the bound that are tried to be proved, the least first."""
+"""The ratios above the bound that proofs try, the least first."""
 PLANNING = 0.8
-"""The part of the time in which plans are looked for and proved; in the rest they are verified and checked."""
+"""The share of the time for plans and proofs; the rest is for verification."""
 
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """Programs of a problem of which the least peak is taken, with what was proved of them.
+    """Programs of a problem, of which the least peak counts, with their proof.
 
     `loads` are the polynomials whose maximum is the bound.
     """
@@ -67,7 +67,7 @@ class Planned:
 def planned(
     problem: SymbolicProblem, most: int, running: Control, note: Callable[[Planned], object] = silent
 ) -> Planned:
-    """Look for at most `most` offset programs in the time of a call; raises ProblemError for wrong sizes.
+    """Search for at most `most` offset programs within a call's time; raises ProblemError for wrong sizes.
 
     `note` is called with the first that is found, of which nothing is proved.
     """
@@ -92,7 +92,7 @@ class _Search:
     loads: list[Polynomial] = field(init=False)
 
     def result(self, note: Callable[[Planned], object]) -> Planned:
-        """Search, until the best programs are proved or time is over."""
+        """Search until the best programs are proved or time is over."""
         sized = self.sized
         self.loads = load_forms(sized, lambda: self._is_late(self.deadline))
         if sized.count > _LARGE and self.control.is_over:
@@ -117,7 +117,7 @@ class _Search:
         return self._refined()
 
     def _refined(self) -> Planned:
-        """Improve the worst of a few orders, until these are proved, or time is over."""
+        """Improve the worst of a few orders until they are proved or time is over."""
         begun = time.monotonic()
         until = begun + SEARCHING * (self.deadline - begun)
         idle = 0
@@ -134,7 +134,7 @@ class _Search:
         return self._best()
 
     def _proved(self) -> Planned | None:
-        """Return the best orders if they are optimal; else take a value where they need more than at any sample."""
+        """Return the best orders if they are optimal; else add a value at which they are worse than at any sample."""
         begun = time.monotonic()
         chosen = self._with_forms()
         worst = float(self._ratios(chosen).max())
@@ -145,7 +145,7 @@ class _Search:
         return self._result(chosen, verdict, over) if verdict.found == "proved" and not over else None
 
     def _plan_worst(self, worst: NDArray[np.float64]) -> bool:
-        """Plan one value alone, the worst that was not planned yet; False where all were that are above the bound."""
+        """Plan the worst value not yet planned; return False if all above the bound were planned."""
         for at in np.argsort(-worst, kind="stable").tolist():
             if worst[at] <= 1:
                 return False
@@ -161,7 +161,7 @@ class _Search:
         return False
 
     def _anneal(self) -> bool:
-        """Improve one order where all other best orders are worst, or for all values; False if nothing is won."""
+        """Improve one order where the other best orders are worst, or everywhere; return False without progress."""
         draw = np.random.default_rng(self.rounds)
         chosen = self._covering(self.orders)
         left_out = self.rounds // 2 % (len(chosen) + 1)
@@ -178,7 +178,7 @@ class _Search:
         return len(self.orders) > count
 
     def _first_fits(self) -> Iterator[Order]:
-        """Yield the orders of first fits at corners: by size, by size and life, by life."""
+        """Yield first-fit orders at corners: by size, by size and lifetime, by lifetime."""
         sized = self.sized
         life = np.diff(sized.first)
         for point in samples(sized.space, 0)[::-1][:CORNERS]:
@@ -193,7 +193,7 @@ class _Search:
     # What is known
 
     def _sample(self, points: Sequence[Values]) -> None:
-        """Take more values into the sample."""
+        """Add values to the sample."""
         sizes, least = self.sized.sizes(points), self.sized.least(points)
         bound = np.maximum(self.sized.demand(sizes, least), 1)
         for order, ratios in self.orders.items():
@@ -203,7 +203,7 @@ class _Search:
         self.bound = np.append(self.bound, bound)
 
     def _add(self, order: Order) -> Order:
-        """Take an order into what is known, or one like it that keeps to what is pinned; return that."""
+        """Add an order, adapted to pins, to the known ones; return it."""
         if self.sized.pins:
             order = keeping_pins(self.sized, order, self.sizes, self.least)
             if program_of(self.sized, order) is None:
@@ -213,7 +213,7 @@ class _Search:
         return order
 
     def _learn(self, verdict: Verdict) -> bool:
-        """Take the value that refutes a proof, and some near it, into the sample; False where there is nothing new."""
+        """Add a refuting value and some near it to the sample; return False if none is new."""
         if verdict.at is None or verdict.at in self.points:
             return False
         near = [verdict.at]
@@ -231,7 +231,7 @@ class _Search:
         return ratios
 
     def _chosen(self) -> list[Order]:
-        """Return the fewest orders that are optimal on the sample, else within 0.02 % of the best; at most `most`.
+        """Return the fewest orders, at most `most`, that are optimal on the sample, else within 0.02 % of it.
 
         Of their peaks closed forms are known, where there are such orders: of others nothing could be proved.
         """
@@ -242,7 +242,7 @@ class _Search:
                 return chosen
 
     def _with_forms(self) -> list[Order]:
-        """Return the best orders of those that are not known to have too many closed forms; some may turn out so."""
+        """Return the best orders not known to have too many closed forms."""
         chosen = self._covering([order for order in self.orders if order not in self.formless] or self.orders)
         self.formless |= {order for order in chosen if self._program(order).forms is None}
         return chosen
@@ -265,7 +265,7 @@ class _Search:
         return self.programs[order]
 
     def _first(self, order: Order) -> Planned:
-        """Return an order before anything is proved of it."""
+        """Return an order before any proof."""
         program = program_of(self.sized, order, lambda: True)
         assert program is not None  # as it was added
         before, self.programs = self.programs, {order: program}
@@ -281,7 +281,7 @@ class _Search:
         return within(self.sized, forms, self.loads, over, until)
 
     def _best(self) -> Planned:
-        """Return the best orders of the sample, with the least ratio that can be proved of them.
+        """Return the best orders on the sample, with the least ratio that can be proved for them.
 
         Orders without closed forms, of which nothing can be proved, are taken where nothing is proved of the others.
         """
@@ -300,7 +300,7 @@ class _Search:
         return self._result(chosen if proved else self._covering(self.orders), *(proved or (last, None)))
 
     def _with_a_proof(self, chosen: list[Order]) -> list[Order]:
-        """Return orders of which something can be proved, if any is known: a proof for one holds beside others."""
+        """Return orders about which something can be proved, if any are known."""
         having = [order for order, program in self.programs.items() if program.forms is not None]
         if not having or not self.formless.issuperset(chosen):
             return chosen

@@ -1,4 +1,4 @@
-"""Orders of stacking: what stands on what, and whether one is optimal whatever the sizes are.
+"""Orders of stacking: which buffer lies on which, and whether an order is optimal for any sizes.
 
 That is so where the conflict graph has a transitive orientation: then all buffers of a chain of stacking are alive
 together, so that each peak is the sum of a live set. The orientation is Golumbic's: the directions that one edge
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from memplan.planner.symbols.sized import Rows, Sized
 
 Order = tuple[int, ...]
-"""Positions of buffers, from the first that is placed."""
+"""Positions of buffers in the order of placement."""
 
 
 def below(sized: Sized, order: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the buffers that each of an order stands on: the topmost of each live set that it belongs to."""
+    """Return, for each buffer in an order, those directly below it: the topmost of each of its live sets."""
     tops = np.full(sized.live_sets, -1, np.int64)
     below_: list[tuple[int, ...]] = [()] * sized.count
     for buffer in order:
@@ -31,7 +31,7 @@ def below(sized: Sized, order: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def peaks(sized: Sized, order: Order, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-    """Return the largest end of an order at each point."""
+    """Return the peak of an order at each point."""
     tops, ends = np.zeros((sized.live_sets, sizes.shape[1]), np.int64), np.zeros(sizes.shape[1], np.int64)
     for buffer in order:
         alive = sized.sets_of(buffer)
@@ -42,14 +42,14 @@ def peaks(sized: Sized, order: Order, sizes: Rows, least: Rows) -> NDArray[np.in
 
 
 def pins_first(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
-    """Return an order in which what is pinned comes first, the lowest first."""
+    """Return an order with pinned buffers first, the lowest first."""
     ends = least + sizes
     pinned = sorted((buffer for buffer, _ in sized.pins), key=lambda b: (least[b].tolist(), ends[b].tolist()))
     return (*pinned, *(buffer for buffer in order if buffer not in pinned))
 
 
 def keeping_pins(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
-    """Return an order in which what is pinned comes before those that do not end below it at some point."""
+    """Return an order with pinned buffers before those that do not always end below them."""
     pinned = pins_first(sized, (), sizes, least)
     tops = np.zeros((sized.live_sets, sizes.shape[1]), np.int64)
     offsets: list[int] = []
@@ -72,7 +72,7 @@ def keeping_pins(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
 
 
 def order_of(sized: Sized, offsets: NDArray[np.int64]) -> Order:
-    """Return the order of a plan: by offsets; of equal ones, the earlier first, so that it is the same everywhere."""
+    """Return the order of a plan by offsets, ties by position."""
     first = np.append(sized.sets, 0)[sized.first[:-1]]
     return tuple(np.lexsort((np.arange(sized.count), first, offsets)).tolist())
 
@@ -80,7 +80,7 @@ def order_of(sized: Sized, offsets: NDArray[np.int64]) -> Order:
 def first_fit(
     sized: Sized, ranks: NDArray[np.float64], sizes: NDArray[np.int64], least: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return offsets at one value: buffers in the order of `ranks`, each at the lowest gap that holds it."""
+    """Return first-fit offsets at one value: buffers by `ranks`, each in the lowest gap that holds it."""
     offsets = least.copy()
     is_placed = np.zeros(sized.count, bool)
     is_placed[[buffer for buffer, _ in sized.pins]] = True
@@ -98,12 +98,12 @@ def first_fit(
 
 
 MOST_STEPS = 20_000_000
-"""The most implications that are followed, some 10 s; of a graph that needs more, no such order is known."""
+"""The most implications followed, about 10 s; graphs that need more count as having no such order."""
 Edge = tuple[int, int]
 
 
 def order_for_any_sizes(sized: Sized) -> Order | None:
-    """Return an order that is optimal whatever the sizes are, or None."""
+    """Return an order that is optimal for any sizes, or None."""
     together: dict[tuple[int, ...], list[int]] = {}
     for buffer in range(sized.count):
         together.setdefault(tuple(sized.sets_of(buffer).tolist()), []).append(buffer)
@@ -119,7 +119,7 @@ def order_for_any_sizes(sized: Sized) -> Order | None:
 
 
 def _orientation(left: list[set[int]]) -> list[set[int]] | None:
-    """Return what lies beneath each, in a transitive orientation of the conflicts, or None where there is none."""
+    """Return the predecessors of each buffer in a transitive orientation of the conflicts, or None."""
     beneath: list[set[int]] = [set() for _ in left]
     steps = 0
     for i in range(len(left)):

@@ -1,4 +1,4 @@
-"""Orders for some values of the symbols: planned for one alone, or improved for several, and a few that cover all."""
+"""Orders for some values of the symbols: planned for one, improved for several, and a small cover of all."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memplan.solvers.core.tables import Reference
 from memplan.solvers.portfolio.solve import solve
 
 WORK = 30_000_000
-"""The steps of one round of moves, some 20 ms."""
+"""The steps in one round of moves, about 20 ms."""
 
 
 def offsets_alone(
     sized: Sized, sizes: NDArray[np.int64], least: NDArray[np.int64], limit_s: float
 ) -> NDArray[np.int64] | None:
-    """Return the offsets of a good plan of sizes at one value, or None where there is none in time."""
+    """Return the offsets of a good plan at one value, or None if there is none in time."""
     pins = {buffer for buffer, _ in sized.pins}
     buffers = []
     for i, (size, pin) in enumerate(zip(sizes.tolist(), least.tolist(), strict=True)):
@@ -38,7 +38,7 @@ def offsets_alone(
 
 
 def improved(sized: Sized, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]], heat: float, seed: int) -> Order:
-    """Return an order at least as good as another one where sizes, the least offsets and the bound are these."""
+    """Return an order at least as good as `start` for these sizes, least offsets and bound."""
     sizes, least, bound = map(np.ascontiguousarray, at)
     order = np.array(start, np.int64)
     moves = max(200, min(8000, WORK // max(1, len(sized.sets) * len(bound))))
@@ -48,13 +48,13 @@ def improved(sized: Sized, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]
 
 
 def fewest(worst: Sequence[float]) -> int:
-    """Return the index of the first ratio that is optimal, if one is, else that is within 0.02 % of the least."""
+    """Return the index of the first optimal ratio, else of the first within 0.02 % of the least."""
     enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
     return next(i for i, ratio in enumerate(worst) if ratio <= enough)
 
 
 def cover(ratios: NDArray[np.float64], count: int) -> list[int]:
-    """Return so many rows with the least worst minimum, greedily and then by swaps; the mean decides between equals."""
+    """Return `count` rows with the best worst-case minimum, greedily and by swaps; ties by the mean."""
 
     def scored(rows: NDArray[np.float64]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = rows.max(axis=-1) + 0.3 * rows.mean(axis=-1)
