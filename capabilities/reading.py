@@ -143,7 +143,7 @@ class Reader:
         importers.load(name)
 
     def problem(self, data: bytes, name: str | None = None) -> Problem:
-        """Return the problem in a file, or posed by its model or operations; raises InputError."""
+        """Return the problem in a file, or of its model or operations; raises InputError."""
         if self.plain is not None and (problem := self._plain_problem(data, name)) is not None:
             return problem
         self.data, self.name = data, name

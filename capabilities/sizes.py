@@ -57,7 +57,7 @@ Size = Annotated[Bytes, BeforeValidator(_bytes, json_schema_input_type=int | str
 
 
 def _meant(match: re.Match[str] | None, text: str) -> str:
-    """Return the size that was probably meant, if only the case or the unit's spelling is wrong."""
+    """Return the size that was probably meant, if only the case or the name of the unit is wrong."""
     if match is None:
         if number := meant_number(text):
             return number

@@ -1,1 +1,1 @@
-"""Solvers: bounds first, quick orders, then searches and engines, with one verifier behind them all."""
+"""Solvers: bounds first, then quick orders, searches and engines, all checked by one verifier."""

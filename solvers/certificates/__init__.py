@@ -1,1 +1,1 @@
-"""Certificates: why a plan is optimal, or nothing fits, written so that it can be checked without memplan."""
+"""Certificates: proofs that a plan is optimal or that nothing fits, for checking without memplan."""

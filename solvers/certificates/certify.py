@@ -1,4 +1,4 @@
-"""Certificates of plans: the claims that a plan makes of what cannot be, each proved by a set or by lemmas.
+"""Certificates of plans: each claim of optimality or infeasibility is proved by a set of buffers or by lemmas.
 
 A plan of one pool with a peak of U claims that nothing ends below U. With several pools it claims that for each of
 them, the last one first, with the later ones at their ends and the earlier ones at their sizes. A plan that nothing
@@ -30,13 +30,13 @@ from memplan.solvers.core.lemmas import EXHAUSTED, FAR, STOPPED, TOO_LARGE
 from memplan.solvers.search.control import Control
 
 _CHECKER: Any = checker
-"""It has no types: it is for people without memplan."""
+"""The checkers have no types, as they are for people without memplan."""
 NEEDED = "the proof needs rules that certificates leave out"
 COARSE = "no multipliers were found that bring the bound up to the cost"
 _LEFT_OUT = CONSTRAINTS.keys() - {"pages", "bank-weights", "reuse", "together"} | {"ranges"}
-"""The features that certificates leave out; what an instance says of `together` is about several pools."""
+"""Features that certificates ignore; an instance's `together` concerns several pools."""
 MOST_BUFFERS = 4_000
-"""The most buffers of a lemma search that depend on each other: it lists the pairs that conflict; lemma_proof.hpp."""
+"""The most mutually dependent buffers in a lemma search, which lists conflicting pairs; see lemma_proof.hpp."""
 _CHUNK = 20_000
 TIME_LIMIT_S = 10.0
 
@@ -57,7 +57,7 @@ def prove(
 def _by_lemmas(
     problem: Problem, instance: Instance, ends: Sequence[int], control: Control, *, has_cost: bool
 ) -> ClaimText | str:
-    """Return the claim as lemmas prove it, or the reason why there are none; it may be one of plans of some cost."""
+    """Return the claim proved by lemmas, also for plans of some cost, or the reason why there is no proof."""
     if not instance.is_small_numbered:
         return "the sizes add up to more than the lemma search can hold"
     search = LemmaSearch(instance, tuple(ends))
@@ -73,7 +73,7 @@ def _by_lemmas(
 def _by_multipliers(
     problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], control: Control
 ) -> ClaimText | str:
-    """Return the claim that no plan under some capacities costs less than the prices say, or why there is none."""
+    """Return the claim that no plan within the capacities is cheaper, by multipliers, or why there is no proof."""
     pools = [(pool.size, None) for pool in problem.pools]
     try:
         known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
@@ -99,7 +99,7 @@ def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
 
 
 def _refused(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
-    """Return why a claim has no proof although the search came to its end: buffers were placed that refute it.
+    """Return why a complete search gave no proof: the buffers that it placed refute the claim.
 
     In claims of plans of some cost, what pairs of buffers pay is left out.
     """
@@ -109,7 +109,7 @@ def _refused(problem: Problem, instance: Instance, has_cost: bool = False) -> st
 
 
 def left_out(problem: Problem, instance: Instance) -> set[str]:
-    """Return the rules of a problem that certificates leave out."""
+    """Return the rules of a problem that certificates ignore."""
     features = set(instance.features & _LEFT_OUT)
     if any(not problem.buffers.size[i] for i in instance.unplaceable):
         features.add("places of buffers of no bytes")
@@ -118,7 +118,7 @@ def left_out(problem: Problem, instance: Instance) -> set[str]:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A text that proves what a plan claims, or the reason why there is none.
+    """A text that proves a plan's claims, or the reason why there is none.
 
     `kind` is "live-set" where sets alone prove it, "lemmas" where lemmas do, "multipliers" where these alone prove a
     cost, and "none". `buffers` are the ids that the proof needs: the others may be left out of the problem. `left_open`
@@ -133,7 +133,7 @@ class Certificate:
     left_open: str | None = None
 
     def facts(self, file: str | None = None) -> CertificateFacts:
-        """Return what a plan says of it; `file` is where it was written."""
+        """Return the facts that a plan records about its certificate; `file` is where it was written."""
         data = self.text.encode()
         if self.kind == "none":
             return CertificateFacts(reason=self.reason)
@@ -206,7 +206,7 @@ def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
 
 
 def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
-    """Return the prices and the cost of a plan, or the reason why certificates cannot say it."""
+    """Return the prices and the cost of a plan, or the reason why certificates cannot express them."""
     if len(instance) > MOST_BUFFERS or not instance.is_small_numbered:
         return "the sizes or the number of buffers are more than the lemma search can hold"
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
@@ -221,7 +221,7 @@ def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
 def _checked(
     problem: Problem, instance: Instance, said: str, claims: Sequence[ClaimText], more: Sequence[str] = ()
 ) -> Certificate:
-    """Return the certificate of some claims, if the checker takes it."""
+    """Return the certificate of some claims, if the checker accepts it."""
     text = "\n".join([*_head(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
     ids = problem.buffers.ids
     lemmas = sum(claim.lemmas for claim in claims)
@@ -271,7 +271,7 @@ def infeasible_core(
 
 
 def with_certificate(plan: Plan, certificate: Certificate, file: str | None = None) -> Plan:
-    """Return the plan with what there is to say of its certificate: in its proof, or in its explanation."""
+    """Return the plan with the facts about its certificate in its proof or explanation."""
     facts = {"certificate": certificate.facts(file)}
     if plan.proof is not None:
         return plan.model_copy(update={"proof": plan.proof.model_copy(update=facts)})

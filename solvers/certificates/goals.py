@@ -1,4 +1,4 @@
-"""The claims of a plan, in the order in which plans are compared: capacities, and costs as whole numbers."""
+"""The claims of a plan in the order of comparison: capacities, and costs as integers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from memplan.planner.model.problem import Problem, with_profile
 
 @dataclass(frozen=True)
 class Goal:
-    """A claim: nothing ends at or below `ends`, or of costs (`excess` is not None), nothing costs less there.
+    """A claim: nothing ends at or below `ends`; or, with costs (`excess` is not None), nothing is cheaper within them.
 
-    Less than the plan's cost for an `excess` of 0; for 1, no more than that. What is `tied` decides between plans that
-    are equal in all claims before it: the `pool` is the one whose use it is about.
+    Cheaper means less than the plan's cost for an `excess` of 0, and at most that cost for 1. A `tied` claim decides
+    between plans that are equal in all claims before it; it is about the use of `pool`.
     """
 
     ends: tuple[int, ...]
@@ -29,7 +29,7 @@ class Goal:
 
     @property
     def is_tied(self) -> bool:
-        """True for a claim without which a certificate is worth something, too."""
+        """True for a claim without which the certificate still proves something."""
         return self.excess == 1
 
 
@@ -46,7 +46,7 @@ def used_of(problem: Problem, plan: Plan) -> list[int]:
 
 
 def kind_of(problem: Problem, plan: Plan) -> str:
-    """Return the word of what is claimed: infeasible, used, cost, or the profile by which costs count."""
+    """Return the kind of claim: infeasible, used, cost, or the profile whose costs count."""
     if plan.status == "infeasible":
         return "infeasible"
     if plan.profile == "speed" or (plan.profile == "balanced" and plan.cost_lower_bound is not None):
@@ -69,7 +69,7 @@ def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
 
 
 def priced(problem: Problem, kind: str) -> Problem:
-    """Return the problem with the costs that a kind of claim counts by."""
+    """Return the problem with the costs of a kind of claim."""
     return with_profile(problem, "speed") if kind in ("speed", "balanced") else problem
 
 
@@ -78,7 +78,7 @@ NEVER = 2**120
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Costs as whole numbers, of which `parts` make one: `price[q][i]` of buffers of an instance, and the claim."""
+    """Costs as integers in units of 1 / `parts`: `price[q][i]` for the buffers of an instance, and the claim."""
 
     price: list[list[int]]
     parts: int
@@ -86,7 +86,7 @@ class Prices:
 
     @classmethod
     def of(cls, problem: Problem, instance: Instance, pool: list[int]) -> Prices:
-        """Return the prices, and the cost of a plan that has each buffer in a certain pool."""
+        """Return the prices, and the cost of a plan with a given pool for each buffer."""
         # As the price is written, not as it is rounded: the checker reads the same text.
         costs = [Fraction(repr(float(each.cost))) for each in problem.pools]
         parts = lcm(*(cost.denominator for cost in costs))
@@ -97,12 +97,12 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class Worth:
-    """Multipliers as whole numbers: `charge[q, i]` is what a buffer costs there, `paid` what all capacity is worth."""
+    """Multipliers as integers: `charge[q, i]` is the cost of a buffer in a pool, `paid` the worth of all capacity."""
 
     scale: int
     charge: npt.NDArray[np.object_]
     paid: int
 
     def least(self, allowed: Bool) -> npt.NDArray[np.object_]:
-        """Return what each buffer costs in the cheapest pool that it may be in, exactly; NEVER for none."""
+        """Return the exact cost of each buffer in its cheapest allowed pool; NEVER if there is none."""
         return np.asarray(np.where(allowed, self.charge, NEVER).min(axis=0, initial=NEVER))

@@ -22,21 +22,21 @@ from memplan.solvers.core.lemmas import EXHAUSTED, FAR, FOUND, STOPPED
 
 _SCALES = (1, 2**6, 2**12, 2**20, 2**30)
 _STEPS, _STEPS_BELOW = 400, 60
-"""Steps that improve the multipliers, at first and after each branch."""
+"""The steps that improve multipliers, at first and after each branch."""
 _PATIENCE, _SHORTER, _SHORTEST = 12, 0.6, 1e-3
 _MEMORY = 0.9
-"""The part of the shares of pools in a buffer that a step leaves."""
+"""The share of a buffer's former pool weights that a step keeps."""
 _DEEPEST = 300
 _CHUNK = 20_000
 _KEPT = 8
-"""So many of the last multipliers are tried before new ones are looked for."""
+"""The number of recent multipliers that are tried before new ones are computed."""
 Lows = tuple[int, ...]
 Need = dict[int, Lows]
 
 
 @dataclass(eq=False)
 class CostProof:
-    """The proof of one claim, made line by line.
+    """The proof of one claim, built line by line.
 
     `ends` are the sizes of the pools, in bytes; `first` has the least legal offset of each buffer in each pool, or FAR.
     """
@@ -54,7 +54,7 @@ class CostProof:
     lines: list[str] = field(default_factory=list)
     learned: list[tuple[str, Need, I64]] = field(default_factory=list)
     has_cheaper: bool = False
-    """True where a plan was found that costs less."""
+    """True if a cheaper plan was found."""
 
     def __post_init__(self) -> None:
         instance = self.instance
@@ -82,11 +82,11 @@ class CostProof:
 
     @property
     def is_no_question_of_cost(self) -> bool:
-        """True where all plans would cost the same, and less than what is claimed: so there must be none."""
+        """True if all plans would have the same cost, below the claim, so that none may exist."""
         return self.step == 0 and self.base < self.prices.least
 
     def claim(self) -> ClaimText | None:
-        """Return the claim with its lines, or None where the time was too short, or the search too deep."""
+        """Return the claim with its lines, or None if the time was too short or the search too deep."""
         claim = self._refuted(self._known, {}, 0)
         if claim is None:
             return None
@@ -94,7 +94,7 @@ class CostProof:
         return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
 
     def _refuted(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Return a reference that refutes a choice of pools, and what it needs of it; None where none was found."""
+        """Return a reference that refutes a choice of pools, and the parts of the choice it needs; or None."""
         flat = allowed.ravel()
         # A lemma that bars no pool which is still open holds here as it stands.
         for ref, need, barred in self.learned:
@@ -120,7 +120,7 @@ class CostProof:
         return self._split(branch, allowed, fixed, depth)
 
     def _split(self, b: int, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Refute each pool of a buffer; write the lemma that says so."""
+        """Refute each pool of a buffer, and write the lemma that follows."""
         p = len(self.ends)
         refs, merged, lows = ["-"] * p, dict[int, Lows](), [FAR] * p
         for q in np.flatnonzero(allowed[:, b]).tolist():
@@ -142,7 +142,7 @@ class CostProof:
         return self._written(("s", b, *refs), merged)
 
     def _written(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
-        """Write a lemma about pools, and learn it."""
+        """Write a lemma about pools, and store it."""
         rows = self.instance.source
         state = (
             f"{rows[i]}:{','.join('-' if low >= FAR else str(low) for low in lows)}" for i, lows in sorted(need.items())
@@ -152,7 +152,7 @@ class CostProof:
         return str(len(self.lines) - 1), need
 
     def _paid(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
-        """Return which fixed buffers some multipliers need to refute a choice of pools; None where they do not."""
+        """Return the fixed buffers that some multipliers need to refute a choice of pools, or None if they do not."""
         multipliers = self.worths[k]
         least = multipliers.least(allowed)
         slack = int(least.sum()) - multipliers.paid - multipliers.scale * self._goal() - 1
@@ -168,7 +168,7 @@ class CostProof:
         return need
 
     def _goal(self) -> int:
-        """Return the cost that must be exceeded: the next one that a plan may have is that of the claim."""
+        """Return the cost to exceed; the next possible cost is that of the claim."""
         least = self.prices.least
         if self.step == 0:  # all plans cost that or more
             return least - 1
@@ -176,7 +176,7 @@ class CostProof:
         return least + (self.base - least) % self.step - self.step
 
     def _improved(self, allowed: Bool, steps: int) -> tuple[I64, float]:
-        """Improve the multipliers by subgradients for a choice of pools.
+        """Improve the multipliers by subgradient steps for a choice of pools.
 
         Returns where each buffer is cheapest, and the least cost that they imply.
         """
@@ -211,7 +211,7 @@ class CostProof:
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
     def _rounded(self, allowed: Bool) -> bool:
-        """Round the multipliers as coarsely as still refutes a choice of pools; write them, and say whether they do."""
+        """Round the multipliers as coarsely as they still refute a choice of pools, and write them; return success."""
         unit = self.instance.unit
         # Coarse multipliers make short lines, so the coarsest that still refute are written.
         for scale in _SCALES:
@@ -224,7 +224,7 @@ class CostProof:
         return False
 
     def _worth(self, scale: int, whole: I64) -> Worth:
-        """Return multipliers of a byte, (sets, pools), as charges."""
+        """Return the worth of a byte, (sets, pools), as integer charges."""
         unit, paid = self.instance.unit, 0
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():
@@ -240,7 +240,7 @@ class CostProof:
             yield f"{number}:{q}:{whole[k, q]}"
 
     def _branch(self, allowed: Bool, home: I64) -> int | None:
-        """Return the buffer whose pool is to be decided: the one most shared by pools, or a dear one.
+        """Return the buffer to branch on: the one most divided between pools, or an expensive one.
 
         Returns None where the choice at hand is cheaper than the claim and no set is too long: it is to be packed.
         """
@@ -258,7 +258,7 @@ class CostProof:
         return int(np.where(is_open, spread, -1.0).argmax())
 
     def _packed_not(self, home: I64, allowed: Bool) -> list[int] | None:
-        """Prove by lemmas that a choice of pools cannot be packed, and learn of which buffers; None where it can."""
+        """Prove by lemmas that a choice of pools cannot be packed, and store the buffers needed; None if it can."""
         p = len(self.ends)
         is_allowed = allowed & (np.arange(p)[:, None] == home)
         instance = replace(self.instance, allowed=is_allowed)
@@ -282,7 +282,7 @@ class CostProof:
         return list(need)
 
     def _learn(self, ref: str, need: Need) -> None:
-        """Keep what was proved, with the choices of pools that it rules out as positions in an array (p, n)."""
+        """Store a proved claim, with the choices of pools that it rules out, as positions in an array (p, n)."""
         n = len(self.instance)
         barred = [q * n + i for i, lows in need.items() for q, low in enumerate(lows) if low >= FAR]
         self.learned.append((ref, need, np.array(barred, dtype=np.int64)))

@@ -1,4 +1,4 @@
-"""The search for lemmas in the core, and what it proves as lines of text; and that search as a solver of one pool."""
+"""The lemma search of the core, its proofs as lines of text, and its use as a solver for one pool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 2**61
 
 @dataclass(frozen=True, eq=False)
 class ProofLines:
-    """A proof as lines: the sets that it names, its lemmas, and the reference to what they prove.
+    """A proof as lines: the sets that it names, its lemmas, and the reference to its result.
 
     `need` has the buffers that it needs (positions in the instance), with a low (bytes) for each pool that they may be
     in.
@@ -34,7 +34,7 @@ class ProofLines:
 
 
 class LemmaSearch:
-    """The search of one question: do buffers fit where the pools end at `ends` (bytes)? Lemmas are kept over turns.
+    """The search for one question: do buffers fit if the pools end at `ends` (bytes)? Lemmas persist over turns.
 
     Rules that it does not know are left out: two that may share bytes, and members of a rigid group, do not conflict;
     banks and colocation require nothing. What does not fit without these rules does not fit with them. `outcome` is
@@ -53,14 +53,14 @@ class LemmaSearch:
         self._flag, self._answer = np.zeros(1, dtype=np.int64), np.zeros(3, dtype=np.int64)
 
     def run(self, most: int, flag: I64) -> int:
-        """Search for about so many nodes more, or until flag[0] is set; return the outcome."""
+        """Search for about `most` more nodes, or until flag[0] is set; return the outcome."""
         turn = core.LemmaTurn(most, flag, self.offset, self._answer)
         self.outcome = core.run_lemmas(self._handle, Reference(turn))
         self.nodes = int(self._answer[0])
         return self.outcome
 
     def sets(self) -> tuple[list[ConflictSet], I64]:
-        """Return the sets of buffers that it looks at, and the units that each may use of each pool, (sets, pools)."""
+        """Return its sets of buffers, and the units that each may use of each pool, (sets, pools)."""
         pools = len(self.capacity)
         core.run_lemmas(self._handle, Reference(core.LemmaTurn(0, self._flag, self.offset, self._answer)))
         _, k, members = self._answer.tolist()
@@ -75,7 +75,7 @@ class LemmaSearch:
         return rows, table.free.reshape(-1, pools)
 
     def lines(self, sets: int = 0, lemmas: int = 0) -> ProofLines:
-        """Return the proof of an exhausted search, after so many sets and lemmas of the same claim."""
+        """Return the proof of an exhausted search, numbered after earlier sets and lemmas of the claim."""
         pools, unit = len(self.capacity), self.instance.unit
         need = np.zeros(len(self.instance) * pools, dtype=np.int64)
         core.lemma_lines(self._handle, Reference(LemmaLines(sets, lemmas, need, self._answer)))
@@ -124,10 +124,10 @@ def _close(handle: Handle, *_: Reference[LemmaInstance] | Reference[core.LemmaQu
 
 NAME = "lemmas"
 _NODES = 400_000
-"""The most nodes that are spent in all."""
+"""The most nodes spent in total."""
 _CHUNK = 2_000
 _NODE_WORK = 4
-"""The units of Search.work_limit that a node counts."""
+"""The units of Search.work_limit for each node."""
 
 
 def solve(instance: Instance, search: Search) -> None:

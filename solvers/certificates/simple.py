@@ -1,4 +1,4 @@
-"""Claims that need no search: a buffer that has no place, or a set of buffers that is too long as a whole."""
+"""Claims without a search: a buffer without a legal place, or a clique of buffers that is too large."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memplan.solvers.certificates.text import ClaimText, ConflictSet, SetNumbers
 from memplan.solvers.formulation.sharing import Sharing, conflict_matrix
 
 _TIMES = 8
-"""The most times that are tried for each group of pools."""
+"""The most times tried for each group of pools."""
 _GRANULES = 5
 _PINNED = 2_000
 
 
 def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequence[int]) -> ClaimText | None:
-    """Return the proof that nothing ends at or below `ends` (bytes, a pool each), where one line is enough."""
+    """Return a one-line proof that nothing ends at or below `ends` (bytes, for each pool), if there is one."""
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
     allowed = _allowed(instance, caps)
@@ -51,7 +51,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
 
 
 def _collided(instance: Instance) -> tuple[int, int] | None:
-    """Return the rows of two pinned buffers that share bytes; None where none of some do."""
+    """Return the rows of two pinned buffers that share bytes, or None."""
     pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
     low = instance.pin[pinned]
     high = low + instance.size[pinned]
@@ -65,14 +65,14 @@ def _collided(instance: Instance) -> tuple[int, int] | None:
 
 
 def _allowed(instance: Instance, caps: I64) -> Bool:
-    """Return which pools each buffer may be in, where they end there, bool (p, n)."""
+    """Return which pools each buffer may use within the given ends, bool (p, n)."""
     return np.asarray(
         instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
     )
 
 
 def _candidates(problem: Problem, instance: Instance, plan: Plan, confined: Bool) -> Iterator[ConflictSet]:
-    """Yield sets of buffers that conflict pairwise: named ones, live sets with much of the confined buffers."""
+    """Yield cliques of buffers: explicit ones, and live sets with many bytes of confined buffers."""
     position = {int(row): i for i, row in enumerate(instance.source.tolist())} if plan.proof else {}
     if plan.proof is not None and plan.proof.kind == "clique":
         named = (position.get(problem.root_of(name)) for name in plan.proof.buffers)
@@ -92,7 +92,7 @@ def _candidates(problem: Problem, instance: Instance, plan: Plan, confined: Bool
 def _too_long(
     instance: Instance, which: ConflictSet, members: I64, pools: list[int], caps: list[int]
 ) -> tuple[int, int] | None:
-    """Return the granule and the remainder by which the members do not fit the pools; None where they may."""
+    """Return the granule and the remainder for which the members exceed the pools; None if they may fit."""
     pinned = [i for i in which.buffers if instance.pin[i] >= 0]
     members = members[instance.pin[members] < 0]
     blocks = [in_the_way(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]
@@ -121,7 +121,7 @@ def _too_long(
 
 
 def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]]:
-    """Return granules and remainders of offsets that some of the members keep to, (1, 0) first."""
+    """Return granules and remainders of members' offsets, (1, 0) first."""
     alignment, residue = instance.alignment[q, members], instance.lowest[q, members]
     steps, counts = np.unique(alignment, return_counts=True)
     common = int(np.gcd.reduce(steps)) if len(steps) else 1

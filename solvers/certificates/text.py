@@ -1,4 +1,4 @@
-"""The text of a certificate, `memplan-lemmas/1`: claims and sets of buffers that conflict.
+"""The text of certificates, `memplan-lemmas/1`: claims and sets of conflicting buffers.
 
 Buffers are named by their rows in the problem.
 
@@ -20,21 +20,21 @@ from memplan.solvers.formulation.sharing import conflict_matrix
 
 @dataclass(frozen=True)
 class ConflictSet:
-    """Buffers that conflict pairwise, pinned ones too (positions in the instance); what is alive at `time`, if any."""
+    """Pairwise conflicting buffers, pinned ones included (positions in the instance); alive at `time`, if any."""
 
     buffers: tuple[int, ...]
     time: int | None
 
 
 def in_the_way(instance: Instance, q: int, pinned: I64) -> list[tuple[int, int]]:
-    """Return the reserved ranges of a pool and the extents of some pinned buffers in it, disjoint and ascending."""
+    """Return the reserved ranges of a pool merged with the ranges of some pinned buffers, ascending."""
     here = pinned[instance.allowed[q, pinned]]
     extents = zip(instance.pin[here].tolist(), (instance.pin[here] + instance.size[here]).tolist(), strict=True)
     return merged([*((low, high) for low, high in instance.pools[q].reserved.tolist()), *extents])
 
 
 def with_pinned(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
-    """Return some rows, and those of the pinned buffers that are in their way."""
+    """Return some rows, and those of the pinned buffers that obstruct them."""
     position = np.full(int(instance.source.max(initial=0)) + 1, -1)
     position[instance.source] = np.arange(len(instance))
     named = position[list(rows)]
@@ -48,7 +48,7 @@ FORMAT = "memplan-lemmas/1"
 
 @dataclass(frozen=True)
 class ClaimText:
-    """One claim: that nothing ends at or below `ends` (bytes), with its lines, and how many lemmas they hold."""
+    """A claim that nothing ends at or below `ends` (bytes), with its lines and its number of lemmas."""
 
     ends: tuple[int, ...]
     lines: tuple[str, ...]
@@ -63,14 +63,14 @@ class ClaimText:
 
 @dataclass(eq=False)
 class SetNumbers:
-    """The sets that lines refer to, numbered as they come, with the lines that say what they are."""
+    """The sets that lines refer to, numbered by first use, with the lines that define them."""
 
     source: Sequence[int]
     lines: list[str] = field(default_factory=list)
     number: dict[ConflictSet, int] = field(default_factory=dict)
 
     def ref(self, which: ConflictSet, granule: int, remainder: int, pools: int) -> str:
-        """Return the reference to a set by a granule, a remainder (bytes) and some pools, as bits."""
+        """Return the reference to a set with a granule, a remainder (bytes) and a bit set of pools."""
         if which not in self.number:
             self.number[which] = len(self.lines)
             rows = (self.source[i] for i in which.buffers)

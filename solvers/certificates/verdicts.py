@@ -1,4 +1,4 @@
-"""The claims of a plan one by one: which were checked, by what, and which were not."""
+"""The claims of a plan one by one: which were checked, by which means, and which were not."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from memplan.solvers.certificates.certify import Certificate
 from memplan.solvers.certificates.goals import kind_of, used_of
 
 _CHECKER: Any = checker
-"""It has no types: it is for people without memplan."""
+"""The checkers have no types, as they are for people without memplan."""
 By = Literal["placements", "witness", "certificate"]
 MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "options", "wall_time_s", "version", "findings")
-"""The fields of a plan that say how it was made."""
+"""The fields of a plan about how it was made."""
 _BY_PLACEMENTS = ("peak", "cost", "shared", "bank_clashes", "problem_hash")
 _MOST_LIFETIMES = 4_000
-"""Of more lifetimes the verifier takes a clique as it is."""
+"""With more lifetimes, the verifier does not check cliques."""
 
 
 @dataclass(frozen=True)
 class ProofText:
-    """A certificate, and the file that the problem was read from, as checkers read it, where there is one."""
+    """A certificate, and the file of its problem for the checkers, if there is one."""
 
     text: str
     problem: str | None = None
@@ -39,7 +39,7 @@ class ProofText:
 
 @dataclass(frozen=True)
 class Proved:
-    """The word of a checker about a certificate: what it proved of which file, or why it refused.
+    """A checker's verdict on a certificate: what it proved about which file, or why it refused.
 
     `kind`, `cost` and `used` are the claim, None where nothing was proved; `used` has None for what is not claimed.
     """
@@ -52,7 +52,7 @@ class Proved:
 
 
 def prove(problem: Problem, proof: ProofText) -> Proved:
-    """Check a certificate against the file of a problem, or else against the problem as memplan writes it."""
+    """Check a certificate against a problem's file, or else against the problem as memplan writes it."""
     pools = [(pool.size, pool.base_address) for pool in problem.pools]
     lines = proof.text.split("\n")
     ending = "refused: it does not end with a line"
@@ -73,7 +73,7 @@ def prove(problem: Problem, proof: ProofText) -> Proved:
 
 
 def contradictions(plan: Plan, proof: ProofText, proved: Proved) -> Iterator[Violation]:
-    """Yield what a plan says of its certificate that is not so of the one that is there."""
+    """Yield the facts recorded in a plan that are wrong for its certificate."""
     facts = _facts(plan)
     if facts is None:
         return
@@ -90,7 +90,7 @@ def _facts(plan: Plan) -> CertificateFacts | None:
 
 
 def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved | None) -> dict[str, By | None]:
-    """Return what checked each claim of a valid plan, by the name of its field; None: nothing did."""
+    """Return what checked each claim of a valid plan, by the field's name; None if nothing did."""
     makers: dict[str, By | None] = {}
     witness, by_certificate = _by_witness(problem, plan), _by_certificate(problem, plan, proved)
     counted = _counted(problem, plan)
@@ -131,7 +131,7 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
 
 
 def _counted(problem: Problem, plan: Plan) -> dict[str, By]:
-    """Return which bounds of several pools what is alive at once shows: by their names, "" for that of all."""
+    """Return which pool bounds follow from the bytes alive at once, by pool name, "" for the total."""
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
         return {}  # of the others, bounds are of other plans
     least, in_all = live_bounds(problem, plan)
@@ -146,7 +146,7 @@ def _counted(problem: Problem, plan: Plan) -> dict[str, By]:
 
 
 def _of_explanation(plan: Plan, witness: By | None) -> dict[str, By | None]:
-    """Return what was checked of an explanation: the pool, the time and the buffers, where they alone do not fit."""
+    """Return what was checked of an explanation: pool, time and buffers, if these alone do not fit."""
     why = plan.explanation
     if why is None:
         return {}
@@ -156,7 +156,7 @@ def _of_explanation(plan: Plan, witness: By | None) -> dict[str, By | None]:
 
 
 def _by_witness(problem: Problem, plan: Plan) -> By | None:
-    """Say whether the verifier has counted again what proves the plan's status."""
+    """Return True if the verifier has recomputed the witness for the plan's status."""
     if len(problem.pools) > 1 or problem.objective == "cost":
         return None
     if plan.status == "infeasible":
@@ -170,7 +170,7 @@ def _by_witness(problem: Problem, plan: Plan) -> By | None:
 
 
 def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict[str, By]:
-    """Return which claims a certificate proves: status, lower_bound, cost, and the bounds of pools by their names."""
+    """Return the claims that a certificate proves: status, lower_bound, cost, and pool bounds by name."""
     if proved is None or proved.kind is None:
         return {}
     if plan.status == "infeasible" or proved.kind == "infeasible":

@@ -20,38 +20,38 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 FLAGS = ("-std=c++20", "-O2", "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti")
-"""No compiler may join a product and a sum to one rounding: answers are the same bytes on all machines."""
+"""Compiler flags; fused multiply-add is off, so that answers are identical on all machines."""
 _PLACES = ("core", "solvers/core", "solvers/*/core", "capabilities/*/core")
-"""Where a package has C++."""
+"""Where a package has C++ sources."""
 _SOURCES = ("*.cpp", "*.hpp", "*.h")
 
 
 def folders(package: Path) -> list[Path]:
-    """Return the folders of a package that become a library each, that of the solvers first."""
+    """Return the folders of a package that become libraries, the solvers' first."""
     return [folder for place in _PLACES for folder in sorted({path.parent for path in package.glob(f"{place}/*.cpp")})]
 
 
 def packages() -> list[Path]:
-    """Return this memplan, and the distributions of its checkout that have C++, too."""
+    """Return memplan, and the distributions of its checkout that have C++."""
     beside = HERE.resolve().parents[1] / "packages"
     return [HERE.parents[1], *sorted({path.parents[1] for path in beside.glob("*/memplan_*/core/*.cpp")})]
 
 
 def library_of(folder: Path) -> Path:
-    """Return the file that a folder's sources become."""
+    """Return the library file of a folder."""
     holder = folder.parent.name.removeprefix("memplan_")
     return folder / "built" / f"memplan{'' if holder == 'solvers' else '_' + holder}{SUFFIX}"
 
 
 def digest_of(folder: Path, flags: Sequence[str] = FLAGS) -> str:
-    """Return a digest of all that a folder's library is made of."""
+    """Return a digest of everything that a folder's library is made from."""
     sources = {path for place in (HERE, folder) for kind in _SOURCES for path in place.glob(kind)}
     content = [path.read_bytes() for path in (Path(__file__), *sorted(sources))]
     return hashlib.sha256(b"\0".join([*content, " ".join((sys.platform, *flags)).encode()])).hexdigest()
 
 
 def is_built(folder: Path, flags: Sequence[str] = FLAGS) -> bool:
-    """Return whether the library of a folder is that of its sources."""
+    """Return True if the library of a folder matches its sources."""
     note = folder / "built" / "sources.txt"
     return library_of(folder).exists() and note.exists() and note.read_text() == digest_of(folder, flags)
 
@@ -102,7 +102,7 @@ def compile_library(sources: Sequence[Path], library: Path, flags: Sequence[str]
 
 
 def compiler_command() -> list[str]:
-    """Return the command of a compiler of C++: what CXX says, one that is installed, or that of a package."""
+    """Return the command of a C++ compiler: from CXX, an installed one, or that of a package."""
     if installed := installed_compiler():
         return installed
     if find_spec("ziglang") is not None:

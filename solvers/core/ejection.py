@@ -8,11 +8,11 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import CORE, F64, Flags, Rows
 
 PLACED, GIVEN_UP, STOPPED = 1, 0, -1
-"""Outcomes: all have a place; some have none after all rounds; flag[0] was set."""
+"""Outcomes: all placed; some not placed after all rounds; flag[0] was set."""
 
 
 class Homes(NamedTuple):
-    """The facts: `n` buffers, `p` pools, `r` reserved ranges; all offsets in units.
+    """The input: `n` buffers, `p` pools, `r` reserved ranges; all offsets in units.
 
     Buffer i may lie in pool q where may_use[q, i] is not 0, at lowest[q, i] + k * alignment[q, i] up to highest[q, i],
     at which it ends inside the pool. Its home is offset home[i] of pool home_pool[i]; ABSENT is none, or none that is
@@ -34,7 +34,7 @@ class Homes(NamedTuple):
 
 
 class Ejection(NamedTuple):
-    """The placement, which is changed in place, and what has no place in it yet.
+    """The placement, updated in place, and the queue of buffers without a place.
 
     `queue` holds the `waiting[0]` buffers that wait; room is for all. `heat` is the weight of each buffer. `random[0]`
     is the state of a random sequence, not 0.
@@ -51,4 +51,4 @@ class Ejection(NamedTuple):
 
 
 eject = CORE.kernel("eject", tables=2)
-"""`eject(homes, run)`: place all that waits, in so many rounds; return PLACED, GIVEN_UP or STOPPED."""
+"""`eject(homes, run)`: place all waiting buffers in a limited number of rounds; return PLACED, GIVEN_UP or STOPPED."""

@@ -1,4 +1,4 @@
-"""The tables of the exact search: an instance of one pool, and the turns of each thread that searches it.
+"""The tables of the exact search: a one-pool instance, and the turns of each search thread.
 
 See instance.hpp, search.hpp and exact.cpp.
 """
@@ -12,11 +12,9 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import CORE, Rows
 
 ALONE_NODES = 10_000
-"""After so many nodes one search thread is joined by others: run times are heavy-tailed, so other seeds rarely need as
-long.
-"""
+"""The nodes after which more threads join: run times are heavy-tailed, so another seed rarely needs as long."""
 NONE = 2**63 - 1
-"""The limit of a buffer without one."""
+"""The limit of an unlimited buffer."""
 
 
 class OnePool(NamedTuple):
@@ -57,7 +55,7 @@ class OnePool(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The parts and the seed that a thread's search begins with; of several threads one is the first."""
+    """The initial parts and seed of a search thread; one of several threads is the first."""
 
     parts: int
     seed: int
@@ -83,15 +81,17 @@ class Turn(NamedTuple):
 
 
 NODES, BOUND, PEAK, IS_PROVING = range(4)
-"""The columns of an answer: the nodes in all, the least peak that is not ruled out, the peak of `offset` or ABSENT,
-and whether so much was ruled out that proofs are what is left to do."""
+"""The columns of an answer: total nodes, least peak not ruled out, peak of `offset` or ABSENT, and whether only proofs
+are left to do.
+"""
 SPENT, PAUSED, BETTER, RAISED, PROVED, INFEASIBLE, WAITS, FAILED = range(8)
-"""The outcomes of a turn: its nodes or the flag; a pause; a better plan; a higher bound; no component is above the
-bound; nothing fits; another thread makes what this one needs next, so that it is to be called again; no memory."""
+"""The outcomes of a turn: nodes spent or flag set; a pause; a better plan; a higher bound; no component above the
+bound; infeasible; waiting for another thread; out of memory.
+"""
 
 
 _FIRST_SEED = -2653508690321835842
-"""The seed of the first thread of a search whose seed is 0, for which most plans would import `numpy.random`."""
+"""The seed of the first thread for seed 0, a constant, since computing it would import `numpy.random`."""
 
 
 @lru_cache(maxsize=16)
@@ -103,12 +103,13 @@ def seed_of(seed: int, number: int) -> int:
 
 
 open_parts = CORE.kernel("open_parts", tables=1)
-"""`open_parts(instance)`: return the address of what threads share, which reads the instance's arrays to its end."""
+"""`open_parts(instance)`: return the address of the shared state, which uses the instance's arrays until it is closed.
+"""
 open_search = CORE.kernel("open_search", tables=1)
 """`open_search(opening)`: return the address of a thread's search."""
 take_turn = CORE.kernel("take_turn", tables=2)
-"""`take_turn(search, turn)`: search, and return what ended the turn. Raises MemoryError where there is no memory."""
+"""`take_turn(search, turn)`: search, and return why the turn ended. Raises MemoryError."""
 close_parts = CORE.kernel("close_parts", tables=1)
-"""`close_parts(parts)`: give back its memory, after that of all searches of it."""
+"""`close_parts(parts)`: free the shared state, after all its searches."""
 close_search = CORE.kernel("close_search", tables=1)
-"""`close_search(search)`: give back its memory."""
+"""`close_search(search)`: free a search."""

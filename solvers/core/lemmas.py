@@ -1,4 +1,4 @@
-"""The tables of the lemma search, which proves that buffers do not fit under some capacities; see lemma_proof.hpp.
+"""The tables of the lemma search, which proves that buffers do not fit certain capacities; see lemma_proof.hpp.
 
 A state says of n buffers in p pools where each may still lie: the entry of buffer i and pool q, number i * p + q, is
 the least offset that it may have there, FAR where it may not be there, and GONE once it lies somewhere. It claims that
@@ -16,7 +16,7 @@ from memplan.solvers.core.tables import CORE, Flags, Rows
 FAR = 2**62
 GONE = -1
 FOUND, EXHAUSTED, STOPPED, TOO_LARGE = 1, 0, -1, -3
-"""Outcomes: a placement; none, with a proof; neither so far; all fit but what has too many buffers to be searched."""
+"""Outcomes: a placement; a proof that there is none; stopped; all fit except a part too large to search."""
 
 
 class LemmaInstance(NamedTuple):
@@ -52,7 +52,7 @@ class LemmaInstance(NamedTuple):
 
 
 class LemmaQuestion(NamedTuple):
-    """Do the buffers fit? `instance` is the address of a LemmaInstance."""
+    """The question whether the buffers fit; `instance` is the address of a LemmaInstance."""
 
     instance: int
     capacity: I64  # (p,): the end that each pool may have, in units
@@ -60,7 +60,7 @@ class LemmaQuestion(NamedTuple):
 
 
 class LemmaTurn(NamedTuple):
-    """Nodes to spend, and what came of it: `answer` is (nodes in all, sets, their members)."""
+    """A turn: nodes to spend, and its result `answer`: (nodes in all, sets, their members)."""
 
     most: int
     flag: I64  # (1,)
@@ -69,7 +69,7 @@ class LemmaTurn(NamedTuple):
 
 
 class LemmaSets(NamedTuple):
-    """The k sets of buffers that conflict pairwise: positions in the instance, pinned ones among them."""
+    """The k sets of pairwise conflicting buffers: positions in the instance, including pinned ones."""
 
     first: I64  # (k + 1,)
     member: I64
@@ -78,7 +78,7 @@ class LemmaSets(NamedTuple):
 
 
 class LemmaLines(NamedTuple):
-    """The text of a proof, after so many sets and lemmas of the same claim: `answer` is (address, bytes, lemmas).
+    """The text of a proof, numbered after earlier sets and lemmas: `answer` is (address, bytes, lemmas).
 
     `need` is what the proof needs of each entry, GONE for nothing.
     """
@@ -90,12 +90,12 @@ class LemmaLines(NamedTuple):
 
 
 open_lemmas = CORE.kernel("open_lemmas", tables=1)
-"""`open_lemmas(question)`: return the address of a search, which reads the arrays of the question to its end."""
+"""`open_lemmas(question)`: return the address of a search, which uses the question's arrays until it is closed."""
 run_lemmas = CORE.kernel("run_lemmas", tables=2)
-"""`run_lemmas(search, turn)`: search, and return the outcome. Raises MemoryError where there is no memory."""
+"""`run_lemmas(search, turn)`: search, and return the outcome. Raises MemoryError."""
 lemma_sets = CORE.kernel("lemma_sets", tables=2)
-"""`lemma_sets(search, sets)`: fill the table."""
+"""`lemma_sets(search, sets)`: fill the table of sets."""
 lemma_lines = CORE.kernel("lemma_lines", tables=2)
-"""`lemma_lines(search, lines)`: write the proof of an exhausted search; it is there until the next one is written."""
+"""`lemma_lines(search, lines)`: write the proof of an exhausted search, valid until the next one is written."""
 close_lemmas = CORE.kernel("close_lemmas", tables=1)
-"""`close_lemmas(search)`: give back its memory."""
+"""`close_lemmas(search)`: free a search."""

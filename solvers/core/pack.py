@@ -1,4 +1,4 @@
-"""The tables by which one pool is packed in a given order; see pack.hpp."""
+"""The tables for packing one pool in a given order; see pack.hpp."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memplan.solvers.core.tables import CORE, Rows
 
 
 class PackRules(NamedTuple):
-    """The facts of one pool and of `n` buffers; all lengths and offsets in units.
+    """The rules of one pool and of `n` buffers; all lengths and offsets in units.
 
     A body may lie where `lowest` and every `step` above it up to `highest` of its first buffer says, if none of its
     buffers ends above `capacity` and each of them, at offset o, has page 0 or (o + page_shift) % page + size <= page. A
@@ -58,7 +58,7 @@ class PackOrder(NamedTuple):
 
 
 pack = CORE.kernel("pack", tables=2)
-"""`pack(rules, wanted)`: place the buffers of an order, each once. Raises MemoryError where there is no memory.
+"""`pack(rules, wanted)`: place the buffers of an order, each once. Raises MemoryError.
 
 Each gets an offset, ABSENT where none is free. First fit takes the lowest, best fit the lowest of those which are
 shared, or else from where the body could be moved up least. Once flag[0] is not 0, the rest is ABSENT. No sum passes

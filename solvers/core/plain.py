@@ -1,4 +1,4 @@
-"""Plain problems in one call: live sets, bound, quick orders, and an exact search where these leave a gap.
+"""Plain problems in one call: live sets, bound, quick orders, and an exact search for the remaining gap.
 
 Plain are buffers of one pool, with one lifetime each and no rule but capacity and alignment.
 """
@@ -23,17 +23,17 @@ from memplan.solvers.core.exact import close_parts, close_search
 from memplan.solvers.core.tables import CORE, Handle, Reference, Rows
 
 _MOST = 512
-"""The most buffers for which going through all that is placed is quick."""
+"""The most buffers for which scanning all placed ones is fast."""
 _LARGEST = 2**60
 _MADE = ("unit", "objective", "pools", "size", "traffic", "alignment", "start", "end", "live_set_time")
 _NO_RANGES = column(np.zeros((0, 2)))
 _RULES = attrgetter(*(Pool.model_fields.keys() - {"name", "size", "cost"}))
-"""Returns the rules of a pool beside its size."""
+"""Returns the rules of a pool besides its size."""
 _NO_RULES = _RULES(Pool.model_construct())
 
 
 class PlainTask(NamedTuple):
-    """The `n` buffers, and where to end: see OrderTask of quick_orders.hpp, and `Turn` for the exact search.
+    """The `n` buffers, and the limits; see OrderTask of quick_orders.hpp, and `Turn` for the exact search.
 
     Without `nodes` there is no exact search. After so many seconds, 0 for no clock, or once flag[0] is not 0, what is
     left is not begun. `columns` are filled with sizes and alignments in units, starts and ends in live sets, a time in
@@ -64,7 +64,7 @@ plan_plain = CORE.kernel("plan_plain", tables=1)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BegunSearch:
-    """An exact search that has spent some nodes, as a turn of it ends; `offset` is its own, where it has a `peak`."""
+    """An exact search at the end of a turn; `offset` is its own plan, if it has a `peak`."""
 
     parts: Handle
     search: Handle
@@ -81,7 +81,7 @@ class BegunSearch:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlainStart:
-    """What one call makes of a plain problem; `rule` is the best of the quick orders, -1 where nothing fits in any.
+    """The result of one call for a plain problem; `rule` is the best quick order, -1 if nothing fits in any.
 
     order: the canonical order of its buffers, (n,).
     """
@@ -96,7 +96,7 @@ class PlainStart:
 
 
 class Limits(NamedTuple):
-    """Where a call ends, see PlainTask; `target` is in units."""
+    """The limits of a call, see PlainTask; `target` is in units."""
 
     target: int = 0
     first: int = 2**62
@@ -107,7 +107,7 @@ class Limits(NamedTuple):
 
 
 def is_plain(problem: Problem, most: int) -> bool:
-    """Return True for at most so many buffers, each alive once, in one pool without a rule but size and alignment."""
+    """Return True for at most `most` buffers with one lifetime each, in one pool with only size and alignment."""
     table, pool = problem.buffers, problem.pools[0]
     if not 0 < len(table) <= most or len(problem.pools) > 1 or kinds_of(problem) or _RULES(pool) != _NO_RULES:
         return False
@@ -115,7 +115,7 @@ def is_plain(problem: Problem, most: int) -> bool:
 
 
 def suits(problem: Problem) -> bool:
-    """Return True if one call does for a problem: it is small and plain, and its numbers are no larger than 2^60."""
+    """Return True if one call suits a problem: small, plain, and with numbers up to 2^60."""
     table, pool = problem.buffers, problem.pools[0]
     if problem.objective not in ("peak", "fit") or not is_plain(problem, _MOST) or table.has_any(table.hint):
         return False
@@ -125,12 +125,12 @@ def suits(problem: Problem) -> bool:
 
 
 def suits_instance(instance: Instance) -> bool:
-    """Return True if one call does for an instance."""
+    """Return True if one call suits an instance."""
     return len(instance) <= _MOST and instance.is_plain and instance.is_small_numbered
 
 
 def start_of(problem: Problem, limits: Limits, instance: Instance | None = None) -> PlainStart:
-    """Compile a problem that suits, where there is no instance yet, bound it, pack it in orders, and search it."""
+    """Compile a suitable problem (unless an instance is given), bound it, pack it in orders, and search it."""
     table, pool = problem.buffers, problem.pools[0]
     capacity = I64_MAX if pool.size is None else pool.size
     task = _called((table.size, table.start, table.end, table.alignment), capacity, limits, np.zeros(1, dtype=np.int64))
@@ -169,7 +169,7 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
 
 
 def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int) -> I64 | None:
-    """Return offsets in one pool whose peak is the lower bound; None where orders and so many nodes find none.
+    """Return one-pool offsets whose peak equals the lower bound; None if orders and `nodes` nodes find none.
 
     For callers that verify offsets themselves, and have another way where there are none.
     """
@@ -189,7 +189,7 @@ def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int
 
 
 def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainStart:
-    """Bound an instance that suits, and pack it in orders; a search would count in another unit."""
+    """Bound a suitable instance and pack it in orders, without the exact search, which uses other units."""
     columns = instance.size, instance.start, instance.end, instance.alignment[0]
     task = _called(columns, instance.pools[0].capacity, limits, flag)
     return _started(instance, task, int(task.answer[0]))
@@ -224,7 +224,7 @@ def _started(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
 
 
 def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:
-    """Return a live set, those of it on a grid (of so many of the call's units), or a buffer, as a witness."""
+    """Return a witness: a live set, its part on a grid (in the call's units), or a buffer."""
     if ground == 2:
         return Witness("largest-buffer", buffers=(at,))
     alive = (instance.start <= at) & (at < instance.end)
@@ -236,7 +236,7 @@ def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> 
 
 @lru_cache(maxsize=64)
 def _blanks(n: int) -> dict[str, Any]:
-    """Return the columns by which `n` plain buffers require nothing, or whose values follow from their number."""
+    """Return the columns of `n` plain buffers that are constant or depend only on their number."""
     made = {*_MADE, *ON[Axis.WHOLE], "first"}
     blanks = {name: frozen(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
     blanks |= {"first": frozen(np.arange(n + 1)), "source": frozen(np.arange(n))}

@@ -1,4 +1,4 @@
-"""Small plain problems whose plan is at its bound, as most are: verified in one call of the core.
+"""Verification in one call of the core for small plain problems whose plan is at its bound, as most are.
 
 It only says that nothing is wrong. Of all else, and of the plans of one problem in `_SAMPLE`, by its hash, the verifier
 in Python is the judge.
@@ -21,19 +21,19 @@ from memplan.solvers.core.plain import is_plain
 from memplan.solvers.core.tables import CORE, Reference
 
 _MOST, _LARGEST = 1_024, 2**54
-"""The most buffers of which all pairs are compared, and the largest number by which nothing overflows."""
+"""The most buffers compared pairwise, and the largest number that cannot overflow."""
 _SAMPLE = 64
 _SET = {
     *("status", "stop_reason", "peak", "lower_bound", "gap", "pools", "placements", "solver", "proof", "reproducible"),
     *("disturbed_by", "options", "read_with", "findings", "wall_time_s", "problem_hash", "version"),
 }
 _OTHER_CLAIMS = attrgetter(*(Plan.model_fields.keys() - _SET))
-"""Returns what a plan says in the fields that are of other problems, or of plans of other kinds."""
+"""Returns the fields of a plan that concern other kinds of problems or plans."""
 _NO_CLAIMS = _OTHER_CLAIMS(Plan.model_construct())
 
 
 class PlainPlan(NamedTuple):
-    """A plan, its pool's capacity, and the time of which the live set is wanted."""
+    """A plan, its pool's capacity, and the time at which a live set is wanted."""
 
     size: I64  # (n,)
     start: I64
@@ -46,17 +46,17 @@ class PlainPlan(NamedTuple):
 
 
 check_plain = CORE.kernel("check_plain", tables=1)
-"""`check_plain(plan)`: 1 where no rule is broken."""
+"""`check_plain(plan)`: return 1 if no rule is broken."""
 
 
 def violations_of(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
-    """Return what `verify` does, sooner for a small plain problem whose plan is at its bound."""
+    """Return the violations as `verify` does, faster for a small plain problem with its plan at the bound."""
     is_sampled = crc32((plan.problem_hash or "").encode()) % _SAMPLE == 0
     return () if not is_sampled and is_shown_valid(problem, plan) else verify(problem, plan)
 
 
 def is_shown_valid(problem: Problem, plan: Plan) -> bool:
-    """Return True if one call shows that a plan, and each of its claims, is right; False where it shows nothing."""
+    """Return True if one call proves a plan and all its claims right; False if it proves nothing."""
     table, places, proof = problem.buffers, plan.placements, plan.proof
     if plan.status != "optimal" or proof is None or (proof.kind, proof.by) != ("live-set", None):
         return False

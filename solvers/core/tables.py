@@ -1,4 +1,4 @@
-"""The libraries that were built, and the tables that their kernels take.
+"""The compiled libraries, and the tables that their kernels take.
 
 Tables are named tuples of arrays and numbers, laid out like the structs of C++ with the same fields.
 """
@@ -31,7 +31,7 @@ ARRAYS: dict[Any, tuple[np.dtype[Any], int]] = {
     Flags: (np.dtype(np.bool_), 1),
     F64: (np.dtype(np.float64), 1),
 }
-"""The arrays that tables may have, by their annotation: (dtype, axes). Other fields are int, bool or float."""
+"""The possible array annotations of tables: (dtype, axes). Other fields are int, bool or float."""
 
 _Table = TypeVar("_Table", bound=NamedTuple)
 _Bytes = c_char * 0
@@ -39,13 +39,13 @@ _Bytes = c_char * 0
 
 @cache
 def fields(table: type[NamedTuple]) -> dict[str, Any]:
-    """Return the annotations of a table's fields, in their order."""
+    """Return the annotations of a table's fields, in order."""
     return get_type_hints(table, include_extras=True)
 
 
 @cache
 def _layout(table: type[NamedTuple]) -> tuple[list[tuple[np.dtype[Any], int] | None], Struct]:
-    """Return for each field what array it is, if any, and the words of all: an array has its address and its shape."""
+    """Return the array type of each field, if any, and the words of all: an array has an address and a shape."""
     hints = fields(table).values()
     words = ("d" if hint is float else "q" * (1 + ARRAYS[hint][1]) if hint in ARRAYS else "q" for hint in hints)
     return [ARRAYS.get(hint) for hint in hints], Struct("".join(words))
@@ -88,13 +88,13 @@ _NO_MEMORY = -(2**63)  # kNoMemory of stack.hpp
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Handle:
-    """The address of something that the core has opened, which kernels take in the place of a table."""
+    """The address of an object that the core has opened, passed to kernels instead of a table."""
 
     address: int
 
 
 def _of_the_installed(folder: Path) -> Path | None:
-    """Return the library of a folder in the memplan that is installed; raises UnbuiltError for one of other sources.
+    """Return a folder's library in the installed memplan; raises UnbuiltError if its sources differ.
 
     A checkout is imported in its place where Python is started in one.
     """
@@ -116,7 +116,7 @@ def _of_the_installed(folder: Path) -> Path | None:
 
 
 class Library:
-    """The library of a folder `core`, loaded when it is first called; read and called by any number of threads."""
+    """The library of a folder `core`, loaded on first use; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -137,7 +137,7 @@ class Library:
             raise UnbuiltError(f"{file}: the compiled core {reason}; build it anew: {REMEDY}") from None
 
     def kernel(self, name: str, tables: int) -> Callable[..., int]:
-        """Return a function of so many tables, which fills some of their arrays and returns a number.
+        """Return a function of `tables` tables, which fills some of their arrays and returns a number.
 
         It runs without the GIL, and must be given the tables that it is declared with, as what it reads is not checked.
         It raises MemoryError where there is none for what it makes itself.

@@ -1,4 +1,4 @@
-"""Address intervals in pools, their ranges and banks; one function a constraint, named as what it enforces."""
+"""Address intervals in pools, their ranges and banks; each constraint is a function named after its meaning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AddressBox:
-    """A buffer in a pool that it may live in: the addresses it takes there, if it `is_here` (1: it must be).
+    """A buffer in a possible pool: its addresses there, if it `is_here` (1: it must be).
 
     Its start lies between `lowest` and `highest`, even where it is not here.
     """
@@ -33,7 +33,7 @@ AddressBoxes = list[dict[int, AddressBox]]
 
 
 def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> AddressBoxes:
-    """Make the boxes below some ends: optional ones only where a buffer has several pools to choose from."""
+    """Make the boxes below given ends, optional only for buffers with several pools."""
     boxes: AddressBoxes = [{} for _ in range(len(instance))]
     for i, homes in enumerate(spans(instance, ends)):
         size = int(instance.size[i])
@@ -50,7 +50,7 @@ def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> Ad
 
 
 def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Count the steps above the lowest address; a rigid group keeps its anchor's."""
+    """Count alignment steps above the lowest address; members of a rigid group follow their anchor."""
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():
             step = int(instance.alignment[q, i])
@@ -61,14 +61,14 @@ def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxe
 
 
 def each_buffer_lives_in_one_pool(model: CpModel, boxes: AddressBoxes) -> None:
-    """Choose one of the homes of each buffer; one that has none makes the question's answer no."""
+    """Choose one pool for each buffer; without any, the question is infeasible."""
     for homes in boxes:
         if len(homes) != 1:
             model.add_exactly_one([box.is_here for box in homes.values()])
 
 
 def colocated_buffers_live_in_one_pool(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Let each buffer go where the first of its colocation group goes; both may use the same pools."""
+    """Place each buffer in the pool of the first buffer in its colocation group; both may use the same pools."""
     for i, colocation in enumerate(instance.colocation.tolist()):
         for q, box in boxes[i].items() if colocation != i and len(boxes[i]) > 1 else ():
             model.add(box.is_here == boxes[colocation][q].is_here)
@@ -82,7 +82,7 @@ def rigid_groups_keep_their_distances(model: CpModel, instance: Instance, boxes:
 
 
 def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Let each start be so many bytes into a page that the buffer ends in the same one."""
+    """Limit the position of each start within its page so that the buffer ends in the same page."""
     for i, homes in enumerate(boxes):
         for q, box in homes.items():
             page, shift = int(instance.page[q, i]), int(instance.page_shift[q, i])
@@ -96,7 +96,7 @@ def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) 
 
 
 def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Let each start be in none of the ranges that are barred to it."""
+    """Keep each start out of the ranges that are barred to it."""
     for i, homes in enumerate(boxes) if "intervals" in instance.features else ():
         for q, box in homes.items():
             # Imported here: few instances bar ranges.
@@ -108,7 +108,7 @@ def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: Addre
 
 @dataclass(eq=False)
 class Banks:
-    """The banks that buffers touch: in pool `q` the numbers first <= bank < past, where it has banks at all."""
+    """The banks that buffers touch: in pool `q` with banks, the numbers first <= bank < past."""
 
     model: CpModel
     instance: Instance
@@ -116,13 +116,13 @@ class Banks:
     _made: dict[tuple[int, int], tuple[IntVar, IntVar]] = field(default_factory=dict)
 
     def common_pools(self, i: int, j: int, by_bank: bool = True) -> Iterator[int]:
-        """Yield the pools where both buffers may lie, those with banks where they meet in these."""
+        """Yield the pools that both buffers may use; for `by_bank`, only those with banks."""
         for q in self.boxes[i].keys() & self.boxes[j].keys():
             if self.instance.pools[q].bank or not by_bank:
                 yield q
 
     def touched(self, i: int, q: int) -> tuple[IntVar, IntVar]:
-        """Return (first, past) of a buffer in a pool with banks."""
+        """Return (first, past) for a buffer in a pool with banks."""
         if (i, q) not in self._made:
             pool, box, size = self.instance.pools[q], self.boxes[i][q], int(self.instance.size[i])
             bank, shift = pool.bank, pool.bank_shift
@@ -135,12 +135,12 @@ class Banks:
         return self._made[i, q]
 
     def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
-        """Return (first, past) of the banks, or of the bytes, by which a buffer of a priced pair meets the other."""
+        """Return (first, past) of the banks or bytes by which a buffer of a priced pair meets the other."""
         start = self.boxes[i][q].start
         return self.touched(i, q) if by_bank else (start, start + int(self.instance.size[i]))
 
     def interval(self, i: int, q: int) -> IntervalVar:
-        """Return the banks that a buffer touches as an interval of their numbers, there where the buffer is."""
+        """Return the banks that a buffer touches as an optional interval."""
         first, past = self.touched(i, q)
         # A buffer that begins and ends inside of banks touches two more than it fills.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
@@ -149,7 +149,7 @@ class Banks:
 
 
 def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Banks) -> None:
-    """Let the numbers of the banks that two partners touch not overlap."""
+    """Keep the bank intervals of partners from overlapping."""
     intervals = {}
     for i, j in pairs_of(instance.bank_first, instance.bank_with):
         for q in banks.common_pools(i, j):
@@ -160,7 +160,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 
 
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return, for each priced pair, a literal that is true where the two meet; else it may be false."""
+    """Return, for each priced pair, a literal that must be true if the two meet."""
     clashes = []
     for (i, j), by_bank in zip(instance.priced.rows.tolist(), instance.priced.by_bank.tolist(), strict=True):
         clash = model.new_bool_var("")

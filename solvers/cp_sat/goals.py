@@ -1,4 +1,4 @@
-"""CP-SAT: short questions first ("is there a plan at the bound?"), then minimisation, goal after goal of the objective.
+"""CP-SAT: short feasibility questions first ("is there a plan at the bound?"), then minimisation, goal by goal.
 
 Runs have heavy tails, so several short ones, over orders, limits and seeds, come before each long one. The best plan
 enters as a limit to stay below, and where a goal is minimised as a hint, too.
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 NAME = "cp-sat"
 _UNITS_PER_WORK = 100_000_000
-"""Units of Search.work_limit in a deterministic second of CP-SAT: with long NoOverlaps, up to a hundred of ours."""
+"""The Search.work_limit units in a deterministic second of CP-SAT; up to a hundred times ours with long NoOverlaps."""
 _PATIENCE = 30
-"""Seconds of the clock for a deterministic one; more is only taken where the clock may decide nothing."""
+"""The wall-clock seconds allowed for a deterministic one; more is allowed only if no clock may decide."""
 _WORK_PER_ENTRY = 3e-8
-"""The work of posting one buffer of one live set, in deterministic seconds."""
+"""The work of posting one buffer in one live set, in deterministic seconds."""
 _EXACT_IN_DOUBLE = 2**53
 
 
 class CpSatEngine:
-    """Gives CP-SAT questions, each with the next of `orders` and a seed of its own, and counts its work."""
+    """Poses questions to CP-SAT, each with the next of `orders` and a new seed, and counts its work."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs | None, orders: Iterator[I64]) -> None:
         self.instance, self.search, self.costs, self.orders = instance, search, costs, orders
@@ -51,11 +51,11 @@ class CpSatEngine:
 
     @property
     def is_spent(self) -> bool:
-        """True if the search is over, or the work that may be done in it."""
+        """True if the search is over, or its work limit reached."""
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def answer(self, question: CpSatQuestion, work: float) -> int:
-        """Answer, spending at most so much work; return what the engine says that the question's goal cannot be below.
+        """Answer a question with limited work; return the bound on its goal that the engine reports.
 
         Work is counted in CP-SAT's deterministic seconds, so that load hardly changes what a run finds.
         """
@@ -98,7 +98,7 @@ class CpSatEngine:
 
 
 def _hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
-    """Hint at the best plan: its pools, and its offsets in them."""
+    """Give the best plan as a hint: its pools, and its offsets in them."""
     for homes, pool, offset in zip(boxes, best.pool.tolist(), best.offset.tolist(), strict=True):
         for q, box in homes.items():
             if len(homes) > 1:
@@ -108,7 +108,7 @@ def _hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
 
 
 def _reporter(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolverSolutionCallback:
-    """Make the callback that offers each solution, as it is and dropped, and stops when the search is over."""
+    """Return a callback that offers each solution, as found and dropped, and stops when the search is over."""
     from ortools.sat.python import cp_model
 
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped
@@ -127,15 +127,15 @@ def _reporter(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolv
 
 
 _LARGEST = 2**60
-"""The limit of sums of sizes, and of costs: CP-SAT counts in int64."""
+"""The limit on sums of sizes and of costs, as CP-SAT uses int64."""
 _MOST_ENTRIES = 1_000_000
-"""The most buffers that the live sets may hold together; a larger model takes longer to build than it is worth."""
+"""The most buffers summed over the live sets; larger models take too long to build."""
 _FIRST_RUN = 0.015
 """The work of a first short run, in CP-SAT's deterministic seconds, of which one is about three of ours."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer assignments and claims until the least score is found and proved, or the search is over."""
+    """Offer assignments and claims until the best score is found and proved, or the search is over."""
     refusal = _refusal(instance)
     if refusal is not None:
         search.log(f"{NAME}: {refusal}")
@@ -157,7 +157,7 @@ def _horizons(instance: Instance) -> list[int]:
 
 @dataclass(frozen=True)
 class _NextQuestion:
-    """The next question, and the work it may take.
+    """The next question, and its work limit.
 
     It looks for the cheapest choice of pools, the floor itself, a limit in between, or the best there is.
     """
@@ -177,7 +177,7 @@ def _runs(goal: int) -> Iterator[_NextQuestion]:
 
 
 class _GoalPursuit:
-    """The goals in turn, each for the least value it can have while those before it keep what is proved."""
+    """The goals in turn: each is minimised while earlier ones keep their proved values."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
@@ -191,7 +191,7 @@ class _GoalPursuit:
         self.engine = CpSatEngine(instance, search, costs, _orders(instance, self.random))
 
     def least(self, goal: int) -> int | None:
-        """Return the least value of a goal, once it is reached and, as the engine says, proved; else None."""
+        """Return the least value of a goal once it is reached and the engine claims a proof; else None."""
         floor = promising = self.goals.known_floor()
         for run in _runs(goal):
             reached = self.goals.reached(goal)
@@ -225,7 +225,7 @@ class _GoalPursuit:
 
 
 def whole_costs(instance: Instance) -> Costs:
-    """Return the costs; where their sums grow too large, in a coarser step that rounds each down, so a bound holds."""
+    """Return the costs; if sums grow too large, in a coarser unit, rounded down so that bounds hold."""
     costs = Costs.of(instance)
     # Rounded down, so that a bound on coarse costs is one on costs.
     coarser = 1 << max(0, costs.most.bit_length() - _LARGEST.bit_length() + 1)
@@ -233,7 +233,7 @@ def whole_costs(instance: Instance) -> Costs:
 
 
 def _orders(instance: Instance, random: np.random.Generator) -> Iterator[I64]:
-    """Yield orders to try buffers in: widest, earliest and latest first, larger first among equals; then with noise."""
+    """Yield orders of buffers: widest, earliest and latest first, larger first among equals; then with noise."""
     n, sets = len(instance), instance.end - instance.start
     width = np.bincount(instance.lifetime_buffer, sets, minlength=n)
     first = np.zeros(n)

@@ -1,4 +1,4 @@
-"""The constraint program: a question, what is posted for it, and in which order the search goes."""
+"""The constraint program of a question, its constraints, and its search order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CpSatQuestion:
-    """Is there an assignment with all ends in pool `q` at `ends[q]` or below, and the cost at `steps` or below?
+    """The question whether an assignment has all ends in pool `q` at most `ends[q]`, and the cost at most `steps`.
 
     Where the `goal`, a pool or COST, `is_minimised`, the least end there, or cost, is searched for. A question that
     `is_of_choice` is about pools only: do the sizes alive fit, at any offsets?
@@ -52,17 +52,17 @@ class CpSatQuestion:
 
     @property
     def limit(self) -> int:
-        """The most that the goal may be."""
+        """The upper limit of the goal."""
         return (self.steps or 0) if self.goal == COST else self.ends[self.goal]
 
     @property
     def has_fixed_search(self) -> bool:
-        """True if the search goes from the lowest address up, which is best where only addresses are to be chosen."""
+        """True if the search goes from the lowest address up, best when only addresses must be chosen."""
         return not self.is_minimised and len(self.ends) == 1
 
 
 def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpSatQuestion, order: I64) -> AddressBoxes:
-    """Post the question to an empty model; return the boxes, which translate a solution to an assignment.
+    """Build the question in an empty model; return the boxes, which translate solutions to assignments.
 
     `order` is that in which a fixed search prefers buffers at the same address.
     """
@@ -85,7 +85,7 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpS
 
 
 def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, ends: tuple[int, ...]) -> Banks:
-    """Post all that offsets must keep to, once each buffer lives in one pool; return the banks that are touched."""
+    """Add all constraints on offsets, given each buffer's pool; return the touched banks."""
     addresses_are_aligned(model, instance, boxes)
     rigid_groups_keep_their_distances(model, instance, boxes)
     no_page_is_crossed(model, instance, boxes)
@@ -99,7 +99,7 @@ def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, e
 
 
 def _identical_buffers_are_in_order(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Sort buffers that nothing distinguishes by pool, and inside it by address; any assignment can be sorted so."""
+    """Sort indistinguishable buffers by pool and address, which any assignment allows."""
     for alike in identical(instance):
         size = int(instance.size[alike[0]])
         for i, j in pairwise(alike):
@@ -112,7 +112,7 @@ def _identical_buffers_are_in_order(model: CpModel, instance: Instance, boxes: A
 
 
 def _live_sets_fit_by_size(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
-    """Say again, by sizes alone, that a live set fits each pool: what the choice of pools is propagated by."""
+    """Add redundant size constraints of live sets and pools, which propagate the choice of pools."""
     sharing, size = Sharing(instance), instance.size.tolist()
     for q, end in enumerate(question.ends):
         free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
@@ -126,7 +126,7 @@ def _live_sets_fit_by_size(model: CpModel, instance: Instance, boxes: AddressBox
 def _cost_is_at_most(
     model: CpModel, boxes: AddressBoxes, clashes: list[IntVar], costs: Costs, question: CpSatQuestion
 ) -> None:
-    """Bound the cost, in steps above the cheapest, and minimise it where that is the goal."""
+    """Bound the cost, in steps above the cheapest, and minimise it if it is the goal."""
     total = sum(costs.extra[i][q] * box.is_here for i, homes in enumerate(boxes) for q, box in homes.items())
     total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=False))
     model.add(total <= question.steps)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 Shares = dict[tuple[int, int, int], "IntVar"]
-"""For two partners, the smaller number first, and a pool: true where they share an offset there."""
+"""For two partners (the smaller number first) and a pool: true if they share an offset there."""
 
 
 @dataclass(eq=False)
@@ -55,7 +55,7 @@ class AddressIntervals:
         return Sharing(self.instance)
 
     def of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:
-        """Return intervals that stand for members of a live set, and those of them that none stands for."""
+        """Return intervals that represent members of a live set, and the members not represented."""
         among, is_tied = frozenset(members), self.sharing.is_tied
         intervals = [self.boxes[i][self.q].interval for i in members if not is_tied[i]]
         alone: list[int] = []
@@ -70,7 +70,7 @@ class AddressIntervals:
         return intervals, alone
 
     def of_one(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
-        """Return the interval of a buffer, which is absent where it lies inside a partner among some others."""
+        """Return the interval of a buffer, absent if it lies inside a partner among the given ones."""
         around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
         shares = [share for share in (self._share(i, j) for j in around) if share is not None]
         return self._absent_if(i, shares)
@@ -80,7 +80,7 @@ class AddressIntervals:
         return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
 
     def keep_apart(self, i: int, j: int) -> None:
-        """Require that two buffers do not overlap, unless they share an offset or are views of each other."""
+        """Keep two buffers apart, unless they share an offset or are views of each other."""
         if self.sharing.are_views(i, j) or frozenset((i, j)) in self._apart:
             return
         self._apart.add(frozenset((i, j)))
@@ -91,7 +91,7 @@ class AddressIntervals:
         return self.shares.get((min(i, j), max(i, j), self.q))
 
     def _views(self, members: list[int]) -> list[list[int]]:
-        """Cut the members into views that overlap each other, directly or in a chain, the lowest first."""
+        """Group the members into overlapping views, directly or in a chain, the lowest first."""
         anchor, distance, size = self.instance.anchor, self.instance.distance, self.instance.size
         views: list[list[int]] = []
         last, end = -1, 0
@@ -104,7 +104,7 @@ class AddressIntervals:
         return views
 
     def _of_views(self, views: list[int]) -> IntervalVar:
-        """Return the interval from the start of the lowest of some overlapping views to the highest end."""
+        """Return the interval from the lowest start to the highest end of some overlapping views."""
         low = views[0]
         end = max(int(self.instance.distance[i] + self.instance.size[i]) for i in views)
         box, key = self.boxes[low][self.q], ("views", low, end)
@@ -114,7 +114,7 @@ class AddressIntervals:
         return self._made[key]
 
     def _absent_if(self, i: int, shares: list[IntVar]) -> IntervalVar:
-        """Return the interval of a buffer, which is there where the buffer is and none of some shares holds."""
+        """Return the interval of a buffer, present if the buffer is here and none of some shares holds."""
         box, key = self.boxes[i][self.q], ("absent", i, *(share.index for share in shares))
         if not shares:
             return box.interval
@@ -127,7 +127,7 @@ class AddressIntervals:
         return self._made[key]
 
     def _and_not(self, is_here: LiteralT, shares: list[IntVar]) -> LiteralT:
-        """Return a literal that is true exactly where the first one is and none of the others."""
+        """Return a literal that is true exactly if the first one is and none of the others."""
         is_there = self.model.new_bool_var("")
         self.model.add_bool_and([is_here, *(~share for share in shares)]).only_enforce_if(is_there)
         self.model.add_bool_or([is_there, *shares]).only_enforce_if(is_here)
@@ -135,7 +135,7 @@ class AddressIntervals:
 
 
 def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: AddressBoxes) -> Shares:
-    """Make the choices: to share an offset, both partners must lie in the pool, and start there together."""
+    """Add the choices to share an offset: both partners must lie in the pool and start there together."""
     shares: Shares = {}
     for i, j in Sharing(instance).pairs:
         for q in boxes[i].keys() & boxes[j].keys():
@@ -148,7 +148,7 @@ def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: Addr
 def live_buffers_do_not_overlap(
     model: CpModel, instance: Instance, boxes: AddressBoxes, shares: Shares, ends: Sequence[int]
 ) -> None:
-    """Post one NoOverlap per live set and pool; what is reserved takes part in each."""
+    """Add one NoOverlap for each live set and pool, including reserved ranges."""
     without_lifetime = [[i] for i in np.flatnonzero(np.diff(instance.first) == 0).tolist()]
     live_sets = [instance.members(t).tolist() for t in range(instance.n_live_sets)] + without_lifetime
     for q, end in enumerate(ends):
@@ -166,7 +166,7 @@ def live_buffers_do_not_overlap(
 def _live_set_does_not_overlap(
     model: CpModel, intervals_of: AddressIntervals, members: list[int], reserved: list[IntervalVar]
 ) -> None:
-    """Keep what is alive together apart from each other and from what is reserved, all at once where that is right."""
+    """Keep a live set's buffers apart from each other and from reserved ranges, all at once where valid."""
     intervals, alone = intervals_of.of(members)
     model.add_no_overlap([*intervals, *reserved])
     for i in alone:
@@ -180,7 +180,7 @@ def _live_set_does_not_overlap(
 
 
 def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Post a NoOverlap for each pair of conflicts and clearances, other than views; both take what is to be free."""
+    """Add a NoOverlap for each pair of conflicts and clearances, except views; both include the clearance."""
     longer: dict[tuple[int, int, int], IntervalVar] = {}
 
     def interval(i: int, q: int, clearance: int) -> IntervalVar:
@@ -198,10 +198,10 @@ def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBox
 
 
 def reserved_ranges(instance: Instance, q: int, end: int) -> list[tuple[int, int]]:
-    """Return what is reserved in a pool below an end."""
+    """Return the reserved ranges of a pool below an end."""
     return [(low, min(high, end)) for low, high in instance.pools[q].reserved.tolist() if low < end]
 
 
 def _reserved_intervals(model: CpModel, instance: Instance, q: int, end: int) -> list[IntervalVar]:
-    """Return intervals for what is reserved in a pool below an end."""
+    """Return intervals for the reserved ranges of a pool below an end."""
     return [model.new_fixed_size_interval_var(low, high - low, "") for low, high in reserved_ranges(instance, q, end)]

@@ -1,4 +1,4 @@
-"""The exact search of one pool, and the smaller and larger problems that help it."""
+"""The exact search for one pool, and the smaller and larger problems that support it."""
 
 MAX_LIFETIMES = 10_000
-"""The most lifetimes of an instance that is searched, as pairs of those that meet are listed."""
+"""The most lifetimes of a searched instance, since overlapping pairs are listed."""

@@ -29,10 +29,10 @@ from memplan.solvers.search.result import Assignment
 
 NAME = "exact"
 NODE_WORK = 4
-"""The units of Search.work_limit that a node counts."""
+"""The units of Search.work_limit for each node."""
 ENDLESS = 2**62
 _PAUSE = 4_000
-"""Nodes after which a thread looks at what others have found."""
+"""The nodes after which a thread checks the results of others."""
 _WAIT_S = 0.001
 
 
@@ -69,7 +69,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class Parts:
-    """An instance in the core, and what its search threads share.
+    """An instance in the core, with the state that its search threads share.
 
     `bound` is the least peak that they have not ruled out, whether or not `search` believes it. `is_proving` says that
     a run was exhausted, and not at once: the peak is likely to be the best, or nearly.
@@ -88,7 +88,7 @@ class Parts:
 
 
 def one_pool(instance: Instance) -> exact.OnePool:
-    """Return an instance of one pool as the core reads it."""
+    """Return a one-pool instance in the core's format."""
     step, lowest, highest = instance.alignment[0], instance.lowest[0], instance.highest[0]
     pair_first, pair, clearance = clear_lists(instance)
     barred_first, barred = instance.barred_in(0)
@@ -124,7 +124,7 @@ def one_pool(instance: Instance) -> exact.OnePool:
 
 
 class SearchThread:
-    """The search of one thread. `is_done` says that no component is above the bound."""
+    """The search of one thread. `is_done` means that no component is above the bound."""
 
     def __init__(self, parts: Parts, number: int = 0, begun: BegunSearch | None = None) -> None:
         self.parts, self.search = parts, parts.search
@@ -140,7 +140,7 @@ class SearchThread:
         weakref.finalize(self, _close, self._handle, parts)
 
     def run_nodes(self, nodes: int) -> None:
-        """Take turns until so many nodes are spent, no component is above the bound, or the search is over."""
+        """Take turns until `nodes` nodes are spent, no component is above the bound, or the search is over."""
         end, self.is_done = self.nodes + nodes, False
         while self.nodes < end and not self.search.is_over:
             outcome = self._take_turn(end)
@@ -177,7 +177,7 @@ class SearchThread:
 
 
 def offer_begun(search: Search, begun: BegunSearch) -> None:
-    """Offer what a search that was begun has found, and what it has proved."""
+    """Offer the results of a search that was begun earlier."""
     if begun.peak != ABSENT and (search.best is None or begun.peak < search.best.score[-1]):
         search.offer(np.zeros(len(begun.offset), dtype=np.int64), begun.offset, NAME)
     if begun.bound > search.bound[-1]:

@@ -1,4 +1,4 @@
-"""The best plan of few buffers, by trying which of any two that meet lies below the other.
+"""The best plan of few buffers, by trying which of any two overlapping ones lies below the other.
 
 For a choice of pools, and for what is decided of pairs so far, the least starts are those that all rules push up to:
 no plan that decides so has a lower start anywhere. Where two still meet, both orders are tried and, where meeting only
@@ -23,13 +23,13 @@ from memplan.solvers.search.incumbent import Search
 NAME = "few"
 _MOST_CHOICES, _MOST_NODES, _MOST_JUMPS = 3_000, 20_000, 10_000
 Rule = tuple[int, int, int | None]
-"""(grid, clearance, price): two keep so much between them, and a border of the grid, or pay; None: they must."""
+"""(grid, clearance, price): two buffers keep this distance and a grid border apart, or pay; None: they must."""
 Packing = tuple[int, int, dict[int, int]]
 """The cost of pairs, the end, and the start of each buffer."""
 
 
 def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> None:
-    """Offer the best plan with its score as the bound, or claim that nothing fits; nothing where that takes long."""
+    """Offer the best plan with its score as the bound, or claim infeasibility; nothing if that takes long."""
     if prod(map(int, instance.allowed.sum(axis=0))) > _MOST_CHOICES or not instance.is_small_numbered:
         return
     few = _FewBuffers(instance, search, most_nodes)
@@ -43,7 +43,7 @@ def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> 
 
 
 class _FewBuffers:
-    """The choices of pools of an instance; what each pool holds is packed once."""
+    """The choices of pools of an instance; each pool's content is packed once."""
 
     def __init__(self, instance: Instance, search: Search, most_nodes: int) -> None:
         self.instance, self.search, self.costs = instance, search, Costs.of(instance)
@@ -57,7 +57,7 @@ class _FewBuffers:
         self.packings: dict[tuple[int, tuple[int, ...]], Packing | None] = {}
 
     def _rules_of(self, q: int) -> dict[tuple[int, int], list[Rule]]:
-        """Return the rules of each pair in a pool, those that cost something first."""
+        """Return the rules of each pair in a pool, priced ones first."""
         instance, bank, rules = self.instance, self.instance.pools[q].bank, {}
         near, named = conflict_matrix(instance, np.arange(len(instance))), PairRules.of(instance, q)
         for i, j in combinations(range(len(instance)), 2):
@@ -74,7 +74,7 @@ class _FewBuffers:
         return rules
 
     def best(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the pools and the offsets of the best plan; None where there is none."""
+        """Return the pools and offsets of the best plan, or None."""
         instance, n = self.instance, len(self.instance)
         homes = [np.flatnonzero(instance.allowed[:, i]).tolist() for i in range(n)]
         least, best = None, None
@@ -100,7 +100,7 @@ class _FewBuffers:
         return best
 
     def _packed(self, q: int, members: tuple[int, ...]) -> Packing | None:
-        """Return the cheapest packing of some buffers in a pool, of these the one that ends lowest."""
+        """Return the cheapest packing of some buffers in a pool, and of these the lowest."""
         if (q, members) not in self.packings:
             self.packings[q, members] = None
             pairs = [(i, j, self.rules[q][i, j]) for i, j in combinations(members, 2) if (i, j) in self.rules[q]]
@@ -115,7 +115,7 @@ class _FewBuffers:
         pairs: list[tuple[int, int, list[Rule]]],
         paid: int,
     ) -> None:
-        """Keep the best packing in which each (i, j, rule) of `above` has j above i, and each of the pairs may meet."""
+        """Keep the best packing that satisfies `above`, (i, j, rule) with j above i; each of the pairs may meet."""
         self.nodes += 1
         self.is_open = self.is_open or self.nodes > self.most_nodes or self.search.is_over
         at, best = self._least_starts(q, members, above), self.packings[q, members]
@@ -139,7 +139,7 @@ class _FewBuffers:
         return any(at[j] < self._past(q, i, at[i], rule) and at[i] < self._past(q, j, at[j], rule) for rule in rules)
 
     def _past(self, q: int, i: int, at: int, rule: Rule) -> int:
-        """Return the least start above a buffer that lies at an offset."""
+        """Return the least start above a buffer at an offset."""
         end, shift = at + self.size[i], self.instance.pools[q].bank_shift
         border = -(-(end + shift) // rule[0]) * rule[0] - shift if rule[0] > 1 else end
         return max(end + rule[1], int(border))
@@ -147,7 +147,7 @@ class _FewBuffers:
     def _least_starts(
         self, q: int, members: tuple[int, ...], above: list[tuple[int, int, Rule]]
     ) -> dict[int, int] | None:
-        """Return the least starts; None where there are none, since the pool ends or some lie above each other."""
+        """Return the least starts; None if the pool ends before or the decisions form a cycle."""
         at = {i: self._legal(q, i, 0) for i in members}
         for _ in range(len(members) + 1):
             has_moved = False
@@ -162,7 +162,7 @@ class _FewBuffers:
         return None
 
     def _legal(self, q: int, i: int, least: int) -> int | None:
-        """Return the first start of a buffer from one on that the rules about it alone allow."""
+        """Return the first start at or above `least` that the rules on this buffer alone allow."""
         size, (lowest, step, highest, page, shift) = self.size[i], self.places[q][i]
         highest = min(highest, self.instance.pools[q].capacity - size)
         for _ in range(_MOST_JUMPS):

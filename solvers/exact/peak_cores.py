@@ -31,23 +31,23 @@ from memplan.solvers.search.result import Assignment
 
 NAME = "core"
 SHARES = (0.95, 0.99, 0.9, 0.0)
-"""A core begins with what is alive in a live set with at least this share of the largest load; at last with all."""
+"""A core starts with live sets of at least these shares of the largest load; finally with all."""
 LARGEST = 3_000
-"""The most lifetimes that a core may have."""
+"""The most lifetimes of a core."""
 ORDERS = 16
-"""The packings of a core before it is searched exactly."""
+"""The packings of a core before its exact search."""
 NODES = 16
-"""Nodes a buffer that a core may take at first; twice as many in each round."""
+"""The nodes for each buffer of a core at first; they double in each round."""
 PATIENCE = 4_000_000
-"""Nodes without a gain after which others should have the time."""
+"""The nodes without a gain after which other solvers should have the time."""
 _AROUND = (Rule(("pressure^16", "size"), "start", 2), Rule(("pressure^16", "size"), "end", 2))
-"""The orders in which the others are packed, in turn."""
+"""The orders for packing the other buffers, in turn."""
 _SMALL = 64
-"""A node counts once more for each so many buffers in a core."""
+"""A node's cost grows by one for each group of this many buffers in a core."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Search growing cores until the search is over, all of them are too large, or nothing seems left to gain.
+    """Search growing cores until the search is over, all are too large, or no gain is expected.
 
     Honours everything but several pools and costs. In a deterministic search nodes and packings are counted.
     """
@@ -81,7 +81,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def grown(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int, most: int) -> Iterator[int]:
-    """Search a core, pack the others around it, let those that pass the bound join it, and so on.
+    """Search a core, pack the others around it, add those above the bound to it, and repeat.
 
     Yields what that costs, in nodes; ends where a core is too large, or not at the bound after so many nodes a buffer,
     of `most` in all.
@@ -117,7 +117,7 @@ def grown(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int
 
 @dataclass(eq=False)
 class CoreSearch(Search):
-    """The search of a core: its bounds are passed on to the search of the whole, its assignments are kept."""
+    """The search of a core: its bounds go to the whole search; its assignments stay in the core."""
 
     outer: Search = field(kw_only=True)
 
@@ -127,7 +127,7 @@ class CoreSearch(Search):
 
     @property
     def bound(self) -> Score:
-        """The whole's bound: there is nothing to be gained by a core that lies below it."""
+        """The whole's bound: a core below it offers no gain."""
         return self.outer.bound
 
     @property
@@ -136,12 +136,12 @@ class CoreSearch(Search):
         return self.outer.is_over
 
     def look(self, members: I64) -> None:
-        """Take over where the core's members lie in the best assignment of the whole."""
+        """Adopt the places of the core's members in the best assignment of the whole."""
         if (best := self.outer.best) is not None:
             self.offer(best.pool[members], best.offset[members], best.by)
 
     def pack(self) -> int:
-        """Pack the core in some orders, which is quick and often enough; return what that costs, in nodes."""
+        """Pack the core in some orders, which is fast and often enough; return the cost in nodes."""
         moves = MoveSearch(self.instance, self.flag, np.random.default_rng(self.seed), lambda offset, _: None)
         for _ in islice(moves.restarts(), ORDERS):
             if moves.best is not None and moves.peak <= self.bound[-1]:
@@ -151,7 +151,7 @@ class CoreSearch(Search):
         return ORDERS * work(self.instance) // NODE_WORK
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Take an assignment of the core if it is better than the best so far."""
+        """Accept an assignment of the core if it is better than the best so far."""
         value = score(self.instance, pool, offset)
         if self.best is not None and self.best.score <= value:
             return False
@@ -159,9 +159,9 @@ class CoreSearch(Search):
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Offer the bound for the whole, which cannot be lower."""
+        """Offer a core's bound for the whole, whose peak cannot be lower."""
         self.outer.offer_bound(bound, NAME)
 
     def claim_infeasible(self, by: str) -> None:
-        """Claim that the whole is infeasible: it cannot fit where the core does not."""
+        """Claim that the whole is infeasible, since the core is."""
         self.outer.claim_infeasible(NAME)

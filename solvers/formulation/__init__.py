@@ -1,1 +1,1 @@
-"""Facts that engines derive from an instance: parts, pairs that may share, ranges of offsets, symmetry, costs."""
+"""Facts derived from an instance for engines: parts, sharing pairs, offset ranges, symmetry, costs."""

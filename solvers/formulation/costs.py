@@ -1,4 +1,4 @@
-"""Costs as whole numbers: steps above the cheapest conceivable plan, each the largest that divides all costs."""
+"""Costs as integers: steps above the cheapest conceivable plan, with the largest common step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.planner.instance.objective import rounded_down
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Every plan costs `cheapest` plus a whole number of `step`s.
+    """Every plan costs `cheapest` plus an integer number of `step`s.
 
     Buffer `i` in pool `q` adds extra[i][q] of them, and priced pair `k` of the instance clash[k] where it meets.
     Prices are taken as the decimals that they are written as.
@@ -28,7 +28,7 @@ class Costs:
 
     @classmethod
     def of(cls, instance: Instance) -> Costs:
-        """Return the costs of an instance's buffers in the pools that each may lie in, and of its priced pairs."""
+        """Return the costs of an instance's buffers in each pool, and of its priced pairs."""
         prices = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
         weights = [Fraction(repr(weight)) for weight in instance.priced.price.tolist()]
         parts = lcm(*(value.denominator for value in (*prices, *weights)))
@@ -54,18 +54,18 @@ class Costs:
 
     @property
     def most(self) -> int:
-        """The steps of the dearest choice for every buffer, and of every priced pair."""
+        """The steps of the most expensive choice for all buffers and priced pairs."""
         return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
 
     def coarser(self, factor: int) -> Costs:
-        """Return the costs in steps that are larger by a factor, each rounded down: no sum of them is too high."""
+        """Return the costs in larger steps, rounded down so that no sum is too high."""
         extra = [{q: steps // factor for q, steps in homes.items()} for homes in self.extra]
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 
     def of_plan(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
-        """Return the steps that a plan adds with each buffer in its pool, where some of the priced pairs meet."""
+        """Return the steps of a plan with given pools, in which some of the priced pairs meet."""
         return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
 
     def of_steps(self, steps: int) -> float:
-        """Return the cost, in the problem's terms and rounded as in scores, of a plan that adds so many steps."""
+        """Return the cost, in the problem's terms and rounded like scores, for a number of steps."""
         return rounded_down(self.cheapest + steps * self.step)

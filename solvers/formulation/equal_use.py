@@ -1,4 +1,4 @@
-"""Pools of equal use, planned as one: what is alive in each of them comes after what is alive in those before it.
+"""Pools of equal use, planned as one: the live times of the pools are put one after another.
 
 A buffer that has one offset in several pools is one buffer there, alive in the turn of each. So whatever finds, bounds
 and proves plans of one pool does so for pools of equal use.
@@ -29,12 +29,12 @@ _SAID_OF_ONE = frozenset(
     {"aliases", "relative", "forbid_pools", "conflicts", "may_share", "bank", "reuse", "together"}
     | {"equal_use", "same_offset"}
 )
-"""The fields of the kinds that are said of one pool instead; kinds on single offsets are, too."""
+"""The fields of constraint kinds that are restated for the single pool, as are kinds on single offsets."""
 Named = TypeVar("Named", Proof, Explanation)
 
 
 def checked(problem: Problem, plan: Plan) -> Plan:
-    """Return a plan of pools of equal use that the verifier finds right; raises InvalidPlanError."""
+    """Return a verified plan of pools of equal use; raises InvalidPlanError."""
     if violations := verify(problem, plan):
         raise InvalidPlanError(f"a plan of pools of equal use did not pass the verifier: {violations[0].message}")
     return plan
@@ -42,7 +42,7 @@ def checked(problem: Problem, plan: Plan) -> Plan:
 
 @dataclass(frozen=True, eq=False)
 class EqualPools:
-    """A problem of pools of equal use, and what a plan of one pool says of it. Raises OptionError for other kinds."""
+    """A problem of pools of equal use, with the translation of one-pool plans. Raises OptionError for other kinds."""
 
     problem: Problem
 
@@ -53,25 +53,25 @@ class EqualPools:
 
     @cached_property
     def pool(self) -> I64:
-        """The pool of each buffer, by position; an alias is in that of the buffer it lies in."""
+        """The pool of each buffer, by position; an alias has its root's pool."""
         roots = self.problem.roots
         rows = (roots.get(i, (i, 0))[0] for i in range(len(self.problem.buffers)))
         return column([self.problem.allowed_pools(i)[0] for i in rows])
 
     @cached_property
     def times(self) -> I64:
-        """The times at which a buffer begins or ends, ascending; each pool has a turn of so many."""
+        """The start and end times of buffers, ascending; each pool's turn covers them all."""
         return np.unique(np.concatenate((self.problem.buffers.start, self.problem.buffers.end)))
 
     @cached_property
     def members(self) -> dict[int | str, dict[int, int | str]]:
-        """From the buffer that stands for a set to the set's buffer in each pool."""
+        """Maps the buffer that represents a set to the set's buffer in each pool."""
         index = self.problem.index
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 
     @cached_property
     def as_one(self) -> Problem:
-        """The problem of one pool, with the same buffers in the same order."""
+        """The one-pool problem, with the same buffers in the same order."""
         problem, table = self.problem, self.problem.buffers
         turn = np.repeat(self.pool, np.diff(table.first)) * len(self.times)
         followers = {problem.index[name]: (ids[0], 0) for ids in problem.same_offset for name in ids[1:]}
@@ -103,7 +103,7 @@ class EqualPools:
         return len({int(self.pool[self.problem.index[name]]) for name in pair}) == 1
 
     def _may_share(self, pair: Sequence[int | str]) -> bool:
-        """Return True where a pair may share bytes in each pool where both have a buffer alive at the same time."""
+        """Return True if a pair may share bytes in every pool where both have live buffers at a time."""
         first, second = map(self.problem.root_of, pair)
         if not self._is_in_one_pool(pair):
             return False
@@ -119,18 +119,18 @@ class EqualPools:
 
     @cached_property
     def _sets(self) -> dict[int, tuple[int, ...]]:
-        """From each buffer that has one offset with others to all of these, by position."""
+        """Maps each buffer with an equal offset to its whole set, by position."""
         sets = [tuple(self.problem.index[name] for name in ids) for ids in self.problem.same_offset]
         return {i: members for members in sets for i in members}
 
     @cached_property
     def _sharing(self) -> set[frozenset[int]]:
-        """The pairs that may share bytes, as positions of what they lie in."""
+        """The pairs that may share bytes, as positions of their roots."""
         return {frozenset(map(self.problem.root_of, pair)) for pair in self.problem.may_share}
 
     @cached_property
     def _lives(self) -> dict[int, list[tuple[int, int]]]:
-        """The lifetimes of each buffer and of its aliases, by its position."""
+        """The lifetimes of each buffer and its aliases, by position."""
         lives: dict[int, list[tuple[int, int]]] = {}
         for i, row in enumerate(self.problem.buffers):
             lives.setdefault(self.problem.roots.get(i, (i, 0))[0], []).extend(row.intervals)
@@ -141,7 +141,7 @@ class EqualPools:
         return any(low < end and start < high for (low, high), (start, end) in spans)
 
     def _parts(self, use: BankUse) -> list[BankUse]:
-        """Return what an entry says of the buffers of each pool."""
+        """Return the parts of an entry for each pool."""
         pools: dict[int, list[int | str]] = {}
         for name in use.buffers:
             pools.setdefault(int(self.pool[self.problem.index[name]]), []).append(name)
@@ -152,7 +152,7 @@ class EqualPools:
         return [use.model_copy(update={"pairs": pairs})] if pairs else []
 
     def start(self, plan: Plan | None) -> Plan | None:
-        """Return a known plan as one of the one pool; None where it has no placements."""
+        """Return a known plan as a one-pool plan; None without placements."""
         if plan is None or len(plan.placements) == 0:
             return None
         # A buffer that was in another pool has no place to be kept in.
@@ -162,7 +162,7 @@ class EqualPools:
         return Plan(placements=placements, solver=plan.solver)
 
     def _old_rows(self, plan: Plan) -> Iterator[tuple[int, bool]]:
-        """Yield each row of a known plan for a buffer in a pool of the problem, and whether that is its pool now."""
+        """Yield each row of a known plan for a buffer in a pool of the problem, and whether its pool is unchanged."""
         rows, index, number = plan.placements, self.problem.index, self.problem.pool_index
         pools = [number.get(name) for name in rows.pool_names]
         for k, name in enumerate(rows.ids):
@@ -170,7 +170,7 @@ class EqualPools:
                 yield k, pools[rows.pool[k]] == self.pool[index[name]]
 
     def kept(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
-        """Return what a re-plan kept, where buffers that were in another pool have moved; none could stay there."""
+        """Return the kept places of a re-plan; buffers from another pool count as moved."""
         if kept is None or old is None:
             return kept
         one, names = self.as_one.buffers, old.placements.ids
@@ -181,7 +181,7 @@ class EqualPools:
         return kept.model_copy(update={**moved, "least_moves": least})
 
     def plan(self, one: Plan) -> Plan:
-        """Return a plan of the one pool as one of the pools: each is used as far, and bounded as high."""
+        """Return a one-pool plan as a plan of the pools, all with the same use and bound."""
         problem, k = self.problem, len(self.problem.pools)
         names = tuple(pool.name for pool in problem.pools)
         bound = None if one.lower_bound is None else k * one.lower_bound
@@ -210,14 +210,14 @@ class EqualPools:
         return one.model_copy(update=facts)
 
     def witness(self, named: Explanation) -> Explanation:
-        """Return what a plan of the pools says of its witness as it is said of the one pool."""
+        """Return a witness about several pools as one about the single pool."""
         if named.time is None or not named.buffers:
             return named
         turn = int(self.pool[self.problem.index[named.buffers[0]]]) * len(self.times)
         return named.model_copy(update={"time": turn + int(np.searchsorted(self.times, named.time))})
 
     def named(self, witness: Explanation) -> Explanation:
-        """Return an explanation of the one pool as one of the pools; a size would do where all others are as large."""
+        """Return an explanation of the single pool for the pools; a sufficient size applies to all."""
         reason = self._named(witness)
         assert reason is not None
         if witness.time is None:
@@ -229,7 +229,7 @@ class EqualPools:
         return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})
 
     def _named(self, witness: Named | None) -> Named | None:
-        """Return a witness with the buffers and the time of the turn that it is about.
+        """Return a witness with the buffers and the time of its pool's turn.
 
         Of two that may share bytes, but for their partners, a witness does not show why they do not.
         """
@@ -257,7 +257,7 @@ class EqualPools:
         return named.model_copy(update={"message": message})
 
     def _timeless(self, witness: Named) -> Named:
-        """Return a witness of no time; what conflicts by several buffers of one offset is no clique of these."""
+        """Return a witness without a time; conflicts through several equal-offset buffers form no clique."""
         if not self.members.keys() & set(witness.buffers):
             return witness
         if isinstance(witness, Explanation):

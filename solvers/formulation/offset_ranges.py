@@ -1,4 +1,4 @@
-"""Ranges of offsets when pools are filled only so far, and the most that pools need to be filled."""
+"""Ranges of offsets under limited ends, and the most that pools must be filled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Span = tuple[int, int]
 
 
 def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
-    """Return, for each buffer, its span in each pool `q` where it fits below ends[q], with the groups that it is in.
+    """Return each buffer's span in each pool `q` below ends[q], taking rigid groups into account.
 
     The offsets are those that alignments and ranges allow; pages, reserved ranges and other buffers are not looked at.
     """
@@ -38,7 +38,7 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
 
 
 def horizon(instance: Instance, q: int) -> int:
-    """Return an end that pool `q` has in some best assignment, or stays below, unless its capacity ends it before.
+    """Return an end that pool `q` has in some best assignment, or stays below.
 
     All that lies there can be stacked above all that is fixed, group after group: each at the first offset that its
     alignment and pages allow, which one period of these leaves free, and as far above the others as rules of pairs
@@ -63,7 +63,7 @@ def horizon(instance: Instance, q: int) -> int:
 
 
 def _reach(instance: Instance) -> list[int]:
-    """Return the bytes from each anchor's start to the end of its group, and 0 for a buffer that is no anchor."""
+    """Return the bytes from each anchor's start to its group's end, 0 for other buffers."""
     reach = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
     offsets: list[int] = reach.tolist()

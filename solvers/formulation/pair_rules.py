@@ -1,4 +1,4 @@
-"""The rules of pairs, as one: the least offset of the upper of two buffers above the lower, where both lie in one pool.
+"""The pair rules combined: the least offset of the upper of two buffers above the lower in one pool.
 
 Whatever names two buffers keeps them apart at all times. An explicit conflict puts the upper one at the end of the
 lower one or above it, a clearance so many bytes higher, and banks at the border of banks that comes next. So each rule
@@ -19,12 +19,12 @@ from memplan.planner.model.buffer_table import I64
 
 Pair = tuple[int, int]
 _FAR = 2**61
-"""A clearance as long as this, or longer, leaves no pool where both could lie: sums with it stay in int64."""
+"""A clearance from which no pool can hold both buffers; sums with it stay in int64."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairRules:
-    """The rules of one pool: for k in first[i]:first[i + 1], buffer `i` and buffer other[k] keep apart.
+    """The rules of one pool: for k in first[i]:first[i + 1], buffers `i` and other[k] keep apart.
 
     At least clearance[k] units lie between them and, where grid[k] is above 1, a border of that grid: an offset o with
     (o + shift) % grid[k] == 0.
@@ -57,25 +57,25 @@ class PairRules:
         return cls(first, other[order], clearance[order], grids[order], pool.bank_shift)
 
     def most_free(self) -> I64:
-        """Return the most units that a buffer's rules leave free below it, where it lies above all others, (n,)."""
+        """Return the most units that rules leave free below a buffer above all others, (n,)."""
         free = np.zeros(len(self.first) - 1, dtype=np.int64)
         np.maximum.at(free, _listing(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
         return free
 
     def clearance_of(self, i: int, j: int) -> int | None:
-        """Return the units that two buffers keep free between them; None where no rule names them."""
+        """Return the clearance of two buffers; None if no rule names them."""
         rows = range(int(self.first[i]), int(self.first[i + 1]))
         return max((int(self.clearance[k]) for k in rows if self.other[k] == j), default=None)
 
 
 def kept_clear(instance: Instance) -> dict[Pair, int]:
-    """Return the units that each pair (i, j), i < j, keeps free, of explicit conflicts (0) and of clearances."""
+    """Return the clearance of each pair (i, j), i < j: 0 for explicit conflicts."""
     clearances = zip(map(tuple, instance.clear_pairs.tolist()), instance.clearance.tolist(), strict=True)
     return dict.fromkeys(pairs_of(instance.conflict_first, instance.conflict), 0) | dict(clearances)
 
 
 def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
-    """Return (first, other, clearance), symmetric ascending lists of what keeps clear of each buffer, by any rule.
+    """Return (first, other, clearance): symmetric ascending lists of each buffer's rules.
 
     There is no clearance at all where all that is named are conflicts.
     """
@@ -96,5 +96,5 @@ def pairs_of(first: I64, other: I64) -> list[Pair]:
 
 
 def _listing(first: I64) -> I64:
-    """Return, for each entry of lists, the buffer whose list it is in."""
+    """Return, for each list entry, the buffer that the list belongs to."""
     return np.repeat(np.arange(len(first) - 1), np.diff(first))

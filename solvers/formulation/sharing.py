@@ -1,4 +1,4 @@
-"""The buffers of an instance that may not share bytes, and those that may while both are alive: views, partners."""
+"""The buffers of an instance that may not share bytes, and those alive together that may: views, partners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.planner.model.buffer_table import I64
 
 
 def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
-    """Return which buffers may not share bytes, whatever else is said, bool (n, n)."""
+    """Return which buffers may not share bytes by any rule, bool (n, n)."""
     n, position = len(buffers), np.full(len(instance), -1)
     position[buffers] = np.arange(n)
     near = np.zeros((n, n), dtype=np.bool_)
@@ -32,20 +32,20 @@ def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
 
 
 def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
-    """Return the pairs of adjacency lists whose two buffers have a position, as positions."""
+    """Return the pairs of adjacency lists whose buffers both have a position, as positions."""
     a, b = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[other]
     inside = (a >= 0) & (b >= 0)
     return a[inside], b[inside]
 
 
 def neighbours(first: I64, values: I64, i: int) -> list[int]:
-    """Return the list of buffer `i` among adjacency lists."""
+    """Return the list of buffer `i` in adjacency lists."""
     neighbours: list[int] = values[first[i] : first[i + 1]].tolist()
     return neighbours
 
 
 class Sharing:
-    """Pairs of buffers alive together, as an instance's rigid groups and `share` lists tie them."""
+    """Pairs of buffers alive together that rigid groups or `share` lists tie."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -54,7 +54,7 @@ class Sharing:
 
     @cached_property
     def partners(self) -> list[frozenset[int]]:
-        """The buffers that each one may have an offset in common with."""
+        """The partners of each buffer, with which it may share an offset."""
         instance = self._instance
         return [frozenset(neighbours(instance.share_first, instance.share, i)) for i in range(len(instance))]
 
@@ -64,27 +64,27 @@ class Sharing:
         return [(i, j) for i, mine in enumerate(self.partners) for j in sorted(mine) if i < j]
 
     def are_views(self, i: int, j: int) -> bool:
-        """Return True if two buffers are in one rigid group, and so never conflict."""
+        """Return True if two buffers are in one rigid group and thus never conflict."""
         return bool(self._anchor[i] == self._anchor[j])
 
     def overlap_always(self, i: int, j: int) -> bool:
-        """Return True if two buffers of one rigid group have bytes in common."""
+        """Return True if two buffers of one rigid group overlap."""
         low, high = self._distance[i], self._distance[j]
         return self.are_views(i, j) and low < high + self._size[j] and high < low + self._size[i]
 
     def is_inside(self, i: int, j: int) -> bool:
-        """Return True if buffer `i` lies inside buffer `j` where they share an offset; of two partners, one does."""
+        """Return True if buffer `i` lies inside partner `j` when they share an offset."""
         return bool((self._size[i], -i) < (self._size[j], -j))
 
     @cached_property
     def is_tied(self) -> list[bool]:
-        """True for each buffer that has partners, or others in its rigid group."""
+        """True for each buffer with partners or other members in its rigid group."""
         members = np.bincount(self._instance.anchor, minlength=len(self._instance))
         tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
         return tied
 
     def apart(self, members: Sequence[int]) -> list[int]:
-        """Return buffers among `members`, which are alive together or conflict, that never share a byte; ascending.
+        """Return buffers among `members`, alive together or in conflict, that never share a byte; ascending.
 
         Of those that may share, the larger one is taken: the sum of the sizes counts nothing twice.
         """
@@ -95,7 +95,7 @@ class Sharing:
         return sorted([*taken, *(i for i in members if not self.is_tied[i])])
 
     def clusters(self, members: Iterable[int]) -> list[list[int]]:
-        """Return the sets of several of the members that partners and rigid groups among them connect."""
+        """Return the sets of members that are connected by partners and rigid groups."""
         leader = {i: i for i in members}
 
         def find(i: int) -> int:

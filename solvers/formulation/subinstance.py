@@ -1,4 +1,4 @@
-"""Parts of an instance, and buffers that nothing distinguishes."""
+"""Parts of an instance, and indistinguishable buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan.planner.model.constraints.kept import first_of_equals
 
 
 def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
-    """Return the instance of the `kept` buffers, in their order, with pool `q` alone; units and times stay.
+    """Return the instance of the `kept` buffers with only pool `q`; units and times stay the same.
 
     Live sets are kept where a kept lifetime starts: two lifetimes that meet do so, too, where the later one starts.
     Rigid groups are kept as a whole, or not at all; they are all that is colocated in one pool.
@@ -56,7 +56,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
 
 
 def _among(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
-    """Return symmetric adjacency lists of those that have a position, in terms of positions."""
+    """Return symmetric adjacency lists restricted to buffers with a position, as positions."""
     lifetime_buffer, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]
     inside = (lifetime_buffer >= 0) & (other >= 0)
     degrees = np.bincount(lifetime_buffer[inside], minlength=int((position >= 0).sum()))
@@ -64,7 +64,7 @@ def _among(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
 
 
 def identical(instance: Instance) -> Sequence[list[int]]:
-    """Return groups of buffers, each ascending, that share a live set and may change places in any assignment."""
+    """Return groups of interchangeable buffers that share a live set, each ascending."""
     is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # without a lifetime they may share their bytes
     # What is tied to others is distinguished by these, so it is no copy of its like.
     for relation in relations(instance):
@@ -77,7 +77,7 @@ def identical(instance: Instance) -> Sequence[list[int]]:
 
 
 def appearances(instance: Instance, buffers: I64) -> list[tuple[bytes, bytes]]:
-    """Return, for some buffers, a key of the lifetimes and of all that is required of each; equal keys mean alike."""
+    """Return a key for each given buffer, equal for buffers with equal lifetimes and requirements."""
     own = np.stack([values[buffers] for values in numbers(instance)], axis=1)
     lives = np.stack((instance.start, instance.end), axis=1)
     rows = zip(instance.first[buffers].tolist(), instance.first[buffers + 1].tolist(), own, strict=True)

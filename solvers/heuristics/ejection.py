@@ -1,4 +1,4 @@
-"""Placements with few moved buffers, by the ejection kernel: first any, then better ones, one buffer home at a time."""
+"""Placements with few moves by the ejection kernel: first any, then better ones, one buffer at a time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memplan.solvers.core.ejection import PLACED, Ejection, Homes, eject
 from memplan.solvers.core.tables import Reference
 
 MOST_PAIRS = 6_000_000
-"""The most pairs of buffers in conflict that are listed."""
+"""The most conflicting pairs that are listed."""
 MOST_LIFETIMES = 20_000
 ROUNDS, ROUNDS_HOME, ROUNDS_SOON = 40, 6, 2
-"""Rounds for each buffer: for a first placement, to bring one buffer home, and for a quick try."""
+"""The rounds for each buffer: for a first placement, for returning one buffer, and for a quick try."""
 ENDLESS = 2**62
 FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"})
-"""The features of instances that ejection honours."""
+"""The instance features that ejection supports."""
 
 
 @dataclass(eq=False)
@@ -32,7 +32,7 @@ class Places:
 
 
 def conflicting(instance: Instance) -> tuple[I64, I64] | None:
-    """Return (first, lists) of the buffers that each one conflicts with; None where there are too many pairs."""
+    """Return (first, lists) of each buffer's conflicts; None if they are too many."""
     m = len(instance.start)
     if m > MOST_LIFETIMES:
         return None
@@ -59,7 +59,7 @@ def conflicting(instance: Instance) -> tuple[I64, I64] | None:
 
 @dataclass(eq=False)
 class Ejector:
-    """Ejections on one instance; `pool` and `offset` are the homes, `offset` ABSENT where there is none to keep."""
+    """Ejection on one instance; `pool` and `offset` are the homes, `offset` ABSENT if there is none."""
 
     instance: Instance
     pool: I64
@@ -91,17 +91,17 @@ class Ejector:
         self._random = np.random.default_rng(self.seed)
 
     def moved(self, places: Places) -> Bool:
-        """Return True for the buffers that are not at home, of those that have one."""
+        """Return True for the buffers away from their home."""
         homes = self._homes.table
         is_moved: Bool = (homes.home >= 0) & ((places.offset != homes.home) | (places.pool != homes.home_pool))
         return is_moved
 
     def weigh(self, places: Places) -> int:
-        """Return what the buffers weigh that are not at home."""
+        """Return the weight of the buffers away from their home."""
         return int(self.weight[self.moved(places)].sum())
 
     def first(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Return a placement that begins with some buffers at home; None where none was found in time."""
+        """Return a placement found from some buffers at home, or None if there is none in time."""
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
@@ -111,13 +111,13 @@ class Ejector:
         return None
 
     def soon(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Return a placement that begins with some buffers at home; None where few rounds do not find one."""
+        """Return a placement found from some buffers at home within few rounds, or None."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run(places, np.flatnonzero(places.offset < 0), rounds) else None
 
     def better(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
-        """Yield placements of falling weight: in each turn some buffers return to old places, and others make way.
+        """Yield placements of falling weight: in each turn some buffers return home and others make way.
 
         Ends where one weighs `enough` or less.
         """
@@ -147,7 +147,7 @@ class Ejector:
                 yield Places(places.pool.copy(), places.offset.copy())
 
     def _send_home(self, places: Places, i: int) -> bool:
-        """Put a buffer home and take away what lies there; return False where a fixed one does."""
+        """Return a buffer to its home and remove what lies there; return False if a fixed buffer does."""
         homes = self._homes.table
         low, high = int(homes.home[i]), int(homes.home[i] + homes.size[i])
         near = homes.near[homes.near_first[i] : homes.near_first[i + 1]]

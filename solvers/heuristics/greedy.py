@@ -1,4 +1,4 @@
-"""Quick orders, one after the other, until a plan meets the bound."""
+"""Quick orders, one after another, until a plan meets the bound."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.search.incumbent import Search
 
 _ENOUGH = 250_000
-"""Work, in units of Search.work_limit, after which improving a plan pays more than another order."""
+"""The work, in units of Search.work_limit, after which improving a plan is better than another order."""
 _AT_LEAST = 2
-"""Orders tried whatever is found, unless one is a second's work: each is far ahead on some kind of problem."""
+"""The number of orders always tried (unless one takes a second), as each is best for some problems."""
 _LONG = 1_000_000
-"""Work of one order after which another has to wait for what can be made of the first one's plan."""
+"""The work of an order from which improving the first plan comes before another order."""
 FIRST, NEAR = 4, 0.1
-"""If none of the first orders ends within this part of the bound above it, hardly any later one does."""
+"""If none of the first orders ends within this share above the bound, later ones rarely do."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer a plan for each order in which everything fits; claim infeasible where the pins alone do not fit.
+    """Offer a plan for each order in which everything fits; claim infeasible if the pins alone do not fit.
 
     Where pairs may share an offset, or should lie in different banks, each order is tried with and without.
     """
@@ -40,7 +40,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer plans where an exact search follows: stop early if none of the first orders comes near the bound."""
+    """Offer plans before an exact search: stop early if no first order comes near the bound."""
     if plain.suits_instance(instance):
         limits = plain.Limits(int(search.bound[-1]), FIRST, 1 + NEAR)
         offer_order(search, plain.start_of_instance(instance, limits, search.flag))
@@ -56,7 +56,7 @@ def begin(instance: Instance, search: Search) -> None:
 def plain_start(
     problem: Problem, instance: Instance | None, ends: float, *, is_all: bool, seed: int | None
 ) -> plain.PlainStart | None:
-    """Return what one call of the core makes of a problem; None where it does not suit, see core/plain.py.
+    """Return the core's result for a suitable plain problem, else None; see core/plain.py.
 
     It tries all orders, or the first of them and, where there is a seed, an exact search.
     """
@@ -76,14 +76,14 @@ def plain_start(
 
 
 def offer_order(search: Search, start: plain.PlainStart) -> None:
-    """Offer the best of the quick orders of a plain problem, where everything fits in one."""
+    """Offer the best quick order of a plain problem, if everything fits in one."""
     if start.rule >= 0:
         pool = column(np.zeros(len(start.offset), dtype=np.int64))
         search.offer(pool, column(start.offset), f"greedy:{RULES[start.rule].name}")
 
 
 def _plans(instance: Instance, search: Search) -> Iterator[int]:
-    """Offer plans until enough is done, and yield the number of orders after each one."""
+    """Offer plans until enough is done, and yield the number of orders after each."""
     # Imported here: most problems are plain.
     from memplan.solvers.packing.packer import Packer, work
     from memplan.solvers.packing.place import pins_collide, place
@@ -129,7 +129,7 @@ def rules(instance: Instance) -> Iterator[Rule]:
 
 
 def preference(instance: Instance) -> tuple[int, ...]:
-    """Return the pools in the order in which buffers should fill them."""
+    """Return the pools in the order of filling."""
     pools = range(len(instance.pools))
     if instance.objective == "cost":
         return tuple(sorted(pools, key=lambda q: instance.pools[q].cost))

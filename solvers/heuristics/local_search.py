@@ -1,4 +1,4 @@
-"""Improve a plan pool by pool, the last one first, and spread the buffers over the pools anew now and then."""
+"""Improve a plan pool by pool, the last first, and sometimes redistribute buffers over the pools."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
 
 _TURN = 4
-"""Packings of the whole that a move may try, and as many again after each gain, before the next has its turn."""
+"""The packings that a move may try, renewed by each gain, before the next move."""
 
 _PATIENCE = 400
-"""Packings without a gain after which others should have the time; as many as there are buffers, where those are more.
-"""
+"""The packings without a gain after which other solvers should have the time, at least one for each buffer."""
 _LARGEST_OF_SEVERAL = 2_000_000
-"""Large problems take a thread a processor; those of more buffers one, as each has the memory of a packing."""
+"""The most buffers for several threads, since each thread needs the memory of a packing."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer better and better plans until the search is over, the work is done or nothing seems left to gain."""
+    """Offer better and better plans until the search is over, the work is done or no gain is expected."""
     is_alone = LARGE < len(instance) <= _LARGEST_OF_SEVERAL and not search.deterministic
     threads = threads_of_one() if is_alone else 1
     with ThreadPoolExecutor(threads, thread_name_prefix="local-search") as executor:
@@ -75,7 +74,7 @@ def _one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_f
 
 
 def _several_pools(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
-    """Spread the buffers by random rules; pack each pool of a plan that is the best so far by itself."""
+    """Distribute the buffers by random rules; pack each pool of a new best plan separately."""
     packer, traits = Packer(instance, search.flag), Traits(instance)
     some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.pools)).any())
     mixes = COST_MIXES if instance.objective == "cost" else MIXES
@@ -93,7 +92,7 @@ def _several_pools(instance: Instance, search: Search, rng: np.random.Generator)
 
 
 def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
-    """Give each move a turn at what pool `q` holds in the best plan."""
+    """Apply each move in turn to the contents of pool `q` in the best plan."""
     best = search.best
     if best is None or not (here := best.pool == q).any():
         return
@@ -115,7 +114,7 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
 
 
 def _turn(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
-    """Take steps of a move as long as it gains."""
+    """Repeat a move as long as it gains."""
     steps, peak = _TURN * len(moves.instance), moves.peak
     for placed in move:
         yield placed

@@ -1,4 +1,4 @@
-"""Improve the packing of one pool by packing it again and again, each time in an order learnt from the last one."""
+"""Improve the packing of one pool by repacking, each time in an order learnt from the last packing."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from memplan.solvers.packing.orders import Rule, Traits, random_order, rule_near
 from memplan.solvers.packing.packer import Packer
 
 LARGE = 10_000
-"""Problems of more buffers are left to this search alone, and a packing of one takes long."""
+"""The number of buffers from which only this search runs, and one packing takes long."""
 _CENTRE, _NEAR = Rule(("pressure^28", "size"), "start", 4), 0.7
-"""So many restarts of a large problem take a rule near the best of such rules so far, the first ones near this one."""
+"""The restarts near the best random rule of a large problem, and the first of them."""
 _URGENT = _CENTRE._replace(by=("urgency", *_CENTRE.by))
 _RAISE, _STALLED, _MOST_URGENT = 16.0, 6, 1e60
-"""A buffer that passed the bound counts as so many times larger in the next order (decision 134), up to a limit. After
-so many orders without a gain another rule is drawn."""
+"""The factor by which a buffer above the bound counts as larger in the next order (decision 134), its limit, and the
+orders without a gain after which another rule is drawn.
+"""
 _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 
 
 class MoveSearch:
-    """The best packing of one pool so far, and moves to better it.
+    """The best packing of one pool so far, and moves that improve it.
 
     Each move is an iterator, most without an end: a step packs one order and yields how many buffers that had, so the
     caller counts the work, lets moves take turns, and stops when it likes. `take` gets each better packing and the name
@@ -48,11 +49,11 @@ class MoveSearch:
         return self.best is not None and self.peak <= self.bound
 
     def start_from(self, offset: I64) -> None:
-        """Take a packing that is known already."""
+        """Start from a known packing."""
         self.best, self.peak = offset, self._peak(offset)
 
     def flips(self) -> Iterator[int]:
-        """Turn the packing over and let it fall, again and again; shake it where that stalls."""
+        """Turn the packing upside down and drop it, repeatedly; perturb it when that stalls."""
         current, stalled = self.best, 0
         while True:
             # After eight packings without a gain the best one is taken up again.
@@ -70,7 +71,7 @@ class MoveSearch:
             yield len(self.instance)
 
     def restarts(self) -> Iterator[int]:
-        """Pack by random rules, in large problems mostly by some near the best of these; flip what comes close."""
+        """Pack by random rules, in large problems mostly near the best; flip good packings."""
         best, lowest = _CENTRE, 0
         is_large = len(self.instance) > LARGE
         while True:
@@ -85,7 +86,7 @@ class MoveSearch:
             yield from self._fall(packed, "restart")
 
     def raises(self, is_first: bool = True) -> Iterator[int]:
-        """Pack by a rule; what passed the bound goes earlier the next time, and so on (Joslin and Clements 1999).
+        """Pack by a rule; buffers above the bound go earlier in the next order (Joslin and Clements 1999).
 
         When that stalls another rule is drawn. Of several threads the first one begins with the usual rule.
         """
@@ -104,7 +105,7 @@ class MoveSearch:
             rule = rule_near(self.rng, _URGENT)
 
     def _fall(self, packed: I64 | None, by: str) -> Iterator[int]:
-        """Flip a packing as long as that helps, where it is no farther above the best than that above the bound."""
+        """Flip a packing as long as that helps, if it is close enough to the best."""
         lowest, stalled = 0, 0
         while packed is not None and stalled < 2 and not self.is_at_bound:
             peak = self._peak(packed)
@@ -139,7 +140,7 @@ class MoveSearch:
         return column(order[np.argsort(rank[order], kind="stable")])
 
     def _shaken(self, rank: I64) -> npt.NDArray[np.float64]:
-        """Add noise to a rank: equal for all, in proportion to sizes, or in one stretch of time only."""
+        """Add noise to a rank: uniform, proportional to size, or limited to a stretch of time."""
         kind, shake = self.rng.integers(3), _SHAKES[self.rng.integers(len(_SHAKES))]
         noise = shake * (self.rng.random(len(rank)) - self.rng.random(len(rank)))
         if kind == 0:

@@ -1,4 +1,4 @@
-"""Plans at any size: fill the preferred pools with the items that gain most for their bytes, and pack in quick orders.
+"""Plans of any size: fill preferred pools by gain for each byte, and pack in quick orders.
 
 What an item gains is what it would pay elsewhere; what its bytes are worth, the multipliers say. So items go in by the
 ratio of the two, the better pool first, as far as loads allow; some capacity is left, as packings are not perfect. What
@@ -21,18 +21,18 @@ from memplan.solvers.packing.place import bounded_first
 from memplan.solvers.search.incumbent import Search
 
 _CAPACITY_PARTS = (1.0, 0.98, 0.95, 0.92, 0.88)
-"""The parts of each capacity that a choice may take."""
+"""The shares of each capacity that a choice may use."""
 _RULES = (RULES[3], RULES[1], RULES[7])
 _SHARES = (0.02, 0.05, 0.1, 0.2)
-"""The parts of all items that may leave their pool at once."""
+"""The shares of all items that may leave their pool at once."""
 _STRETCHES = (0.02, 0.05, 0.1, 1.0)
-"""The lengths of the stretches of time in which items leave, as parts of all rows."""
+"""The lengths of time stretches from which items leave, as shares of all rows."""
 _PATIENCE = 300
-"""Packings without a gain after which nothing more is expected."""
+"""The packings without a gain after which no more is expected."""
 
 
 class ChoiceSearch:
-    """Fills the pools of a knapsack; `ratio[q, j]` is what item `j` gains in pool `q` for what it takes there."""
+    """Fills the pools of a knapsack; `ratio[q, j]` is the gain of item `j` in pool `q` for its bytes there."""
 
     def __init__(self, knapsack: Knapsack, search: Search, multipliers: Multipliers) -> None:
         self.knapsack, self.search = knapsack, search
@@ -54,7 +54,7 @@ class ChoiceSearch:
                 self._offer(self._pack(home[self.knapsack.item], order, self.ratio), f"{name}:fill")
 
     def improve(self, name: str) -> None:
-        """Offer better plans by local search from the best one, until the search is over or nothing more is gained."""
+        """Offer better plans by local search from the best one, until the search is over or stalls."""
         cost = work(self.instance)
         most = self.search.work_limit // cost if self.search.deterministic else 2**62
         since, tried = 0, 0
@@ -70,7 +70,7 @@ class ChoiceSearch:
             tried += 1
 
     def _choice(self, part: float) -> I64:
-        """Choose a pool for each item by ratio, within such a part of the capacities; in the last one all may lie."""
+        """Choose a pool for each item by ratio, within a share of the capacities; the last pool takes any."""
         knapsack = self.knapsack
         home = np.full(knapsack.n_items, ABSENT)
         spans = _spans(knapsack)
@@ -86,7 +86,7 @@ class ChoiceSearch:
         return np.where(home == ABSENT, self.pools[-1], home)
 
     def _leavers(self, pool: I64) -> Bool:
-        """Draw buffers that leave their pool, rather those of low ratio, in some stretch of time."""
+        """Draw buffers to leave their pool, preferably of low ratio, in a stretch of time."""
         rows, knapsack = self.knapsack.rows, self.knapsack
         ratio = self.ratio[pool, knapsack.item]
         key = ratio * np.exp(0.5 * self.rng.standard_normal(len(ratio)))
@@ -98,7 +98,7 @@ class ChoiceSearch:
         return np.asarray(chosen & meets)
 
     def _pack(self, pool: I64, order: I64, ratio: F64) -> tuple[I64, I64] | None:
-        """Pack a choice in an order, a pool after the other; others fill the gaps, by ratio.
+        """Pack a choice in an order, pool after pool; other buffers fill the gaps by ratio.
 
         Returns (pool, offset) of each buffer, or None where one fits nowhere.
         """
@@ -125,7 +125,7 @@ class ChoiceSearch:
 
 
 def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]) -> F64:
-    """Return (p, k): the gain of an item over its best later pool, prices of bytes included, for what it takes here."""
+    """Return (p, k): an item's gain over its best later pool, with prices of bytes, for its bytes here."""
     prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
     own = np.where(knapsack.homes, knapsack.price, np.inf)
     # Capacity that is worth nothing makes any gain endless; this keeps the ratio finite.

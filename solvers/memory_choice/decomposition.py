@@ -1,4 +1,4 @@
-"""Choose pools and pack them in turn, goal after goal of the objective, until nothing better is left.
+"""Choose pools and pack them alternately, goal after goal, until nothing better is left.
 
 The cheapest choice is found without offsets, and its pools are packed one by one. What a search proves not to fit is
 kept as a no-good, and the choice is made anew: a Benders decomposition, whose cuts are sets of buffers (Hooker and
@@ -28,14 +28,14 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
 
 _PROVED_PART = 20
-"""A set that is packed or proved takes about this part of the work allowed."""
+"""The share of the work allowed that packing or proving a set takes on average."""
 _MAX_EXACT = 4_000
-"""Sets of more buffers are packed by local search."""
+"""The most buffers of a set that is searched exactly; larger sets use local search."""
 
 
 @dataclass(eq=False)
 class SubsetPacking:
-    """The best packing of a set in a pool: offsets and their end, the end it needs at least, and the work put in."""
+    """The best packing of a set in a pool: offsets, their end, a bound on it, and the work spent."""
 
     offset: I64 | None = None
     end: int = 2**63
@@ -44,7 +44,7 @@ class SubsetPacking:
 
 
 class SubsetPackings:
-    """Answers about sets of buffers of one instance in its single pools; nothing is searched twice.
+    """Cached packings of buffer sets in single pools.
 
     `spent` estimates the work that all answers took, in units of Search.work_limit.
     """
@@ -55,7 +55,7 @@ class SubsetPackings:
         self._packings: dict[tuple[int, bytes], SubsetPacking] = {}
 
     def pack(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> SubsetPacking:
-        """Try to pack the buffers that are `kept` into pool `q` below `end`, else as low as can be up to `at_most`.
+        """Pack the `kept` buffers into pool `q` below `end`, else as low as possible up to `at_most`.
 
         Spends about so much work, unless more was spent before.
         """
@@ -69,7 +69,7 @@ class SubsetPackings:
         return packing
 
     def _look(self, q: int, kept: Bool, packing: SubsetPacking) -> None:
-        """Take over the offsets of the best plan, where it has the same set in this pool."""
+        """Adopt the offsets of the best plan if it has the same set in this pool."""
         best = self.search.best
         if best is not None and np.array_equal(best.pool == q, kept):
             self._take(packing, best.offset[kept], self.instance.size[kept])
@@ -104,26 +104,26 @@ class SubsetPackings:
 
 
 def _cut(pool: CompiledPool, end: int) -> CompiledPool:
-    """Return a pool that ends there; what is reserved never lies beyond the end of a pool."""
+    """Return a pool with an earlier end; reserved ranges are cut there, too."""
     reserved = pool.reserved[pool.reserved[:, 0] < end]
     return pool._replace(capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
 
 
 NAME = "memory-choice"
 ROUNDS = ((250_000, ChoiceEffort(10_000)), (2_500_000, ChoiceEffort(300_000, 24_000_000)))
-"""The work put into a packing and into a choice; when the goals stand still, the next round goes on."""
+"""The work for a packing and for a choice; when the goals stall, the next round follows."""
 _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
-"""The most steps that improve multipliers, and their cost, counted in items and rows looked at."""
+"""The most improvement steps for multipliers, and their cost in items and rows examined."""
 _MOST_MEASURED = 5_000
-"""Of more items and rows, units alone are measured."""
+"""The size (items and rows) above which only units are measured."""
 _OPEN_AT_MOST = 1
 """The most choices of unknown packing that are tried for a goal."""
 _WHOLE, _MOST_ROOM = 1024, 64
-"""The parts of a pool that are counted, and the most of these that a choice leaves free for an easier packing."""
+"""The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds until the least score is proved, the search is over, or nothing more is found."""
+    """Offer plans and bounds until the best score is proved, the search is over, or no more is found."""
     if len(instance) == 0:
         search.offer(instance.pin, instance.pin, NAME)
         return
@@ -143,7 +143,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class Decomposition:
-    """The proved goals and the no-goods so far. No pool may reach beyond its one of `ends`, in units."""
+    """The proved goals and no-goods so far. Each pool is limited by `ends`, in units."""
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         self.knapsack, self.search = knapsack, search
@@ -161,7 +161,7 @@ class Decomposition:
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
     def _first_bound(self, goal: int) -> tuple[Multipliers, int]:
-        """Return multipliers for a goal, and a proved bound on it, which is offered."""
+        """Return multipliers for a goal, and its proved bound, which is offered."""
         knapsack, limit = self.knapsack, self.knapsack.limits(self.ends)
         if goal == COST:
             multipliers = for_cost(knapsack, self.measures, limit, self.dearest, self.iterations, self._is_over)
@@ -172,7 +172,7 @@ class Decomposition:
         return multipliers, self._raised(knapsack.row_capacities[goal].least_reach(load), floor)
 
     def sharpen(self) -> None:
-        """Bound the cost, where it is open, by functions of sizes, too, which makes each partial choice dearer."""
+        """Improve an open cost bound by functions of sizes, which make partial choices more expensive."""
         is_small = self.knapsack.n_items + self.knapsack.rows <= _MOST_MEASURED
         if is_small and self.goals.order[0] == COST and not self.goals.proved and not self.measures.until.any():
             self.measures = Measures.of(self.knapsack, self.knapsack.limits(self.ends))
@@ -180,12 +180,12 @@ class Decomposition:
             self.floor = max(self.floor, floor)
 
     def run(self, work: int, effort: ChoiceEffort) -> bool:
-        """Pursue the goals that are not proved yet; return True if nothing is left to do."""
+        """Pursue the unproved goals; return True if nothing is left to do."""
         self.effort = effort
         return self.goals.pursue(lambda goal: self._least(goal, work)) or self.search.is_over
 
     def _least(self, goal: int, work: int) -> int | None:
-        """Return the least value of a goal, once it is proved, which the pools then keep."""
+        """Return the least value of a goal once it is proved; later goals keep it."""
         self.doubts = []
         if goal != COST:
             value = self._least_end(goal, work)
@@ -194,7 +194,7 @@ class Decomposition:
         return self._least_cost(work)
 
     def _least_cost(self, work: int) -> int | None:
-        """Return the least cost once it is reached and proved, in steps; None if that does not come to an end."""
+        """Return the least cost in steps once it is reached and proved, or None."""
         multipliers, floor, requested = self.multipliers, self.floor, (-1, -1)
         proved = PoolChoice(None, 0, 0)
         while not self._is_over():
@@ -219,7 +219,7 @@ class Decomposition:
         return None
 
     def leave_room(self, work: int) -> None:
-        """Offer plans of choices that leave some of each pool free, as little as leads to a plan: these pack sooner.
+        """Offer plans of choices that leave part of each pool free, as little as allows a quick packing.
 
         Where the cost is open, what is left free is doubled until there is a plan, then halved towards the most that
         led to none.
@@ -240,7 +240,7 @@ class Decomposition:
             low, high = (low, room) if is_enough else (room, high)
 
     def _least_end(self, q: int, work: int) -> int | None:
-        """Return the least end of pool `q`, with all that is proved kept; None if no search proves it."""
+        """Return the least end of pool `q` given the proved goals; None without a proof."""
         multipliers = None
         if self.goals.has_cost:
             floor = self._raised(self.goals.known_floor())
@@ -267,7 +267,7 @@ class Decomposition:
     def _lowest(
         self, q: int, floor: int, top: int, nogoods: list[NoGood], multipliers: Multipliers | None
     ) -> tuple[int, int, I64 | None]:
-        """Look for the lowest end of pool `q`, from `floor` to `top`, that leaves a choice.
+        """Find the lowest end of pool `q`, from `floor` to `top`, that leaves a choice.
 
         What was found last is the lowest more often than not, so the one below it is tried before halving.
         Returns (a proved bound on that end, the lowest one with a choice that was found, that choice).
@@ -297,12 +297,12 @@ class Decomposition:
         return proved, lowest, home
 
     def _reach(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return the least end of pool `q` that a choice needs, as far as loads and no-goods show."""
+        """Return a lower bound, by loads and no-goods, on the end of pool `q` for a choice."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
     def _cheapest(self, ends: list[int], multipliers: Multipliers, nogoods: list[NoGood], most: int) -> PoolChoice:
-        """Look for the cheapest choice with all pools below their ends that costs at most so much."""
+        """Find the cheapest choice, within `most`, with all pools below their ends."""
         limit = self.knapsack.limits(ends)
         speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.pool]]
         choice = cheapest(self.knapsack, limit, multipliers, speaking, most, self.effort, self._is_over)
@@ -310,7 +310,7 @@ class Decomposition:
         return choice
 
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
-        """Pack a choice, the fullest pool first, and offer the plan; learn from what does not fit.
+        """Pack a choice, the fullest pool first, and offer the plan; learn from failures.
 
         The pool that is the goal should end at `end`. Returns whether to go on.
         """
@@ -336,7 +336,7 @@ class Decomposition:
         return len(self.doubts) <= _OPEN_AT_MOST
 
     def _learn(self, q: int, kept: Bool, end: int, need: int) -> None:
-        """Keep in mind that a set of buffers does not fit below an end, or that it is not known whether it does."""
+        """Record that a set of buffers does not fit below an end, or that this is unknown."""
         items = frozenset(self.knapsack.item[kept].tolist())
         if need > end:
             self.nogoods.append(NoGood(q, items, need))
@@ -344,12 +344,12 @@ class Decomposition:
             self.doubts.append(NoGood(q, items, NEVER))
 
     def _is_over(self) -> bool:
-        """Say whether to stop; where clocks must not decide, the work does."""
+        """Return True to stop: by the clock, or by counted work if clocks must not decide."""
         spent = self.spent + self.packings.spent
         return self.search.is_over or (self.search.deterministic and spent >= self.search.work_limit)
 
     def _raised(self, floor: int, before: int = 0) -> int:
-        """Offer a higher floor of the goal that is pursued as a bound; return the higher one."""
+        """Offer a higher floor of the current goal as a bound; return the higher floor."""
         if floor > before:
             self.search.offer_bound(self.goals.score(floor), NAME)
         return max(floor, before)

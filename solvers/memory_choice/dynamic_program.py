@@ -1,4 +1,4 @@
-"""The cheapest choice by dynamic programming along the rows: all pools for what is alive, and what each choice costs.
+"""The cheapest choice by dynamic programming over the rows, with bounds from multipliers.
 
 A partial choice has pools for the items that have arrived so far. Of two partial choices that reach a row with
 everything alive in the same pools, the cheaper one is kept: their futures are the same. A partial choice that cannot
@@ -24,11 +24,11 @@ from memplan.solvers.memory_choice.multipliers import Multipliers
 from memplan.solvers.memory_choice.timeline import NoGood, Timeline
 
 NEVER = 2**62
-"""A bound that says: there is no choice at all."""
+"""The bound that means: no choice exists."""
 _FIRST_SPAN = 0.02
-"""The first search looks so far above the bound, as a part of it; each next one looks twice as far."""
+"""The first search's range above the bound, as a share of it; each later search doubles it."""
 _ROW_WORK, _PARTIALS_A_UNIT = 50, 4
-"""The units of work that a row counts, and the number of kept partial choices that count one."""
+"""The work units of a row, and the number of kept partial choices for one unit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +46,13 @@ class PoolChoice:
 
 @dataclass(frozen=True)
 class ChoiceEffort:
-    """The most partial choices that go on from a row, and that are kept in all, of 5 bytes each."""
+    """The most partial choices carried on from a row, and kept in total, at 5 bytes each."""
 
     partials: int = 50_000
     kept: int = 8_000_000
 
     def widest(self, items: int) -> int:
-        """Return the most partial choices that may go on from each row."""
+        """Return the most partial choices that each row may carry on."""
         return max(1, min(self.partials, self.kept // max(1, items)))
 
 
@@ -65,7 +65,7 @@ def cheapest(
     effort: ChoiceEffort,
     is_over: Callable[[], bool],
 ) -> PoolChoice:
-    """Return the cheapest choice within limits (p, rows) that costs at most so many steps, or a bound above them."""
+    """Return the cheapest choice within limits (p, rows) and a cost in steps, or a bound above that cost."""
     floor = max(0, multipliers.cost_bound(knapsack, limit))
     forwards = _Direction(Timeline(knapsack, multipliers.measures, limit, nogoods), multipliers, limit)
     if forwards.timeline.is_refuted or (forwards.timeline.capacity < 0).any():
@@ -103,7 +103,7 @@ def cheapest(
 
 
 class _Direction(NamedTuple):
-    """The rows in the order of time or against it, with multipliers and limits in the same order."""
+    """The rows in time order or reversed, with multipliers and limits in the same order."""
 
     timeline: Timeline
     multipliers: Multipliers
@@ -111,7 +111,7 @@ class _Direction(NamedTuple):
 
 
 class _PartialChoices:
-    """The partial choices that go on: keys (words, w), loads (r, w), costs in parts of a step, and origins."""
+    """The current partial choices: keys (words, w), loads (r, w), costs in parts of a step, and origins."""
 
     def __init__(self, timeline: Timeline, multipliers: Multipliers, limit: I64, at_most: int, widest: int) -> None:
         knapsack = timeline.knapsack
@@ -132,7 +132,7 @@ class _PartialChoices:
         self.seen = [0] * len(timeline.nogoods)
 
     def go(self, is_over: Callable[[], bool]) -> PoolChoice:
-        """Go through all rows; return the cheapest choice within the cost given, unless it was dropped."""
+        """Process all rows; return the cheapest choice within the given cost, unless it was dropped."""
         for t, row in enumerate(self.timeline.rows[:-1]):
             for j, i in row.ending:
                 self._lift(j, -self.size[:, i])
@@ -156,11 +156,11 @@ class _PartialChoices:
         return np.asarray(self.key[field.word] >> field.shift & field.mask)
 
     def _lift(self, j: int, amount: I64) -> None:
-        """Add to the load of the pool where item `j` lives."""
+        """Add to the load of the pool of item `j`."""
         self.load += np.where(self._home(j) == self.pool[:, None], amount[:, None], 0)
 
     def _forget(self, items: list[int]) -> None:
-        """Forget where these items live; of partial choices that differ in nothing else now, keep the cheapest."""
+        """Forget the pools of some items; keep the cheapest of equal partial choices."""
         for j in items:
             field = self.timeline.fields[j]
             self.key[field.word] &= ~(field.mask << field.shift)
@@ -172,7 +172,7 @@ class _PartialChoices:
             self._keep(order[is_first])
 
     def _branch(self, t: int, j: int, amount: I64) -> None:
-        """Put an arriving item into each pool that has capacity for it in row `t`."""
+        """Put an arriving item into each pool with enough capacity in row `t`."""
         field = self.timeline.fields[j]
         children, homes = [], []
         for q in np.flatnonzero(self.homes[:, j]).tolist():
@@ -197,7 +197,7 @@ class _PartialChoices:
         self.origin = np.arange(len(self.cost))
 
     def _note_nogoods(self, j: int) -> None:
-        """Note for each no-good if all its items so far are in its pool; drop partial choices where all of them are."""
+        """Update each no-good with item `j`; drop partial choices that complete one."""
         for number in self.timeline.nogoods_of[j]:
             nogood, field = self.timeline.nogoods[number], self.timeline.fields[-1 - number]
             is_there = self._home(j) == nogood.pool
@@ -213,7 +213,7 @@ class _PartialChoices:
                 self.key[field.word] |= is_there.astype(np.int64) << field.shift
 
     def _pass(self, t: int) -> None:
-        """Charge for what is left free in row `t`; drop what does not fit or has become too dear."""
+        """Charge for the capacity left free in row `t`; drop partial choices that do not fit or cost too much."""
         free = self.timeline.capacity[:, t, None] - self.load
         self.cost = self.cost + (self.worth[:, t, None] * free).sum(axis=0)
         fits = (free >= 0).all(axis=0)

@@ -23,7 +23,7 @@ from memplan.solvers.formulation.costs import Costs
 Amounts = TypeVar("Amounts", I64, F64)
 
 _MOST_KINDS = 64
-"""The most kinds of waste that are distinguished from row to row."""
+"""The most kinds of waste distinguished between rows."""
 
 
 class RowCapacity:
@@ -45,7 +45,7 @@ class RowCapacity:
         self.horizon = last + self.most + self.granule
 
     def below(self, end: int) -> I64:
-        """Return how much can lie in each row where the pool ends there, no more than there is to put there."""
+        """Return each row's capacity below an end, limited by the total demand."""
         # The last granule may reach beyond the end by what its buffer wastes.
         ends = (min(end, self.horizon) + self.waste) // self.granule * self.granule
         free = ends.copy()
@@ -54,11 +54,11 @@ class RowCapacity:
         return np.minimum(self.most, free)
 
     def reach(self, load: I64) -> int:
-        """Return the least end of the pool at which it holds so much in each row."""
+        """Return the least end at which the pool holds a load in each row."""
         return int((self._ends(load) - np.where(load > 0, self.waste, 0)).max(initial=0))
 
     def least_reach(self, load: int) -> int:
-        """Return an end that the pool must have to hold so much at a time, in whatever row."""
+        """Return a lower bound on the pool's end for holding a load in any row."""
         return int(self._ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
     def _ends(self, load: I64) -> I64:
@@ -69,13 +69,13 @@ class RowCapacity:
 
 
 def _widened(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges with both ends rounded up to granules, at whose starts all buffers begin."""
+    """Return the reserved ranges with both ends rounded up to granules, where all buffers start."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 
 
 def _waste(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
-    """Return by how much the last granule of a buffer may reach beyond it, at most, in each row."""
+    """Return how far the last granule of a buffer may reach beyond it in each row, at most."""
     lifetime_buffer, start, end = lives
     kinds = np.unique(waste[waste > 0])
     # The largest waste everywhere is right as well, only weaker.
@@ -92,12 +92,12 @@ def _waste(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
 
 
 _LARGEST = 2**58
-"""Sums of sizes, and of costs, must stay below, so that products with small multipliers fit int64."""
+"""The limit on sums of sizes and costs, so that products with small multipliers fit int64."""
 
 
 @dataclass(eq=False)
 class Knapsack:
-    """The choice that an instance leaves: `k` items over `rows` rows, for `p` pools.
+    """The pool choice of an instance: `k` items over `rows` rows, for `p` pools.
 
     An item is all the buffers that must lie together. Rows are the live sets in time order, and after them cliques of
     buffers that have no lifetimes. Lifetime `m` of buffer lifetime_buffer[m] spans the rows `start[m]:end[m]`. In pool
@@ -119,7 +119,7 @@ class Knapsack:
 
     @classmethod
     def of(cls, instance: Instance) -> Knapsack | None:
-        """Return the choice that an instance leaves, or None where its numbers are too large for int64."""
+        """Return the pool choice of an instance, or None if its numbers exceed int64."""
         costs = Costs.of(instance) if instance.objective == "cost" else None
         total = float(instance.size.sum(dtype=np.float64) + instance.alignment.max(axis=0, initial=1).sum())
         if not instance.is_small_numbered or total >= _LARGEST or (costs is not None and costs.most >= _LARGEST):
@@ -142,7 +142,7 @@ class Knapsack:
         self.size = np.stack([capacity.size for capacity in self.row_capacities])
 
     def _items(self) -> tuple[I64, Bool, I64]:
-        """Return the item of each buffer, where each item may lie, and what that costs."""
+        """Return the item of each buffer, and the pools and costs of each item."""
         instance = self.instance
         first, item = np.unique(instance.colocation, return_inverse=True)
         shape = (len(instance.pools), len(first))
@@ -166,26 +166,26 @@ class Knapsack:
 
     @cached_property
     def each_lives_once(self) -> bool:
-        """True if item `j` has one lifetime, the `j`-th."""
+        """True if each item `j` has exactly one lifetime, the `j`-th."""
         return np.array_equal(self.item_of_lifetime, np.arange(self.n_items))
 
     @cached_property
     def size_of_lifetime(self) -> I64:
-        """The units that each lifetime's buffer takes in each pool, (p, m)."""
+        """The units of each lifetime's buffer in each pool, (p, m)."""
         return self.size[:, self.lifetime_buffer]
 
     def mirrored(self) -> Knapsack:
-        """Return the same choice with rows in the opposite order."""
+        """Return the same choice with the rows reversed."""
         backwards = copy(self)
         backwards.start, backwards.end = self.rows - self.end, self.rows - self.start
         return backwards
 
     def limits(self, ends: list[int]) -> I64:
-        """Return the capacity of each pool in each row where they end there; (p, rows)."""
+        """Return each row's capacity in each pool for the given ends; (p, rows)."""
         return np.stack([capacity.below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
 
     def row_sums(self, amounts: Amounts) -> Amounts:
-        """Return what amounts of each lifetime, (r, m), add up to in each row; (r, rows)."""
+        """Return the sums over each row of amounts of each lifetime, (r, m); (r, rows)."""
         # Flat, as numpy adds much faster there.
         change = np.zeros(len(amounts) * (self.rows + 1), dtype=amounts.dtype)
         before = np.arange(len(amounts))[:, None] * (self.rows + 1)

@@ -1,4 +1,4 @@
-"""Measures of buffers in the rows of pools: their units, and functions of these that see large buffers.
+"""Measures of buffers in pool rows: their units, and dual feasible functions that capture large buffers.
 
 Whatever lies in a row within `until` units adds up to no more than `capacity` of each function, which is dual feasible
 (Fekete and Schepers, Mathematical Programming 91, 2001). A buffer of more than half of a row, of which only one is
@@ -17,14 +17,14 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.memory_choice.knapsack import Knapsack
 
 _COUNTS = 12
-"""A buffer counts how many of k + 1 equal parts of a row it passes, for k up to this."""
+"""The largest k for functions that count how many of k + 1 equal parts of a row a buffer exceeds."""
 _LARGE = 4
-"""The most sizes above half of a row, beside which what is too large counts nothing else."""
+"""The most sizes above half of a row for which a function is made."""
 
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """Measure `r` is of pool `pool[r]`, where buffer `i` counts `size[r, i]`.
+    """Measure `r` concerns pool `pool[r]`, in which buffer `i` counts `size[r, i]`.
 
     The first ones are the units of each pool, in order; the others hold for rows of at most `until` units, and have
     `capacity` there.
@@ -37,13 +37,13 @@ class Measures:
 
     @classmethod
     def of_units(cls, knapsack: Knapsack) -> Measures:
-        """Return the units alone."""
+        """Return the unit measures alone."""
         none = np.zeros(len(knapsack.size), dtype=np.int64)
         return cls(np.arange(len(knapsack.size)), knapsack.size, none, none)
 
     @classmethod
     def of(cls, knapsack: Knapsack, limit: I64) -> Measures:
-        """Return the units, and functions of them for limits (p, rows), without those that no choice exceeds."""
+        """Return the unit measures and functions of them for limits (p, rows), without redundant ones."""
         units = cls.of_units(knapsack)
         pools, sizes, untils, capacities = (
             [*values] for values in (units.pool, units.size, units.until, units.capacity)
@@ -59,7 +59,7 @@ class Measures:
         return cls(column(pools), np.array(sizes), column(untils), column(capacities))
 
     def limits(self, limit: I64) -> I64:
-        """Return the capacity of each measure in each row where the pools have these; (r, rows)."""
+        """Return the capacity of each measure in each row, given those of the pools; (r, rows)."""
         functions = slice(len(limit), None)
         most = self.size[functions].sum(axis=1)
         holds = limit.max(axis=1, initial=0)[self.pool[functions]] <= self.until[functions]
@@ -68,17 +68,17 @@ class Measures:
 
     @cached_property
     def grain(self) -> F64:
-        """The amount of each measure that is like a unit of its pool; (r, 1)."""
+        """The amount of each measure that corresponds to a unit of its pool; (r, 1)."""
         grain = np.where(self.until > 0, self.capacity / np.maximum(1, self.until), 1.0)
         return np.asarray(grain[:, None])
 
     def only(self, kept: Bool) -> Measures:
-        """Return those that are kept, units among them in any case."""
+        """Return the kept measures, always including units."""
         return Measures(self.pool[kept], self.size[kept], self.until[kept], self.capacity[kept])
 
 
 def _functions(size: I64, until: int) -> list[tuple[I64, int]]:
-    """Return (what each buffer counts, the capacity) of dual feasible functions for rows of so many units."""
+    """Return (each buffer's count, the capacity) of dual feasible functions for rows of `until` units."""
     found: list[tuple[I64, int]] = [((k + 1) * size // (until + 1), k) for k in range(1, 1 + min(_COUNTS, until))]
     large = np.unique(size[2 * size > until])
     for least in sorted({*large[np.linspace(0, len(large) - 1, _LARGE).astype(int)].tolist()} if len(large) else ()):

@@ -1,4 +1,4 @@
-"""Lagrangian multipliers: the worth of a unit of capacity in each row and pool, and the bounds that they prove.
+"""Lagrangian multipliers: the worth of capacity in each row and pool, and the bounds that follow.
 
 With the rows' limits lifted and excess charged for, each item goes where it is cheapest by itself; what that costs,
 less what all the capacity is worth, is no more than what any choice costs (Fisher, Management Science 27, 1981).
@@ -19,18 +19,18 @@ from memplan.solvers.memory_choice.measures import Measures
 
 _MOMENTUM = 0.8
 _PATIENCE = 15
-"""Iterations without a gain after which steps get shorter, from the best multipliers so far."""
+"""The iterations without a gain after which steps get shorter, from the best multipliers."""
 _SHORTER = 0.6
 _SHORTEST = 1e-4
 _LARGEST = 2.0**60
 _FINEST = 2**40
 _FUNCTIONS = 6
-"""The most measures beside the units."""
+"""The most measures besides units."""
 
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """`worth[r, t]` is what measure `r` is worth in row `t`; a step of cost counts as `scale`.
+    """`worth[r, t]` is the worth of measure `r` in row `t`; a step of cost counts as `scale`.
 
     The first measures are the units of each pool.
     """
@@ -40,23 +40,23 @@ class Multipliers:
     measures: Measures
 
     def prices(self, knapsack: Knapsack) -> I64:
-        """Return what each item costs in each pool, with what the capacity that it takes is worth; (p, k)."""
+        """Return each item's price in each pool, including the worth of its capacity; (p, k)."""
         size = self.measures.size[:, knapsack.lifetime_buffer]
         return knapsack.price * self.scale + _charges(knapsack, self.measures.pool, size, self.worth)
 
     def value(self, knapsack: Knapsack, limit: I64) -> int:
-        """Return what no choice within the limits (p, rows) costs less than, in parts of which a step has `scale`."""
+        """Return a lower bound on the cost of choices within limits (p, rows), in units of 1 / `scale` step."""
         cheapest = np.where(knapsack.homes, self.prices(knapsack), np.iinfo(np.int64).max).min(axis=0)
         total: int = sum((self.worth * self.measures.limits(limit)).sum(axis=1).tolist())
         charged: int = sum(cheapest.tolist())
         return charged - total
 
     def cost_bound(self, knapsack: Knapsack, limit: I64) -> int:
-        """Return a number of steps that no choice within the limits (p, rows) costs less than."""
+        """Return a lower bound in steps on the cost of choices within limits (p, rows)."""
         return -(-self.value(knapsack, limit) // self.scale)
 
     def load_bound(self, knapsack: Knapsack, limit: I64, q: int) -> int:
-        """Return a largest load of pool `q` that no choice stays below which keeps the other limits.
+        """Return a lower bound on the largest load of pool `q` over choices that keep the other limits.
 
         For a knapsack without costs.
         """
@@ -69,7 +69,7 @@ class Multipliers:
 def for_cost(
     knapsack: Knapsack, measures: Measures, limit: I64, upper: float, iterations: int, is_over: Callable[[], bool]
 ) -> Multipliers:
-    """Return multipliers that make the bound on the cost large; `upper` is a guess of the cost that is not too low."""
+    """Return multipliers for a large cost bound; `upper` is an upper guess of the cost."""
     values = _ascend(knapsack, measures, limit, None, upper, iterations, is_over)
     if len(values) > len(limit) + _FUNCTIONS:
         # The few that are worth most bound almost as well, and partial choices carry the loads of all.
@@ -82,7 +82,7 @@ def for_cost(
 def for_load(
     knapsack: Knapsack, limit: I64, q: int, upper: float, iterations: int, is_over: Callable[[], bool]
 ) -> Multipliers:
-    """Return multipliers that make the bound on the largest load of pool `q` large, where nothing costs anything."""
+    """Return multipliers for a large bound on the load of pool `q`, when nothing has a cost."""
     measures = Measures.of_units(knapsack)
     values = _ascend(knapsack, measures, limit, q, upper, iterations, is_over)
     return _whole(knapsack, measures, values)
@@ -97,7 +97,7 @@ def _ascend(
     iterations: int,
     is_over: Callable[[], bool],
 ) -> F64:
-    """Ascend by deflected subgradients (Camerini, Fratta and Maffioli 1975) with steps after Polyak.
+    """Run deflected subgradient ascent (Camerini, Fratta and Maffioli 1975) with Polyak steps.
 
     For a goal, the load of one pool, its multipliers are kept at a sum of 1, and its limit is what is maximised.
     """
@@ -143,7 +143,7 @@ def _ascend(
 
 
 def _charges(knapsack: Knapsack, pool: I64, size: Amounts, worth: Amounts) -> Amounts:
-    """Return what the capacity is worth that each item takes in each pool, (p, k), by sizes of lifetimes (r, m)."""
+    """Return the worth of each item's capacity in each pool, (p, k), by sizes of lifetimes (r, m)."""
     below = np.zeros((len(worth), knapsack.rows + 1), dtype=worth.dtype)
     np.cumsum(worth, axis=1, out=below[:, 1:])
     each: Amounts = (below[:, knapsack.end] - below[:, knapsack.start]) * size
@@ -159,7 +159,7 @@ def _charges(knapsack: Knapsack, pool: I64, size: Amounts, worth: Amounts) -> Am
 
 
 def _whole(knapsack: Knapsack, measures: Measures, worth: F64) -> Multipliers:
-    """Round multipliers to integers, as fine as leaves all sums in int64; to zeros, where that is not fine enough.
+    """Round multipliers to integers, as fine as int64 sums allow, or to zeros if that is too coarse.
 
     Measures that are worth nothing are left out.
     """

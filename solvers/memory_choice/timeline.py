@@ -1,4 +1,4 @@
-"""The rows at which items come and go, and the bits of a key that hold the pool of each."""
+"""The rows at which items arrive and leave, and the key bits that hold each item's pool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORD_BITS = 62
 
 @dataclass(frozen=True)
 class NoGood:
-    """These items do not all fit into a pool together, unless it reaches up to `need` units."""
+    """Items that do not fit into a pool together, unless it reaches `need` units."""
 
     pool: int
     items: frozenset[int]
@@ -27,7 +27,7 @@ class NoGood:
 
 
 class KeyField(NamedTuple):
-    """The word and the bits of a key that hold a number."""
+    """The word and bits of a key that hold a number."""
 
     word: int
     shift: int
@@ -36,7 +36,7 @@ class KeyField(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowEvents:
-    """The changes before a row: lifetimes end, items leave for good, lifetimes start, items arrive.
+    """The changes before a row: lifetimes end, items leave, lifetimes start, items arrive.
 
     Lifetimes are (item, buffer) pairs of items that are known already; those that items arrive with are in `arriving`,
     as (item, what it takes by each measure).
@@ -49,7 +49,7 @@ class RowEvents:
 
 
 class Timeline:
-    """The items that have a choice, row by row; what the others take is off the capacity of each row.
+    """The items with a choice, row by row; fixed items are subtracted from the capacities.
 
     `capacity` is (r, rows), of each measure; it is negative where nothing fits. `home` has a pool for each item, the
     right one for those that have no choice. `nogoods_of[j]` are the no-goods that item `j` is in; one that only
@@ -78,17 +78,17 @@ class Timeline:
         self.rows = self._rows()
 
     def _fixed_loads(self) -> I64:
-        """Return the loads of the items that have no choice, by each measure."""
+        """Return the loads of fixed items, by each measure."""
         item = self.knapsack.item_of_lifetime
         is_there = ~self.has_choice[item] & (self.home[item] == self.measures.pool[:, None])
         return self.knapsack.row_sums(np.where(is_there, self.measures.size[:, self.knapsack.lifetime_buffer], 0))
 
     def _is_open(self, nogood: NoGood) -> bool:
-        """Say whether the items without a choice are all where a no-good speaks of."""
+        """Return True if all fixed items of a no-good are in its pool."""
         return all(self.has_choice[j] or self.home[j] == nogood.pool for j in nogood.items)
 
     def _fields(self) -> dict[int, KeyField]:
-        """Give bits of its own to each item with a choice, for as long as it is alive, and to each no-good.
+        """Assign key bits to each item with a choice while it is alive, and to each no-good.
 
         No-good `g` has the key -1 - g; it is tracked from the first arrival of an item in it to the last.
         """

@@ -1,1 +1,1 @@
-"""The integer program of the planning documents, written once, and the engines that it is handed to."""
+"""The integer program of the design documents, written once, and the engines that solve it."""

@@ -1,4 +1,4 @@
-"""Boxes of the integer program, on a grid of offsets: the ranges of their offsets, and their conflicts.
+"""Boxes of the integer program on a grid of offsets: their offset ranges, and their conflicts.
 
 All numbers are exact integers, in units. Offsets are multiples of a granule (plus a shift that belongs to the pool),
 so a box keeps everything else away from its extent: its size, rounded up to the granule.
@@ -21,20 +21,20 @@ from memplan.solvers.formulation.subinstance import identical
 
 
 def up(value: int, step: int) -> int:
-    """Return the least multiple of `step` that is not below `value`."""
+    """Return the least multiple of `step` not below `value`."""
     return -(-value // step) * step
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Every offset in pool `q` is shift[q] plus a multiple of `granule`."""
+    """The grid: every offset in pool `q` is shift[q] plus a multiple of `granule`."""
 
     granule: int
     shift: tuple[int, ...]
 
     @classmethod
     def of(cls, instance: Instance) -> Grid:
-        """Return the coarsest grid that all buffers, pages and banks of the instance keep to, wherever they lie."""
+        """Return the coarsest grid that all buffers, pages and banks of the instance respect."""
         granule, shift = 0, []
         for q, pool in enumerate(instance.pools):
             mine = instance.allowed[q]
@@ -51,13 +51,13 @@ class Grid:
         return cls(granule or 1, tuple(value % (granule or 1) for value in shift))
 
     def ceil(self, q: int, offset: int) -> int:
-        """Return the first offset of pool `q` on the grid that is not below `offset` (nor below the shift)."""
+        """Return the first grid offset of pool `q` not below `offset` (nor below the shift)."""
         return self.shift[q] + max(0, up(offset - self.shift[q], self.granule))
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A buffer, or a reserved range, whose offset is given.
+    """A buffer, or a reserved range as a box with a fixed offset.
 
     `extent` is what it takes of the grid. `span[q]` holds the lowest and the highest offset that it may have in pool
     `q`, for the pools only that it may lie in; its offsets there are the lowest plus multiples of `step[q]`. A
@@ -72,7 +72,7 @@ class Box:
 
     @property
     def waste(self) -> int:
-        """The extent of a buffer less its size."""
+        """The extent of a buffer minus its size."""
         return self.extent - self.size
 
     @property
@@ -88,7 +88,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The boxes of an instance when no end in pool `q` may pass limit[q]: its `n` buffers, then reserved ranges."""
+    """The boxes of an instance with pool ends limited to limit[q]: its `n` buffers, then reserved ranges."""
 
     instance: Instance
     limit: tuple[int, ...]
@@ -100,12 +100,12 @@ class Boxes:
 
     @cached_property
     def grid(self) -> Grid:
-        """The grid that offsets keep to."""
+        """The grid of all offsets."""
         return Grid.of(self.instance)
 
     @cached_property
     def all(self) -> list[Box]:
-        """The buffers, in the instance's order, and then the reserved ranges."""
+        """The buffers in the instance's order, and then the reserved ranges."""
         ranges = enumerate(pool.reserved.tolist() for pool in self.instance.pools)
         reserved = [
             self._reserved(q, low, high)
@@ -122,13 +122,13 @@ class Boxes:
         return Box(size, up(size, self.grid.granule), span, steps)
 
     def _reserved(self, q: int, low: int, high: int) -> Box:
-        """Extend the range up to the grid, where what lies above it starts; its extent is what it takes of the grid."""
+        """Extend a range up to the grid, where the box above it starts, to get its extent."""
         # What lies above a reserved range begins on the grid, so its end counts as if it were there.
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)
 
     def barred(self, q: int, b: int) -> list[tuple[int, int]]:
-        """Return the ranges of offsets that a buffer may not have in a pool, of those in its span."""
+        """Return the ranges of offsets within its span that are barred to a buffer in a pool."""
         low, high = self.all[b].span[q]
         return [(start, end) for start, end in self.instance.barred_to(b, q) if start <= high and end > low]
 
@@ -149,13 +149,13 @@ class Boxes:
 
     @cached_property
     def crowds(self) -> list[list[int]]:
-        """Sets of buffers that never share a byte: from maximal live sets and, with explicit conflicts, a clique."""
+        """Sets of buffers that never share a byte: maximal live sets and, with explicit conflicts, a clique."""
         named = [heavy_clique(self.instance).tolist()] if len(self.instance.conflict) else []
         return [self.sharing.apart(members) for members in (*self.live_sets, *named)]
 
     @cached_property
     def conflicts(self) -> set[tuple[int, int]]:
-        """The pairs (a, b), a < b, of buffers that are alive together or named to keep apart, other than views."""
+        """The pairs (a, b), a < b, of buffers alive together or in conflict, except views."""
         pairs = {pair for members in self.live_sets for pair in combinations(members, 2)}
         pairs |= self.kept_clear.keys()
         return {(a, b) for a, b in pairs if not self.sharing.are_views(a, b)}
@@ -167,28 +167,28 @@ class Boxes:
 
     @cached_property
     def kept_clear(self) -> dict[tuple[int, int], int]:
-        """The bytes that pairs (a, b), a < b, keep free between them, whatever their lifetimes."""
+        """The clearances of pairs (a, b), a < b, whatever their lifetimes."""
         return kept_clear(self.instance)
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (a, b), a < b, one of which lies below the other in some pool, or they share an offset."""
+        """The pairs (a, b), a < b, that are ordered in some pool or share an offset."""
         pairs = self.conflicts | self.bank_partners
         pairs |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
         return sorted(pair for pair in pairs if self.ordered_in(*pair))
 
     def common(self, a: int, b: int) -> list[int]:
-        """Return the pools that both boxes may lie in."""
+        """Return the pools that both boxes may use."""
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
-        """Return the pools that both boxes of a pair may lie in, but not with bytes in common."""
+        """Return the pools that both boxes of a pair may use, but without common bytes."""
         if (a, b) in self.conflicts or b >= self.n:
             return self.common(a, b)
         return self.banked(a, b)
 
     def banked(self, a: int, b: int) -> list[int]:
-        """Return the pools with banks that both boxes may lie in."""
+        """Return the pools with banks that both boxes may use."""
         return [q for q in self.common(a, b) if self.instance.pools[q].bank]
 
     def shared_in(self, a: int, b: int) -> list[int]:
@@ -199,19 +199,19 @@ class Boxes:
         return [q for q in self.common(a, b) if q not in must_part]
 
     def may_lie_below(self, a: int, b: int) -> bool:
-        """Return True if box `a` may lie in one pool with box `b`, and below it."""
+        """Return True if box `a` may lie below box `b` in one pool."""
         first, second, distance = self.all[a], self.all[b], self.distance(a, b)
         return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common(a, b))
 
     def distance(self, a: int, b: int) -> int:
-        """Return the least distance of the offset of box `b` above that of box `a`, where `a` lies below it."""
+        """Return the least offset difference if box `a` lies below box `b`."""
         if max(a, b) >= self.n:
             return self.all[a].size
         free = self.kept_clear.get((min(a, b), max(a, b)), 0)
         return up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
 
     def twins(self) -> Iterator[tuple[int, int]]:
-        """Yield the pairs of buffers, neighbours among their like, that can be exchanged in any plan."""
+        """Yield pairs of interchangeable buffers, adjacent among their equals."""
         for alike in identical(self.instance):
             yield from pairwise(alike)
 

@@ -1,4 +1,4 @@
-"""The integer program, solved by CBC, the program that PuLP brings along.
+"""The integer program solved by CBC, which PuLP contains.
 
 `import pulp` loads highspy, which cannot share a process with OR-Tools: this runs in a child process, and imports it
 when called. CBC is a process below that; both are killed together. It is given the program as an MPS file, and a limit
@@ -25,20 +25,20 @@ from memplan.solvers.mip.stages import EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 _EARLY_S = 0.8
-"""The time, or a quarter of its limit, by which CBC is to end before its limit: it is late by as much."""
+"""How long before its limit CBC should end, at most a quarter of the limit, since it may be late by as much."""
 _LOOK_EVERY_S = 0.01
 _INFEASIBLE = re.compile(r"says infeasible or unbounded|proven infeasible")
-"""The words of CBC where nothing fits; no column of the program is unbounded."""
+"""CBC's words for an infeasible program; no column of the program is unbounded."""
 _BOUND = re.compile(r"(?:^Lower bound:\s+|\(best possible )([-+.\de]+)", re.MULTILINE)
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans, bounds and claims of CBC, which reports them when it stops."""
+    """Offer plans, bounds and claims of CBC, which reports them at its end."""
     pursue(instance, search, "cbc", solve_program)
 
 
 def solve_program(run: EngineRun) -> Outcome:
-    """Let CBC solve a program, and return its answer."""
+    """Solve a program with CBC, and return its answer."""
     import pulp
 
     began = time.monotonic()
@@ -74,7 +74,7 @@ def _to_end(limit_s: float) -> float:
 
 
 def _run(command: list[str], folder: Path, run: EngineRun, limit_s: float | None) -> tuple[str, bool]:
-    """Run CBC in a folder until it ends or is killed; return its log, and if its time was over."""
+    """Run CBC in a folder until it ends or is killed; return its log, and whether its time was over."""
     now = _processor_s if run.effort.counts_processor else time.monotonic
     began = now()
     with (
@@ -96,13 +96,13 @@ def _run(command: list[str], folder: Path, run: EngineRun, limit_s: float | None
 
 
 def _processor_s() -> float:
-    """Return the processor time of the child processes that have ended."""
+    """Return the processor time of ended child processes."""
     spent = os.times()
     return spent.children_user + spent.children_system
 
 
 def _mps(program: IntegerProgram) -> Iterator[str]:
-    """Yield the program as lines of MPS; its columns are x0, x1, ..., its rows r0, r1, ..."""
+    """Yield the program as lines of MPS, with columns x0, x1, ... and rows r0, r1, ..."""
     rows: list[tuple[str, Sense, Number]] = []
     for k, (least, most) in enumerate(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)):
         rows.append(
@@ -119,14 +119,14 @@ def _mps(program: IntegerProgram) -> Iterator[str]:
 
 
 def _started(program: IntegerProgram, start: F64) -> Iterator[str]:
-    """Yield a start as lines of a solution; CBC refuses a value that is outside of its limits by a rounding error."""
+    """Yield a start as lines of a solution, within the columns' limits, as CBC accepts no rounding errors."""
     yield "Stopped on time - objective value 0"
     for at, value in enumerate(np.clip(start, program.lower, program.upper).tolist()):
         yield f"{at} x{at} {value!r} 0"
 
 
 def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Outcome:
-    """Read what CBC found; its values mean nothing where it reports no integer solution."""
+    """Return CBC's result; its values are meaningless unless it reports an integer solution."""
     status = solution[0] if solution else ""
     is_optimal = status.startswith("Optimal")
     if is_optimal or (status.startswith("Stopped") and "no integer solution" not in status):

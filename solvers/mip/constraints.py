@@ -1,4 +1,4 @@
-"""Rows of the constraint kinds: one function a kind, named as the sentence that it enforces."""
+"""The rows of constraint kinds, one function each, named after the rule that it enforces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memplan.solvers.mip.draft import ONE, Draft, Term
 
 
 def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
-    """Let each buffer lie where the first of its colocation group does; both may use the same pools."""
+    """Place each buffer in the pool of the first buffer in its colocation group."""
     for b, colocation in enumerate(boxes.instance.colocation.tolist()):
         for q in boxes.all[b].span if colocation != b else ():
             if ("in", q, b) in program.at:
@@ -16,7 +16,7 @@ def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
 
 
 def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
-    """Tie the offset of each member to that of its group's anchor."""
+    """Tie each member's offset to that of its group's anchor."""
     for b, anchor in enumerate(boxes.instance.anchor.tolist()):
         if anchor != b:
             distance = int(boxes.instance.distance[b])
@@ -25,7 +25,7 @@ def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
 
 
 def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
-    """Let neither of two that share an offset lie above the other, nor in another pool."""
+    """Keep two buffers that share an offset at the same offset and in the same pool."""
     for a, b in boxes.pairs:
         if ("shared", a, b) not in program.at:
             continue
@@ -41,7 +41,7 @@ def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
 
 
 def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
-    """Count the pages below each buffer: it starts at or above the next one's start and ends at or below its end."""
+    """Count the pages below each buffer, and keep the buffer within the next page."""
     for b, box in enumerate(boxes.all[: boxes.n]):
         pages = {q: int(boxes.instance.page[q, b]) for q in box.span}
         if not any(pages.values()):
@@ -64,7 +64,7 @@ def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
 
 
 def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
-    """Let a buffer lie below or above each range that is barred to it in its pool."""
+    """Keep a buffer below or above each range that is barred to it in its pool."""
     for b, box in enumerate(boxes.all[: boxes.n]) if "intervals" in boxes.instance.features else ():
         offset = Term(program.at["offset", b])
         for q in box.span:
@@ -78,7 +78,7 @@ def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
 
 
 def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
-    """Of two partners in a pool with banks, let the lower one's last bank end where the other's first begins."""
+    """Separate two bank partners in a pool with banks by a border between banks."""
     for a, b in sorted(boxes.bank_partners):
         for q in boxes.banked(a, b):
             for low, high in ((a, b), (b, a)):
@@ -86,7 +86,7 @@ def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
 
 
 def two_that_meet_pay_their_price(program: Draft, boxes: Boxes) -> None:
-    """Let one of each priced pair, or its banks, end before the other begins, where both lie in one pool; or pay."""
+    """Separate each priced pair, or its banks, in a common pool, or charge its price."""
     priced = boxes.instance.priced
     for k, ((a, b), by_bank) in enumerate(zip(priced.rows.tolist(), priced.by_bank.tolist(), strict=True)):
         paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))
@@ -102,7 +102,7 @@ def two_that_meet_pay_their_price(program: Draft, boxes: Boxes) -> None:
 
 
 def _apart(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
-    """Return a term that is 1 only where one buffer ends before another begins."""
+    """Return a term that is 1 only if one buffer ends before another begins."""
     apart = Term(program.column(("apart", low, high), 0, 1, is_whole=True))
     sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
     big_m = boxes.all[low].highest + boxes.all[low].size - boxes.all[high].lowest
@@ -111,7 +111,7 @@ def _apart(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
 
 
 def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term) -> None:
-    """Put a border of banks between two buffers where a term is 1 and the lower of them lies in pool `q`."""
+    """Put a bank border between two buffers if a term is 1 and the lower lies in pool `q`."""
     first, past = _first_bank(program, boxes, q, high), _past_bank(program, boxes, q, low)
     big_m = program.upper[past.column] - program.lower[first.column]
     sides, here = [(first, 1), (past, -1)], program.lies_in(q, low)
@@ -121,7 +121,7 @@ def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term
 
 
 def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a number of a bank that starts at or below the start of a buffer, if it lies in the pool."""
+    """Return a bank number at or below a buffer's start, if the buffer lies in the pool."""
     if ("bank", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         first = program.column(("bank", q, b), 0, (box.span[q][1] + pool.bank_shift) // pool.bank, is_whole=True)
@@ -131,7 +131,7 @@ def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
 
 
 def _past_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a number of a bank that starts at or above the end of a buffer, if it lies in the pool."""
+    """Return a bank number at or above a buffer's end, if the buffer lies in the pool."""
     if ("past", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         most = up(box.highest + box.size + pool.bank_shift, pool.bank) // pool.bank
@@ -149,4 +149,4 @@ CONSTRAINTS = (
     barred_offsets_are_left_out,
     bank_partners_touch_no_common_bank,
 )
-"""The kinds whose rows every program has; prices of pairs are part of the cost."""
+"""The kinds whose rows every program has; the prices of pairs belong to the cost."""

@@ -1,4 +1,4 @@
-"""Columns and rows of an integer program: written in exact integers, then handed over as arrays of floats."""
+"""Columns and rows of an integer program: written in exact integers, finally converted to arrays of floats."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy.typing as npt
 from memplan.planner.model.buffer_table import I64, column
 
 Key = tuple[str | int, ...]
-"""The name of a column or a row: a word, and then boxes, pools or live sets by number."""
+"""The name of a column or row: a word, then the numbers of boxes, pools or live sets."""
 F64 = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.bool_]
 Unit = Literal["", "units", "cost"]
-"""The scale of a column: none, that of units, or that of steps of cost."""
+"""The scale of a column: none, units, or steps of cost."""
 Entry = tuple[int, int]
 """A column and its coefficient."""
 
 
 _ROUNDING = 1e-9
 LOOKED_EVERY = 1024
-"""So many rows, columns or lines come between two looks whether time is over."""
+"""The number of rows, columns or lines between two checks of the time."""
 
 
 class Term(NamedTuple):
@@ -40,7 +40,7 @@ ONE = Term(0, 0, 1)
 
 @dataclass(frozen=True, eq=False)
 class LinearRow:
-    """The sum of coefficient * column lies between `at_least` and `at_most`; None is no limit."""
+    """The sum of coefficient * column is between `at_least` and `at_most`; None means no limit."""
 
     key: Key
     entries: list[Entry]
@@ -49,12 +49,12 @@ class LinearRow:
 
 
 def _go_on() -> None:
-    """Let a program be written to its end; a function with a name goes to another process."""
+    """Do not interrupt writing; a named function, so that it can be sent to another process."""
 
 
 @dataclass(eq=False)
 class Draft:
-    """A program being written: `keys` name the columns, and `at` finds a column by its key.
+    """A program under construction: `keys` name the columns, and `at` maps keys to columns.
 
     `look` is called again and again, and may raise to end it.
     """
@@ -70,7 +70,7 @@ class Draft:
     look: Callable[[], None] = _go_on
 
     def column(self, key: Key, lower: int, upper: int, *, is_whole: bool = False, unit: Unit = "") -> int:
-        """Add a column between two limits."""
+        """Add a column with two limits."""
         self._look_at(len(self.keys))
         self.at[key] = len(self.keys)
         self.keys.append(key)
@@ -85,11 +85,11 @@ class Draft:
             self.look()
 
     def fix(self, key: Key, value: int) -> None:
-        """Leave a column one value only."""
+        """Fix a column to one value."""
         self.lower[self.at[key]] = self.upper[self.at[key]] = value
 
     def row(self, key: Key, entries: list[Entry], at_least: int | None = None, at_most: int | None = None) -> None:
-        """Add a row, with one entry a column; entries of 0 are left out."""
+        """Add a row with one entry for each column; zero entries are dropped."""
         self._look_at(len(self.rows))
         summed: dict[int, int] = {}
         for at, coefficient in entries:
@@ -99,7 +99,7 @@ class Draft:
     def row_of(
         self, key: Key, terms: Iterable[tuple[Term, int]], at_least: int | None = None, at_most: int | None = None
     ) -> None:
-        """Add a row of terms, whose constants go to the other side."""
+        """Add a row of terms; their constants move to the other side."""
         entries: list[Entry] = []
         constant = 0
         for term, coefficient in terms:
@@ -114,7 +114,7 @@ class Draft:
         )
 
     def row_if(self, term: Term, big_m: int, key: Key, sides: list[tuple[Term, int]], at_least: int) -> None:
-        """Add a row that binds where `term` is 1; where it is 0, its left side may be `big_m` smaller.
+        """Add a row that holds if `term` is 1; if it is 0, the left side may be `big_m` smaller.
 
         Where the term is 0 in any case no row is added.
         """
@@ -130,12 +130,12 @@ class Draft:
         return term is not ONE and term.constant + term.sign * limit[term.column] == 0
 
     def lies_in(self, q: int, b: int) -> Term:
-        """Return "box b lies in pool q, where it may" as a term; it is the constant 1 where that is its only home."""
+        """Return the term for "box b lies in pool q"; the constant 1 if that is its only pool."""
         here = self.at.get(("in", q, b))
         return ONE if here is None else Term(here)
 
     def below(self, a: int, b: int) -> Term:
-        """Return "box a lies below box b" as a term, for two whose order the program decides."""
+        """Return the term for "box a lies below box b", for two boxes whose order the program decides."""
         here = self.at.get(("below", a, b))
         return Term(self.at["below", b, a], -1, 1) if here is None else Term(here)
 
@@ -144,7 +144,7 @@ class Draft:
         return ("below", a, b) in self.at or ("below", b, a) in self.at
 
     def finish(self, scale: int, cost_scale: int = 1) -> IntegerProgram:
-        """Return the program as arrays in which `scale` units, and `cost_scale` steps of cost, count 1."""
+        """Return the program as arrays, scaled by `scale` units and `cost_scale` steps of cost."""
         scales = {"": 1, "units": scale, "cost": cost_scale}
         by = np.array([float(scales[unit]) for unit in self.units])
         counts = [len(row.entries) for row in self.rows]
@@ -182,7 +182,7 @@ def _limits(values: list[int | None], absent: float) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class IntegerProgram:
-    """An integer program as arrays, of `c` columns and `r` rows: minimise cost @ x.
+    """An integer program of `c` columns and `r` rows as arrays: minimise cost @ x.
 
     x lies between `lower` and `upper`, and is integer where `is_whole`. Row `k` is the sum of value * x[index] over its
     entries first[k]:first[k + 1], between row_lower[k] and row_upper[k]. An offset of 1 is `scale` units, a
@@ -206,7 +206,7 @@ class IntegerProgram:
     row_upper: F64  # (r,)
 
     def reduced(self, idle: Bits) -> tuple[IntegerProgram, I64]:
-        """Return the program without the rows that are `idle` (r,) or implied by limits, and without fixed columns.
+        """Return the program without `idle` or implied rows (r,) and without fixed columns.
 
         The second value has the columns that are left, by number; a constant of the objective is left out.
         """

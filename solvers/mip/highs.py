@@ -1,4 +1,4 @@
-"""The integer program, solved by HiGHS through highspy.
+"""The integer program solved by HiGHS through highspy.
 
 highspy and OR-Tools cannot be loaded into one process: this runs in a child process, and imports highspy when called.
 """
@@ -17,12 +17,12 @@ from memplan.solvers.search.incumbent import Search
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans, bounds and claims of HiGHS; plans as soon as it finds them."""
+    """Offer plans, bounds and claims of HiGHS, plans as soon as it finds them."""
     pursue(instance, search, "highs", solve_program)
 
 
 def solve_program(run: EngineRun) -> Outcome:
-    """Let HiGHS solve a program, and return its answer."""
+    """Solve a program with HiGHS, and return its answer."""
     import highspy
 
     highs = highspy.Highs()
@@ -64,7 +64,7 @@ def _set_options(highs: Any, effort: EngineEffort) -> None:
 
 
 def _pass_model(highs: Any, highspy: Any, program: IntegerProgram) -> None:
-    """Hand the arrays over; infinite limits are HiGHS's own infinity."""
+    """Pass the arrays to HiGHS, converting infinite limits to its own infinity."""
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(program.cost), len(program.row_lower)
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.cost, program.lower, program.upper

@@ -1,4 +1,4 @@
-"""The integer program itself as an LP or MPS file, with names that can be read."""
+"""The integer program as an LP or MPS file with readable names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WIDTH = 100
 
 
 def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lambda: False) -> bytes:
-    """Return the integer program of a problem as a file of the kind `suffix`: ".lp" or ".mps".
+    """Return the integer program of a problem as a file of type `suffix`: ".lp" or ".mps".
 
     All numbers are exact, in the unit that the head of the file names. Raises OptionError for another suffix, and for a
     problem whose program would have more than MAX_ROWS rows; TimeOverError once it `is_over`.
@@ -83,7 +83,7 @@ def _head(problem: Problem, instance: Instance) -> list[str]:
 
 
 class _Text:
-    """A draft with names, as lines of a file. Columns without entries are left out: they decide nothing."""
+    """A named draft as lines of a file. Columns without entries are dropped."""
 
     def __init__(self, program: Draft, columns: ModelNames, rows: ModelNames) -> None:
         self.program = program
@@ -93,12 +93,12 @@ class _Text:
 
     @property
     def objective(self) -> int:
-        """The column that is minimised."""
+        """The column to minimise."""
         assert self.program.objective is not None
         return self.program.objective
 
     def lp(self, head: list[str]) -> Iterator[str]:
-        """Yield the lines of an LP file; comments say what each kind of row is for."""
+        """Yield the lines of an LP file, with a comment for each kind of row."""
         yield from (f"\\ {line}" for line in head)
         yield from ("Minimize", f" total: {self.name[self.objective]}", "Subject To")
         kinds = list(WORDS)
@@ -119,7 +119,7 @@ class _Text:
         yield "End"
 
     def _is_whole(self, at: int, is_binary: bool) -> bool:
-        """Return True if a column is a free binary, or another integer one; readers take the limits from a binary."""
+        """Return True if a column is a free binary, or else another integer; binaries need no limits."""
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
     def _lp_row(self, row: LinearRow) -> str:
@@ -150,7 +150,7 @@ class _Text:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Break a row into lines, between words only: readers limit the length of a line, and names must stay whole."""
+    """Break a row into lines between words, as readers limit the length of lines."""
     if len(text) < _WIDTH:
         return [f" {text}"]
     return wrap(
@@ -167,7 +167,7 @@ def _limit(row: LinearRow) -> int:
 _LONGEST_ID = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 COLUMN_WORDS = {"offset": "o", "end": "e", "multiple": "steps"}
-"""Words of columns that are shorter in a file than in keys."""
+"""Words of columns that files abbreviate."""
 WORDS = {
     "peak": ("qb", "(1) the peak is at or above every end"),
     "end": ("b", "(2) an end is an offset plus a size"),
@@ -210,14 +210,14 @@ WORDS = {
     "page": ("qb", ""),
     "paid": ("nbb", ""),
 }
-"""Words of keys: what a key's numbers are, and what rows of this word say ("" for columns), in the order of files.
+"""The words of keys in file order: the meaning of their numbers, and the comment for their rows ("" for columns).
 
 The numbers are pools (q), boxes (b) or sets of buffers in conflict (t); those that no name shows are n.
 """
 
 
 class ModelNames:
-    """Turns keys into names that LP and MPS files may hold, each used once: `below_conv1_conv2`."""
+    """Converts keys to unique names that LP and MPS files allow: `below_conv1_conv2`."""
 
     def __init__(self, problem: Problem, boxes: Boxes, words: Mapping[str, str]) -> None:
         buffers = [str(problem.buffers.ids[int(i)]) for i in boxes.instance.source]
@@ -228,7 +228,7 @@ class ModelNames:
         self._used: dict[str, int] = {}
 
     def take(self, key: Key) -> str:
-        """Return a name for a key; one that is taken gets a number."""
+        """Return a name for a key, numbered if it is taken."""
         word, *numbers = key
         parts = [self._words.get(str(word), str(word))]
         for kind, number in zip(WORDS[str(word)][0], numbers, strict=False):
@@ -238,7 +238,7 @@ class ModelNames:
         return name if times == 1 else self._again(name, times)
 
     def _again(self, name: str, times: int) -> str:
-        """Return the name with the first number from `times` on that makes it new."""
+        """Return the name with the first number from `times` on that makes it unique."""
         while f"{name}_{times}" in self._used:
             times += 1
         self._used[f"{name}_{times}"] = 1
@@ -255,7 +255,7 @@ class ModelNames:
 
 
 def _distinct(texts: list[str]) -> list[str]:
-    """Return the texts as parts of names: of letters, digits, dots and underscores, short, each one once."""
+    """Return the texts as short unique name parts: letters, digits, dots and underscores."""
     short = [_NOT_IN_NAMES.sub("_", text)[:_LONGEST_ID] or "_" for text in texts]
     names: list[str] = []
     used = set(short)

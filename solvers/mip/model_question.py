@@ -1,4 +1,4 @@
-"""The question that a program in a file poses: the least peak or cost, below what a quick plan needs."""
+"""The question of a program file: the least peak or cost, with limits from a quick plan."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memplan.solvers.mip.stages import sensible_limits
 from memplan.solvers.search.incumbent import Search
 
 _PLAN_WORK = 50_000
-"""The work of the plan whose peak limits the big-M: some 50 ms."""
+"""The work for the plan that limits the big-M, about 50 ms."""
 
 
 def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
-    """Return the question for the least first entry of the score, the last pool's peak or the cost, and its boxes."""
+    """Return the question that minimises the first entry of the score, and its boxes."""
     limits = sensible_limits(instance, None)
     floors = [0] * len(limits)
     if instance.objective == "cost":
@@ -34,7 +34,7 @@ def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
 
 
 def _peak_of_a_plan(instance: Instance) -> int:
-    """Return the last pool's peak in a plan that is soon made; I64_MAX where none is."""
+    """Return the last pool's peak in a quick plan; I64_MAX without one."""
     search = Search(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
     greedy.solve(instance, search)
     if instance.features <= frozenset(PLAIN) - {"pools", "cost"}:

@@ -1,4 +1,4 @@
-"""Free MPS files, the form in which programs go to engines and to people."""
+"""Free MPS files, for engines and for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Sense = Literal["E", "L", "G"]
 
 @dataclass(frozen=True)
 class MpsColumn:
-    """A column of a file.
+    """A column of an MPS file.
 
     name: its name, without spaces.
     lower, upper: its limits, both finite.
@@ -29,7 +29,7 @@ class MpsColumn:
 
 
 def mps_lines(rows: Sequence[tuple[str, Sense, Number]], columns: Iterable[MpsColumn]) -> Iterator[str]:
-    """Yield the lines of a program, whose rows are (name, sense, limit); numbers are written exactly."""
+    """Yield the lines of a program with rows (name, sense, limit); numbers are exact."""
     columns = list(columns)
     yield from ("NAME memplan FREE", "ROWS", " N total")
     yield from (f" {sense} {name}" for name, sense, _ in rows)

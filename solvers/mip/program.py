@@ -1,4 +1,4 @@
-"""The integer program of the project's source documents, written once.
+"""The integer program of the source documents, written once.
 
 It says: (1) minimise the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
 and (4) of two buffers in conflict one lies below the other, which a binary decides. The other rows say what pools,
@@ -17,12 +17,12 @@ from memplan.solvers.mip.constraints import CONSTRAINTS, two_that_meet_pay_their
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
 
 MAX_CROWD_ENTRIES = 100_000
-"""The most entries that the rows of crowds may have in all; the heaviest crowds come first."""
+"""The most entries of crowd rows in all; the heaviest crowds come first."""
 
 
 @dataclass(frozen=True)
 class MipQuestion:
-    """A question to an engine: no end in pool `q` above limit[q], and its peak not below floor[q], as is proved.
+    """A question to an engine: ends in pool `q` of at most limit[q], and a proved peak of at least floor[q].
 
     `minimise` is the key of the column to make as small as possible; None where any plan will do. With ("over", q) that
     is what stands above the floor of pool `q`, and a plan may be turned upside down. `cost` holds the least and the
@@ -36,7 +36,7 @@ class MipQuestion:
 
 
 def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> Draft:
-    """Write the program of the question, in whole units; into one that is empty, where that is given."""
+    """Write the program of the question in whole units, into `program` if that is given."""
     program = program or Draft()
     _offsets_are_not_negative(program, boxes)
     _every_pool_has_a_peak(program, boxes, question)
@@ -75,7 +75,7 @@ def _every_pool_has_a_peak(program: Draft, boxes: Boxes, question: MipQuestion) 
 
 
 def _a_buffer_lies_in_one_pool(program: Draft, boxes: Boxes) -> None:
-    """Choose one of the pools by a binary for each; a buffer with a single one needs none."""
+    """Choose a pool for each buffer by binaries; a buffer with one pool needs none."""
     for b, box in enumerate(boxes.all):
         if len(box.span) != 1:
             chosen = [(program.column(("in", q, b), 0, 1, is_whole=True), 1) for q in box.span]
@@ -97,12 +97,12 @@ def _the_peak_is_at_or_above_every_end(program: Draft, boxes: Boxes, question: M
 
 
 def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
-    """Return the highest end that box `b` may have in another pool than `q`; 0 where it has no other."""
+    """Return the highest end of box `b` in pools other than `q`; 0 without others."""
     return max((boxes.limit[r] for r in boxes.all[b].span if r != q), default=0)
 
 
 def _two_in_conflict_have_an_order(program: Draft, boxes: Boxes) -> None:
-    """Decide by a binary which lies below, or by two where they may be apart, or share: both are 0 where they do.
+    """Decide the order of two conflicting boxes by one binary, or by two if they may be apart or share.
 
     Where neither order is possible one is fixed all the same: its row then makes the program infeasible.
     """
@@ -124,7 +124,7 @@ def _two_in_conflict_have_an_order(program: Draft, boxes: Boxes) -> None:
 
 
 def _of_two_in_conflict_one_lies_below_the_other(program: Draft, boxes: Boxes) -> None:
-    """Keep the offset of the upper one at or above the end of the lower one.
+    """Keep the offset of the upper box at or above the end of the lower one.
 
     The smallest sound big-M is what the highest end of the one can be above the lowest offset of the other.
     """
@@ -137,7 +137,7 @@ def _of_two_in_conflict_one_lies_below_the_other(program: Draft, boxes: Boxes) -
 
 
 def _a_buffer_lies_inside_its_pool(program: Draft, boxes: Boxes) -> None:
-    """Keep a buffer with a choice to the lowest and the highest offset of the pool that it chooses."""
+    """Limit a buffer to the range of offsets of its chosen pool."""
     for b, box in enumerate(boxes.all):
         lowest, highest = ({span[k] for span in box.span.values()} for k in (0, 1))
         chosen = [(q, program.at.get(("in", q, b), 0)) for q in box.span]
@@ -150,7 +150,7 @@ def _a_buffer_lies_inside_its_pool(program: Draft, boxes: Boxes) -> None:
 
 
 def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> None:
-    """Count the steps from the lowest offset.
+    """Count alignment steps from the lowest offset.
 
     What is aligned as the grid is lands on it without a row that says so, and a rigid group keeps its anchor's
     alignment.
@@ -170,7 +170,7 @@ def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> N
 
 
 def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Say that what lies below a buffer holds it up, and what lies above it pushes the peak up.
+    """Add cuts: boxes below a buffer raise its offset, and boxes above it raise the peak.
 
     The members of a crowd never share a byte: most often it is a live set. Of its members, those below buffer `b` lie
     one on the other, so its offset is at least the sum of their extents; and so for those above it. These cuts make the
@@ -212,7 +212,7 @@ def _others_push_the_peak(
 
 
 def _a_crowd_shares_out_its_pools(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Say that a crowd, where it chooses its pools, fits below their peaks and around what is reserved."""
+    """Add cuts that a crowd fits below its pools' peaks and around reserved ranges."""
     for t, members in enumerate(boxes.crowds):
         for q, limit in enumerate(question.limit):
             inside = [b for b in members if q in boxes.all[b].span]
@@ -228,7 +228,7 @@ def _a_crowd_shares_out_its_pools(program: Draft, boxes: Boxes, question: MipQue
 
 
 def _what_stands_above_the_floor_counts(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
-    """Sum up, over crowds, how far the highest end in pool `q` is above its floor."""
+    """Sum, over crowds, the excess of their highest end in pool `q` over the floor."""
     most = question.limit[q] - question.floor[q]
     heights = []
     for t, members in enumerate(boxes.crowds):
@@ -243,7 +243,7 @@ def _what_stands_above_the_floor_counts(program: Draft, boxes: Boxes, question: 
 
 
 def _twins_keep_their_order(program: Draft, boxes: Boxes) -> None:
-    """Of two buffers that can be exchanged, put the first into the earlier pool, and below the second in the same."""
+    """Order interchangeable buffers: the first goes to an earlier pool, or below the second."""
     for a, b in boxes.twins():
         if len(boxes.all[a].span) == 1:
             program.fix(("below", a, b), 1)
@@ -262,7 +262,7 @@ def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
 
 
 def _the_cost_is_that_of_the_chosen_pools(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Count the steps of cost that every buffer adds where it lies, above the cheapest pool, and prices of pairs."""
+    """Count the cost steps of buffers above their cheapest pools, plus prices of pairs."""
     costs, rows = Costs.of(boxes.instance), boxes.instance.priced.rows.tolist()
     extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")

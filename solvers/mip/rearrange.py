@@ -1,4 +1,4 @@
-"""Parts of a plan, to rearrange: an engine decides the orders of few buffers anew, while all others keep theirs.
+"""Large-neighbourhood search: an engine reorders a few buffers of a plan, while the others keep their order.
 
 Large-neighbourhood search (Shaw 1998) with an engine for the neighbourhoods. What is made less is the sum, over live
 sets, of what stands above the floor: the peak alone is that of many plans, of which some are nearer to the floor.
@@ -23,20 +23,19 @@ from memplan.solvers.packing.place import drop, place
 
 F32 = npt.NDArray[np.float32]
 SolvePart = Callable[[IntegerProgram, F64, Callable[[F64], F64]], float]
-"""Lets an engine solve a program from a start; gets what makes values of the whole program of an answer's, and returns
-the share of the time that it took."""
+"""Solves a program from a start; receives a function that completes its values, and returns the share of time used."""
 _FIRST_PART = 4.0
-"""The size of the first parts: so many buffers, or a dozen times as many orders of those alive in a span of time."""
+"""The size of the first neighbourhoods: this many buffers, or a dozen times as many orders in a time span."""
 _PAIRS_A_BUFFER = 12
 _DRAWS = 50
-"""The orders that are drawn for a plan to begin with."""
+"""The orders drawn for an initial plan."""
 _REACH = 2.0
-"""The distance, in live sets, over which a buffer's chance to be in a part falls to 1/e."""
+"""The distance in live sets at which a buffer's probability of being in a neighbourhood falls to 1/e."""
 
 
 @dataclass(frozen=True, eq=False)
 class RatedPlan:
-    """A plan: pools and offsets, and what of each crowd stands above the floor."""
+    """A plan (pools and offsets), with the excess of each crowd over the floor."""
 
     pool: I64
     offset: I64
@@ -44,12 +43,12 @@ class RatedPlan:
 
     @property
     def over(self) -> int:
-        """The sum of the heights."""
+        """The sum of the excesses."""
         return int(self.heights.sum())
 
 
 class ImpliedRows:
-    """The rows of a program that orders of boxes may imply: those of pairs, of heights and peaks, and cuts."""
+    """The rows of a program that orders of boxes may imply: pair rows, height and peak rows, and cuts."""
 
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int) -> None:
         self.n, keyed = boxes.n, list(enumerate(program.row_keys))
@@ -64,7 +63,7 @@ class ImpliedRows:
             self.members[members, t] = 1
 
     def are_implied(self, program: IntegerProgram, is_below: F32) -> Bits:
-        """Return the rows that follow from what surely lies below what, 1 in a square of boxes, in `program`.
+        """Return the rows of `program` implied by a known order (a square boolean matrix of boxes).
 
         Of what lies one on the other only neighbours need a row, and what is highest; cuts need an order to decide.
         """
@@ -87,7 +86,7 @@ def _by_column(width: int, rows: list[tuple[str | int, ...]]) -> I64:
 
 
 class PlanParts:
-    """The parts of a program that minimises what stands above `floor` in pool `q`, drawn where most does.
+    """The neighbourhoods of a program that minimises the excess over `floor` in pool `q`.
 
     They grow while an engine is done with them soon, and shrink where it is not done in time.
     """
@@ -110,13 +109,13 @@ class PlanParts:
         self._values_of = lru_cache(maxsize=1)(lambda plan: start_of(program, boxes, plan.pool, plan.offset))
 
     def rated(self, pool: I64, offset: I64) -> RatedPlan:
-        """Return a plan with what of each crowd stands above the floor."""
+        """Return a plan with the excess of each crowd over the floor."""
         ends = np.where(pool == self.q, offset + self.boxes.instance.size, 0)
         heights = [max(0, int(ends[members].max(initial=0)) - self.floor) for members in self.crowds]
         return RatedPlan(pool, offset, column(heights))
 
     def improve(self, plan: RatedPlan, solve: SolvePart) -> None:
-        """Let an engine solve one part of a plan, from its values."""
+        """Solve one neighbourhood of a plan with an engine, starting from its values."""
         t = int(self.random.choice(len(plan.heights), p=plan.heights / plan.over))
         draw = list(self.sizes)[int(self.random.integers(len(self.sizes)))]
         is_free = draw(t, max(2, int(self.sizes[draw])))
@@ -132,7 +131,7 @@ class PlanParts:
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
 
     def _with_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:
-        """Return the program where some orders are as in a plan, without what these imply; and its columns."""
+        """Return the program with some orders fixed as in a plan, without implied rows; and its columns."""
         program, lower, upper = self.program, self.program.lower.copy(), self.program.upper.copy()
         lower[fixed] = upper[fixed] = values[fixed]
         changed = replace(program, lower=lower, upper=upper)
@@ -142,7 +141,7 @@ class PlanParts:
         return changed.reduced(self.implied.are_implied(changed, is_below))
 
     def drawn(self) -> RatedPlan | None:
-        """Return the plan, of several drawn orders of the buffers, in which least stands above the floor."""
+        """Return the plan with the least excess, from several random orders."""
         instance = self.boxes.instance
         traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
         for _ in range(_DRAWS):
@@ -154,7 +153,7 @@ class PlanParts:
         return next((plan for plan in plans if is_kept(self.program, self.boxes, plan.pool, plan.offset)), None)
 
     def shaken(self, plan: RatedPlan) -> RatedPlan:
-        """Return the plan with few buffers moved to any place, and fallen; as it is where that ends too high."""
+        """Return the plan with a few buffers moved anywhere and dropped; unchanged if that ends too high."""
         for count in (3, 3, 3, 2, 2, 2, 1, 1, 1):
             offset = plan.offset.astype(np.float64)
             moved = self.random.choice(len(offset), size=min(count, len(offset)), replace=False)
@@ -167,7 +166,7 @@ class PlanParts:
         return plan
 
     def _few(self, t: int, count: int) -> Bits:
-        """Free all orders of few buffers, most of them near crowd `t`."""
+        """Free all orders of a few buffers, most of them near crowd `t`."""
         n = self.boxes.n
         away = np.maximum(0, np.maximum(self.first[:n] - t, t - self.last[:n]))
         weight = np.exp(-away / _REACH)
@@ -177,7 +176,7 @@ class PlanParts:
         return chosen[self.a] | chosen[self.b]
 
     def _span(self, t: int, count: int) -> Bits:
-        """Free the orders of those that are alive in a span of time around crowd `t`, or of some of them."""
+        """Free the orders of buffers alive in a time span around crowd `t`, or of some of them."""
         low, high, is_free = t, t, np.zeros(len(self.order), dtype=np.bool_)
         while True:
             inside = (self.first <= high) & (self.last >= low)

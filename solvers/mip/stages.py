@@ -1,4 +1,4 @@
-"""Questions to a MILP engine, and their order.
+"""The sequence of questions to a MILP engine.
 
 The score's entries are settled one after another. For three tenths of the time an engine looks for any plan at the
 bound, which leaves offsets least room, and higher where that is refused. Where it neither finds nor refuses one, it
@@ -30,11 +30,11 @@ from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 
 MAX_ROWS = 200_000
-"""The most rows that are written: a program of a million rows is of no use to an engine, and takes gigabytes."""
+"""The most rows of a written program; with a million, engines fail and need gigabytes."""
 
 
 def count_rows(instance: Instance) -> int:
-    """Return the most rows that the program can have; O(m) time, no pair is listed."""
+    """Return an upper bound on the rows of the program; O(m) time, without listing pairs."""
     begun = np.bincount(instance.start, minlength=instance.n_live_sets)
     ended = np.bincount(instance.end, minlength=instance.n_live_sets + 1)[: instance.n_live_sets]
     alive = np.cumsum(begun - ended)
@@ -53,7 +53,7 @@ def count_rows(instance: Instance) -> int:
 
 
 def _rows_of_ties(instance: Instance) -> int:
-    """Return the most rows that the constraints between buffers, on pages, on banks and with prices can have."""
+    """Return an upper bound on the rows for ties, pages, banks and prices."""
     p = len(instance.pools)
     n_shares, n_partners, n_priced = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.priced)
     tied = int((instance.anchor != np.arange(len(instance))).sum())
@@ -65,7 +65,7 @@ def _rows_of_ties(instance: Instance) -> int:
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
-    """Return where each pool ends at the latest in a plan whose buffers have fallen as far as they can.
+    """Return the latest end of each pool in a plan whose buffers have been dropped as far as possible.
 
     Some best plan is such a one. A plan with the score `known` keeps to the limits too.
     """
@@ -74,31 +74,32 @@ def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
 
 
 RESERVE_S = 0.3
-"""Seconds kept back, so that an engine stops by itself, and reports what it has, before it is killed."""
+"""The seconds in reserve, so that an engine stops and reports by itself before it is killed."""
 LARGEST_PLAIN = 2**20
-"""Up to here engines are given whole units; above, HiGHS was seen to claim what is not so."""
+"""The largest number given to engines in whole units; above it, HiGHS made false claims."""
 SCALED_PEAK = 2**16
-"""The size, about, to which larger peaks are scaled down by a power of two."""
+"""The approximate size to which larger peaks are scaled down by a power of two."""
 ROOT_WORK, NODE_WORK = 100, 2
 """The work of the root and of a node for each entry of the program, in units of Search.work_limit: as measured with
 HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit stands for.
 """
 _DECIDED, _REARRANGED = 0.3, 0.6
-"""The shares of the time that is left for decisions, and then for rearranging."""
+"""The shares of the remaining time for decision, and then for rearrangement."""
 _PART_S, _IDLE, _BUFFERS_A_SHAKE = 0.5, 15, 20
-"""The seconds for a part, the parts without a gain before a restart, and the buffers for each restart in vain."""
+"""The seconds for a neighbourhood, the failures before a restart, and the buffers for each restart in vain."""
 _FEWEST_DECIDED = 200
-"""Of fewer pairs than this a program is minimised at once: what is proved above the bound is so two to twelve times
-sooner (docs/integer-program.md), and plans at the bound no later."""
+"""The pairs below which a program is minimised at once: bounds above the floor come two to twelve times sooner
+(docs/integer-program.md), and plans at the bound no later.
+"""
 _MOST_DECIDED = 1_500
-"""Of more pairs than this no order of all of them was seen to be found at once: parts have all of the time."""
+"""The pairs above which no complete order is found at once, so that neighbourhoods get all the time."""
 _GAP = 0.9
-"""An engine may stop this close to its bound, in units or steps of cost: the next better plan is a whole one below."""
+"""The gap at which an engine may stop, in units or steps of cost; the next better plan is a whole one below."""
 
 
 @dataclass(frozen=True)
 class EngineEffort:
-    """The limits of an engine's run: a clock or a number of nodes, and a `gap` that is close enough.
+    """The limits of an engine's run: seconds or nodes, and a `gap` that is good enough.
 
     `seconds` are those of the processor where `counts_processor` is set.
     """
@@ -112,7 +113,7 @@ class EngineEffort:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An engine's answer: `bound`, of the objective, holds where the program was not infeasible."""
+    """An engine's answer; `bound`, on the objective, is valid unless the program was infeasible."""
 
     status: Literal["optimal", "infeasible", "open"]
     bound: float = -inf
@@ -120,7 +121,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class EngineRun:
-    """A program to solve from a start (values of its columns, or None), and what hears of it meanwhile.
+    """A program to solve from a start (column values or None), with callbacks.
 
     The engine gives what it finds to `take`, at any time, as values of the columns; and the lines of its log to `log`.
     It ends soon after `is_late()`.
@@ -138,7 +139,7 @@ MipEngine = Callable[[EngineRun], Outcome]
 
 
 def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> None:
-    """Settle the entries of the score one after another, until one stays open; refuse what is too large to write."""
+    """Optimise the entries of the score in order until one stays open; refuse too large programs."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
@@ -149,7 +150,7 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """A run of an engine: for any plan or the best, until a time of the search's clock."""
+    """One run of an engine, for any plan or for the best, until a time of the search's clock."""
 
     is_decision: bool
     ends: float
@@ -157,7 +158,7 @@ class _Run:
 
 @dataclass(frozen=True, eq=False)
 class _Pursuit:
-    """The goals of an instance, each minimised by an engine while those before it keep what is proved."""
+    """The goals of an instance: each is minimised by an engine while earlier ones keep their proved values."""
 
     instance: Instance
     search: Search
@@ -166,7 +167,7 @@ class _Pursuit:
     goals: Goals
 
     def least(self, goal: int) -> int | None:
-        """Return the least value of a goal, once it is reached and, as the engine says, proved; else None."""
+        """Return the least value of a goal once it is reached and the engine claims a proof; else None."""
         first = self.goals.known_floor()
         floor = self._decide(goal, first)
         if floor == first:
@@ -178,7 +179,7 @@ class _Pursuit:
         return reached if reached is not None and reached <= floor else None
 
     def _decide(self, goal: int, floor: int) -> int:
-        """Look for any plan at the floor, then higher where there is none, for a while; return the floor."""
+        """Search for any plan at the floor, then higher if there is none, for a while; return the floor."""
         # Where work is counted, each program's root takes most of it: there is enough for one.
         if goal == COST or self.search.deterministic:
             return floor
@@ -197,7 +198,7 @@ class _Pursuit:
         return floor
 
     def _rearrange(self, goal: int, floor: int) -> None:
-        """Rearrange parts of the best plan until nothing stands above the floor, or little time is left."""
+        """Rearrange parts of the best plan until nothing exceeds the floor, or little time is left."""
         most, best = self.goals.reached(goal), self.search.best
         if goal == COST or self.search.deterministic or self.search.is_over or best is None or most in (None, floor):
             return
@@ -244,7 +245,7 @@ class _Pursuit:
                 least, restarts = plan, 0
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
-        """Look for better plans between `floor` and the incumbent; return what the floor has become."""
+        """Search for better plans between `floor` and the incumbent; return the new floor."""
         run = _Run(is_decision=False, ends=self.search.clock() + self._left_s)
         outcome = self._solve_for(goal, floor, most, run)
         if outcome.status == "open" and not self.search.deterministic:
@@ -263,7 +264,7 @@ class _Pursuit:
         return max(0.05, self.search.remaining_s - RESERVE_S)
 
     def _solve_for(self, goal: int, floor: int, most: int | None, run: _Run) -> Outcome:
-        """Let the engine look for an entry between `floor` and `most`, the least or any; its bound is a whole one."""
+        """Let the engine find an entry between `floor` and `most`, the least or any; its bound is integer."""
         boxes = Boxes(self.instance, self._limits(goal, most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")
@@ -297,7 +298,7 @@ class _Pursuit:
             self.search.offer(pool, offset, self.name)
 
     def _plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> Iterator[tuple[I64, I64]]:
-        """Yield an engine's plan on the grid, where that keeps to the program, and dropped, in exact integers."""
+        """Yield an engine's plan on the grid, if valid, and dropped, in exact integers."""
         buffers = range(boxes.n)
         pool = column([_home(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
@@ -311,7 +312,7 @@ class _Pursuit:
             yield pool, offset
 
     def _limits(self, goal: int, most: int | None) -> tuple[int, ...]:
-        """Return the ends of the pools: as proved, `most`, or else those of sensible plans."""
+        """Return the ends of the pools: as proved, `most`, or else as in sensible plans."""
         best = self.search.best
         limits = sensible_limits(self.instance, None if best is None else best.score)
         for q, end in zip(self.goals.order, self.goals.proved, strict=False):
@@ -329,7 +330,7 @@ class _Pursuit:
         return 0, self.goals.proved[0]
 
     def _effort(self, program: IntegerProgram, run: _Run) -> EngineEffort:
-        """Return what is left: by the clock, or in nodes where no clock may decide."""
+        """Return the remaining effort: by the clock, or in nodes if no clock may decide."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
             of_an_entry = self.search.work_limit / (len(program.index) + 1)
@@ -339,7 +340,7 @@ class _Pursuit:
 
 
 def _home(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
-    """Return the pool that values of the columns choose for box `b`."""
+    """Return the pool that column values choose for box `b`."""
     homes = list(boxes.all[b].span)
     if len(homes) == 1:
         return homes[0]
@@ -347,12 +348,12 @@ def _home(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
 
 
 def _scale(largest: int) -> int:
-    """Return the power of two by which numbers up to `largest` are divided for an engine."""
+    """Return the power of two by which numbers up to `largest` are scaled for an engine."""
     return 1 if largest <= LARGEST_PLAIN else 1 << (largest // SCALED_PEAK).bit_length()
 
 
 def _whole(bound: float, value_of_one: int) -> float:
-    """Return the least whole number that an engine's bound leaves possible, allowing for the engine's tolerances."""
+    """Return the least integer allowed by an engine's bound, given its tolerances."""
     if bound == -inf:
         return bound
     tolerance = 0.01 if value_of_one == 1 else 0.01 + value_of_one / 1000

@@ -1,4 +1,4 @@
-"""The incumbent as a start: values for the columns of a program."""
+"""The incumbent as a start: values for a program's columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SLACK = 1e-9
 
 
 def start_of(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> F64:
-    """Return the values of a program's columns in a plan.
+    """Return the values of a program's columns for a plan.
 
     The plan is turned so that it keeps to the symmetry that the program has fixed; else an engine would reject it.
     """
@@ -22,7 +22,7 @@ def start_of(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> F
 
 
 def is_kept(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> bool:
-    """Say whether a plan keeps to all rows and limits of the program, but for the symmetry that it has fixed."""
+    """Return True if a plan satisfies all rows and limits of the program, except fixed symmetry."""
     values = _values(program, boxes, pool.tolist(), offset.tolist())
     sums = np.append(0.0, np.cumsum(program.value * values[program.index]))[program.first]
     is_in = (program.lower <= values) & (values <= program.upper)
@@ -36,7 +36,7 @@ def _values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list
 
 
 def _turned(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]) -> tuple[list[int], list[int]]:
-    """Mirror the plan and exchange twins where the program wants it so."""
+    """Mirror the plan and exchange twins to satisfy the program's fixed symmetry."""
     pair = boxes.mirror()
     if pair is not None and program.lower[program.at["below", *pair]] == 1 and offset[pair[0]] > offset[pair[1]]:
         peak = max(at + boxes.all[b].size for b, at in enumerate(offset))
@@ -49,7 +49,7 @@ def _turned(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list
 
 
 def _families(boxes: Boxes) -> list[list[int]]:
-    """Return the groups of buffers that can be exchanged, each in ascending order."""
+    """Return the groups of interchangeable buffers, each ascending."""
     family: dict[int, list[int]] = {}
     for a, b in boxes.twins():
         family[b] = family.setdefault(a, [a])
@@ -102,26 +102,26 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
 
 
 def _height(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], q: int, t: int) -> float:
-    """Return how far crowd `t` is above the floor of pool `q`."""
+    """Return the excess of crowd `t` over the floor of pool `q`."""
     ends = [offset[b] + boxes.all[b].size for b in boxes.crowds[t] if pool[b] == q]
     return max(0.0, max(ends, default=0) / program.scale - float(program.lower[program.at["peak", q]]))
 
 
 def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:
-    """Return True if box `a` ends where `b` starts, or below, in one pool; two that share bytes do neither."""
+    """Return True if box `a` ends at or below the start of `b` in one pool; False for two that share bytes."""
     end = _offset(boxes, offset, a) + boxes.all[a].size
     return _pool(boxes, pool, a) == _pool(boxes, pool, b) and end <= _offset(boxes, offset, b)
 
 
 def _banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
-    """Return the first bank that a buffer touches in a pool with banks, and the one past its last."""
+    """Return the first bank that a buffer touches in a pool with banks, and the bank after its last."""
     pool, low = boxes.instance.pools[q], offset[b]
     last = low + boxes.all[b].size - 1
     return (low + pool.bank_shift) // pool.bank, (last + pool.bank_shift) // pool.bank + 1
 
 
 def _paid(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
-    """Return the priced pairs, by number, that share bytes, or a bank where that is what costs."""
+    """Return the numbers of priced pairs that share bytes, or a bank where that has the price."""
     return list(np.flatnonzero(meeting(boxes.instance, column(pool), column(offset))).tolist())
 
 

@@ -1,4 +1,4 @@
-"""Orders in which to place buffers: by size, life, area, conflicts and their mixes, exact or in bands.
+"""Orders of buffers: by size, lifetime, area, conflicts and products of these, exact or in bands.
 
 A band holds the values from one power of a base to the next; inside a band buffers go by another trait. Everything is
 sorted stably, so that ties go by position, and computed the same on every machine: no logarithms, no powers.
@@ -18,13 +18,13 @@ from memplan.planner.model.buffer_table import I64, column
 F64 = npt.NDArray[np.float64]
 
 _FEW = 12
-"""Of so many buffers, an order without any rule is worth a try."""
+"""The number of buffers up to which an order without any rule is worth a try."""
 _VARIATION = 0.4
-"""The standard deviation of the logarithms of what makes a rule, among those near another one."""
+"""The standard deviation of the logarithm of a rule's parameters near another rule."""
 
 
 class Traits:
-    """Numbers that orders compare, one for each buffer. Floats are used where sums or products may pass 2^63."""
+    """Numeric traits of buffers that orders compare. Floats are used if sums or products may exceed 2^63."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
@@ -33,7 +33,7 @@ class Traits:
 
     @cached_property
     def start(self) -> I64:
-        """The first live set it belongs to; 0 where it has no lifetime."""
+        """The first live set of each buffer; 0 without a lifetime."""
         if self.instance.has_one_lifetime_each:
             return self.instance.start
         first = self.instance.first
@@ -42,24 +42,24 @@ class Traits:
 
     @cached_property
     def end(self) -> I64:
-        """The live set after the last one it belongs to; 0 where it has no lifetime."""
+        """The live set after the last one of each buffer; 0 without a lifetime."""
         first = self.instance.first
         padded = np.append(0, self.instance.end)
         return column(np.where(first[:-1] < first[1:], padded[first[1:]], 0))
 
     @cached_property
     def life(self) -> F64:
-        """The number of live sets it belongs to."""
+        """The number of live sets of each buffer."""
         return self._summed(self.instance.end - self.instance.start)
 
     @cached_property
     def area(self) -> F64:
-        """Its size x its life."""
+        """Size x life."""
         return self.size * self.life
 
     @cached_property
     def conflicts(self) -> F64:
-        """The number of buffers it conflicts with, those of each lifetime counted for themselves; O(m)."""
+        """The number of conflicts, counted for each lifetime; O(m)."""
         instance = self.instance
         n_sets = instance.n_live_sets
         begun = np.concatenate(([0], np.cumsum(np.bincount(instance.start, minlength=n_sets))))
@@ -74,7 +74,7 @@ class Traits:
 
     @cached_property
     def pressure(self) -> F64:
-        """The largest load of its live sets, as a part of the largest of all; O(m log m) by a sparse table."""
+        """The largest load of a buffer's live sets relative to the largest of all; O(m log m) by a sparse table."""
         span = self.instance.end - self.instance.start
         level = np.frexp(span.astype(np.float64))[1] - 1
         largest = np.zeros(len(span))
@@ -90,17 +90,17 @@ class Traits:
 
     @cached_property
     def busyness(self) -> F64:
-        """Bytes moved for each byte that it takes."""
+        """The bytes moved for each byte of size."""
         return self.instance.traffic / self.size
 
     @cached_property
     def urgency(self) -> F64:
-        """1, unless a search raises it where it has learnt that the buffer comes too late."""
+        """1, unless a search raises it because the buffer comes too late."""
         return np.ones(len(self.instance))
 
     @cached_property
     def is_at_peak(self) -> Bool:
-        """True if it is alive in the live set with the largest load."""
+        """True if the buffer is alive in the live set with the largest load."""
         is_at_peak = np.zeros(len(self.instance), dtype=np.bool_)
         if len(self.load):
             is_at_peak[self.instance.members(int(self.load.argmax()))] = True
@@ -108,13 +108,13 @@ class Traits:
 
     @cached_property
     def is_joined(self) -> Bool:
-        """True if it belongs to a rigid group of several."""
+        """True if the buffer belongs to a rigid group of several."""
         anchor = self.instance.anchor
         return np.asarray(np.bincount(anchor, minlength=len(anchor))[anchor] > 1)
 
     @cached_property
     def choices(self) -> I64:
-        """The number of pools it may live in."""
+        """The number of pools that the buffer may use."""
         return column(self.instance.allowed.sum(axis=0))
 
     def product(self, names: tuple[str, ...]) -> F64:
@@ -142,7 +142,7 @@ class Traits:
         return self._sorted[name]
 
     def _summed(self, values: I64) -> F64:
-        """Sum, for each buffer, the values of its lifetimes."""
+        """Return, for each buffer, the sum of the values of its lifetimes."""
         if self.instance.has_one_lifetime_each:
             return values.astype(np.float64)
         total = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
@@ -150,7 +150,7 @@ class Traits:
 
 
 class Rule(NamedTuple):
-    """An order: largest product of the traits `by` first, in bands of `base` where there is one; then by `within`.
+    """An order: largest product of the traits `by` first, in bands if there is a `base`; then by `within`.
 
     `shift`, from 1 up to the base, moves the borders of the bands. With `peak_first`, what is alive in the largest live
     set goes before all others; with `groups_first`, what belongs to a rigid group; with `confined_first`, what has the
@@ -168,7 +168,7 @@ class Rule(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name that plans made by it have, such as `size`, `size-band2-end` or `peak-life-best`."""
+        """The name in plans made by it, such as `size`, `size-band2-end` or `peak-life-best`."""
         words = ["confined"] * self.confined_first + ["groups"] * self.groups_first + ["peak"] * self.peak_first
         words += ["*".join(self.by).replace(" ", "-")] * bool(self.by)
         words += [] if self.base is None else [f"band{self.base:g}"]
@@ -192,7 +192,7 @@ class Rule(NamedTuple):
 
 
 def _band(values: F64, base: float, shift: float) -> npt.NDArray[np.int16]:
-    """Return the number of each value's band, 0 for the highest; of 16 bits, because those are sorted by radix."""
+    """Return the band number of each value, 0 for the highest; 16 bits wide for radix sort."""
     lowest = float(values.min(initial=np.inf, where=values > 0))
     edges = [float(values.max(initial=0.0)) / shift]
     while edges[-1] > lowest:
@@ -237,7 +237,7 @@ COST_RULES = (
     Rule(("busyness",), "start", 8),
     Rule(("traffic",), "size"),
 )
-"""The rules for the objective `cost`: buffers that gain most, a byte, from a cheap pool go first."""
+"""The rules for objective `cost`: buffers with the largest gain for each byte of a cheap pool go first."""
 
 
 MIXES = (
@@ -260,7 +260,7 @@ COST_MIXES = (("busyness",), ("busyness", "size"), ("busyness", "sqrt life"), ("
 def random_rule(
     rng: np.random.Generator, mixes: tuple[tuple[str, ...], ...] = MIXES, some_are_confined: bool = False
 ) -> Rule:
-    """Draw a rule with bands from an endless supply."""
+    """Return a random rule with bands."""
     base = 1.25 + 8 * rng.random() ** 2
     return Rule(
         by=mixes[rng.integers(len(mixes))],
@@ -274,7 +274,7 @@ def random_rule(
 
 
 def rule_near(rng: np.random.Generator, rule: Rule) -> Rule:
-    """Draw a rule like another one, with other borders of bands, and another power of the pressure where it has one."""
+    """Return a rule like another one, with other band borders, and another power of pressure if it has one."""
     by = []
     for name in rule.by:
         trait, _, power = name.partition("^")
@@ -289,7 +289,7 @@ def random_order(
     mixes: tuple[tuple[str, ...], ...] = MIXES,
     some_are_confined: bool = False,
 ) -> tuple[I64, bool]:
-    """Draw an order, and whether to go for the best fit; of few buffers, every order comes up some time."""
+    """Return a random order, and whether to use best fit; for few buffers, every order is possible."""
     n = len(traits.instance)
     if n <= _FEW and rng.random() < 0.5:
         return column(rng.permutation(n)), bool(rng.random() < 0.15)

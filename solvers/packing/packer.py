@@ -1,4 +1,4 @@
-"""Pack one pool of an instance in a given order, by the kernel: the rules of each pool.
+"""Packing of one pool of an instance in a given order, by the kernel.
 
 First fit takes the lowest offset that is free, best fit the lowest of those in the smallest gap. A buffer that does not
 fit below the capacity gets ABSENT, and the others go on without it.
@@ -19,11 +19,11 @@ from memplan.solvers.formulation.pair_rules import PairRules
 from memplan.solvers.packing.rigid_bodies import Bodies
 
 _FLAT_ALIVE = 16_000
-"""The most buffers alive at a time, in the mean, for a flat pack."""
+"""The most buffers alive at a time, on average, for a flat pack."""
 
 
 class Packer:
-    """Packs pools of one instance; a `flag` that turns 1 stops it soon. For one thread.
+    """Packs pools of one instance, in one thread; setting `flag` to 1 stops it soon.
 
     The `glued` pairs, of buffers that may share, have one offset wherever they can.
     """
@@ -34,7 +34,7 @@ class Packer:
         self._rules: dict[int, Reference[PackRules]] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` one after the other in pool `q`; return their offsets, in that order.
+        """Place the buffers of `order` one after another in pool `q`; return their offsets in that order.
 
         A rigid group is in `order` as a whole, or not at all. Memory is linear: no pair of buffers is listed.
         """
@@ -85,7 +85,7 @@ class Packer:
 
 
 def blocks(instance: Instance) -> tuple[int, bool]:
-    """Return the width of the kernel's blocks, in live sets, and whether it packs flat, without a tree.
+    """Return the kernel's block width in live sets, and whether it packs flat, without a tree.
 
     Flat is quicker where lifetimes are much alike, and blocks are about as long as they are; but not where so many are
     alive at once that a list of them all costs more than a few of merged runs. Beside a tree, blocks are so narrow that
@@ -101,7 +101,7 @@ def blocks(instance: Instance) -> tuple[int, bool]:
 
 
 def work(instance: Instance) -> int:
-    """Estimate what packing all buffers once costs, in units of Search.work_limit; equal on every machine."""
+    """Return an estimate of the cost of packing all buffers once, in units of Search.work_limit."""
     n, m = len(instance), len(instance.start)
     _, is_flat = blocks(instance)
     alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)

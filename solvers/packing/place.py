@@ -1,4 +1,4 @@
-"""Place all buffers of an instance, pool by pool, in exact integers."""
+"""Placement of all buffers of an instance, pool by pool, in exact integers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_neede
 
 
 def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
-    """Turn raw offsets (units, also fractions) into exact ones: buffers fall in their order, pools stay as given.
+    """Convert raw offsets (units, also fractions) into exact ones: buffers drop in order, pools stay.
 
     Pinned buffers lie at their pins; each other one, by raw offset and then by position, at the lowest offset of its
     pool where it overlaps none before it. Where pairs may share an offset, or cost something where they meet, they fall
@@ -34,7 +34,7 @@ def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None 
 
 
 def _fallen(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | None:
-    """Drop the buffers of each pool one after the other."""
+    """Drop the buffers of each pool one after another."""
     instance = packer.instance
     order = np.lexsort((raw[instance.anchor], instance.pin < 0))
     dropped = np.full(len(instance), ABSENT)
@@ -45,7 +45,7 @@ def _fallen(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | No
 
 
 def _decided(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> SharingDecisions:
-    """Return the pairs that share an offset in raw ones, as far as they are exact, and priced ones that are apart."""
+    """Return the pairs that share an offset in raw offsets, if these are exact, and separate priced pairs."""
     glued = []
     for i, j in share_pairs(instance):
         overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])
@@ -84,7 +84,7 @@ def place(
 
 
 def bounded_first(instance: Instance, order: I64) -> I64:
-    """Return an order in which pinned buffers go first, and then those with a highest offset, the lowest first.
+    """Return an order with pinned buffers first, then those with a highest offset, the lowest first.
 
     Nothing that lies there already can make room for them.
     """
@@ -95,7 +95,7 @@ def bounded_first(instance: Instance, order: I64) -> I64:
 
 
 def _torn(colocation: I64, is_left_out: Bool) -> Bool:
-    """Return a mask of the buffers of torn colocation groups, in which some are left out and some are not.
+    """Return a mask of the buffers in colocation groups of which only a part was placed.
 
     Of several such groups, the half that comes last.
     """
@@ -110,7 +110,7 @@ def _torn(colocation: I64, is_left_out: Bool) -> Bool:
 
 
 def pins_collide(instance: Instance, packer: Packer) -> bool:
-    """Say whether two pinned buffers overlap of which each may live in one pool only."""
+    """Return True if two pinned buffers overlap that may each use only one pool."""
     pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
     if pinned.sum() < 2:
         return False

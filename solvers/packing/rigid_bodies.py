@@ -1,4 +1,4 @@
-"""Bodies that move as one: single buffers, rigid groups, pairs that share an offset; the kernel finds their offsets."""
+"""Bodies that move as one: single buffers, rigid groups, and pairs at one offset; the kernel places them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.solvers.formulation.pair_rules import PairRules
 
 
 def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
-    """Return the least k >= 0 with low <= k * step % modulus <= high, for 0 <= low <= high < modulus; None if none is.
+    """Return the least k >= 0 with low <= k * step % modulus <= high, for 0 <= low <= high < modulus, or None.
 
     O(log modulus), as in Euclid's algorithm: where no multiple falls in the range before the first turn over the
     modulus, how often to turn over is the same question for the remainders.
@@ -34,7 +34,7 @@ def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
 
 
 class Bodies:
-    """The bodies of one pool: `lead[i]` names that of buffer `i`, which lies distance[i] above the body's offset.
+    """The bodies of one pool: buffer `i` lies distance[i] above the offset of body `lead[i]`.
 
     No distance is negative. The body may lie at lowest[i] and every step[i] above it up to highest[i], the same for all
     its buffers, where their pages and the capacity allow. Each of the `glued` pairs becomes one body, with one offset,
@@ -63,11 +63,11 @@ class Bodies:
 
     @cached_property
     def _pairs(self) -> PairRules:
-        """The rules of pairs in the pool."""
+        """The pair rules in the pool."""
         return PairRules.of(self.instance, self.q)
 
     def _glue(self, i: int, j: int) -> None:
-        """Make one body of two, in which buffers `i` and `j` have one offset, if that breaks no other rule."""
+        """Join two bodies so that buffers `i` and `j` have one offset, unless that breaks another rule."""
         mine, others = self.members(int(self.lead[i])), self.members(int(self.lead[j]))
         shift = int(self.distance[i] - self.distance[j])
         grids = [(int(self.lowest[k]), int(self.step[k])) for k in (i, j)]
@@ -87,7 +87,7 @@ class Bodies:
         return self._members.get(lead, [lead])
 
     def grouped(self, order: I64) -> tuple[I64, I64]:
-        """Return (positions, first): positions[first[b]:first[b + 1]] of `order` are body b; as they come in it."""
+        """Return (positions, first): positions[first[b]:first[b + 1]] of `order` are body b, in that order."""
         if not self._members:
             return frozen(np.arange(len(order))), frozen(np.arange(len(order) + 1))
         first_met = np.full(len(self.lead), len(order))
@@ -98,7 +98,7 @@ class Bodies:
         return column(by_body), column(np.flatnonzero(is_new))
 
     def _borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield (upper one, bytes that its bank must have left) for two of a body that must touch no common bank.
+        """Yield (the upper buffer, the bytes left in its bank) for two of a body that must touch no common bank.
 
         A bank must begin in the gap between the two: the upper one starts at most so many bytes into its own.
         """
@@ -110,7 +110,7 @@ class Bodies:
                     yield j, pool.bank - gap
 
     def borders(self) -> tuple[I64, I64]:
-        """Return (first, bytes): whatever lies first[j]:first[j + 1] must be left of a bank where buffer j begins.
+        """Return (first, bytes): the remaining bytes of a bank, one of first[j]:first[j + 1], where buffer j may begin.
 
         That keeps apart, by banks, those of one body that must touch no common one.
         """
@@ -119,11 +119,11 @@ class Bodies:
         return column(np.searchsorted(uppers, np.arange(len(self.lead) + 1))), column([taken for _, taken in borders])
 
     def _suit(self, mine: list[int], others: list[int], shift: int) -> bool:
-        """Say whether the buffers of one body may lie where they do beside those of another, moved up by `shift`."""
+        """Return True if one body is legal beside another one moved up by `shift`."""
         return all(self._may_lie(i, j, int(self.distance[j] + shift - self.distance[i])) for i in mine for j in others)
 
     def _may_lie(self, i: int, j: int, above: int) -> bool:
-        """Say whether buffer `j` may lie so far above `i`."""
+        """Return True if buffer `j` may lie `above` units above `i`."""
         instance = self.instance
         clearance = self._pairs.clearance_of(i, j)
         free = clearance or 0
@@ -136,7 +136,7 @@ class Bodies:
 
 
 def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (lowest, step) of the offsets that two such grids have in common; None where int64 has none."""
+    """Return (lowest, step) of the common offsets of two grids; None if int64 has none."""
     (lowest, step), (least, stride) = one, other
     at = lowest + max(0, -(-(least - lowest) // step)) * step
     missing = (least - at) % stride
@@ -152,7 +152,7 @@ def listed(first: I64, neighbour: I64, i: int) -> I64:
 
 
 def alive_together(instance: Instance, i: int, j: int) -> bool:
-    """Say whether two buffers are alive at one time."""
+    """Return True if two buffers are ever alive together."""
     mine, others = slice(*instance.first[i : i + 2]), slice(*instance.first[j : j + 2])
     start, end = instance.start, instance.end
     together = (start[mine, None] < end[others]) & (start[others] < end[mine, None])

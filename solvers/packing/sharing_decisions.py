@@ -1,4 +1,4 @@
-"""The decisions that constraints leave open: the pairs that share an offset, and the priced ones that keep apart."""
+"""Open decisions of constraints: which pairs share an offset, and which priced pairs are kept apart."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memplan.solvers.packing.packer import Packer
 
 _DENSITIES = (0.0, 0.5, 1.0)
 _FRESH = 0.3
-"""The probability that a choice has nothing to do with the best plan."""
+"""The probability of a choice that is independent of the best plan."""
 
 
 @dataclass(frozen=True)
 class SharingDecisions:
-    """Packing with it, the `glued` pairs share an offset wherever they can.
+    """A choice for packing: the `glued` pairs share an offset wherever possible.
 
     Of the priced pairs, those whose numbers are `parted` never meet.
     """
@@ -30,24 +30,24 @@ class SharingDecisions:
     parted: tuple[int, ...] = ()
 
     def packer(self, instance: Instance, flag: I64) -> Packer:
-        """Return what packs an instance so."""
+        """Return a packer for an instance under this choice."""
         return Packer(parted(instance, self.parted) if self.parted else instance, flag, glued=self.glued)
 
 
 def extremes(instance: Instance) -> list[SharingDecisions]:
-    """Return the choices that are all or nothing: first, no pair is glued, and all are parted."""
+    """Return the extreme choices: no pair glued and all parted first."""
     pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced)))
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
 
 
 def is_needed(instance: Instance) -> bool:
-    """Say whether there is anything to choose."""
+    """Return True if there is anything to choose."""
     return not instance.features.isdisjoint({"sharing", "bank-weights", "reuse"})
 
 
 def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> SharingDecisions:
-    """Draw a choice: that of a known plan (pool, offset) with a few pairs changed, or one that is independent of it."""
+    """Return a random choice: a known plan's (pool, offset) with a few changes, or an independent one."""
     pairs = np.array(share_pairs(instance), dtype=np.int64).reshape(-1, 2)
     if known is None or rng.random() < _FRESH:
         glued = rng.random(len(pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
@@ -59,13 +59,13 @@ def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | 
 
 
 def _flipped(is_chosen: Bool, rng: np.random.Generator) -> Bool:
-    """Change about one of some decisions."""
+    """Flip about one of some decisions."""
     is_flipped: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
     return is_flipped
 
 
 def is_shared(pairs: I64, pool: I64, offset: I64) -> Bool:
-    """Say which pairs, (k, 2), have one offset in one pool."""
+    """Return which pairs, (k, 2), have one offset in one pool."""
     i, j = pairs.T
     return np.asarray((pool[i] == pool[j]) & (offset[i] == offset[j]))
 
@@ -76,7 +76,7 @@ def share_pairs(instance: Instance) -> list[Pair]:
 
 
 def parted(instance: Instance, numbers: Sequence[int]) -> Instance:
-    """Return an instance in which some of the priced pairs, by number, must not meet."""
+    """Return an instance in which the numbered priced pairs must not meet."""
     chosen, priced = np.array(numbers, dtype=np.int64), instance.priced
     # Members of one rigid group meet or not whatever is decided.
     chosen = chosen[instance.anchor[priced.rows[chosen, 0]] != instance.anchor[priced.rows[chosen, 1]]]

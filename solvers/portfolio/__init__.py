@@ -1,1 +1,1 @@
-"""Solving: which solvers run, in which order, for how long, and what they start from."""
+"""The portfolio: which solvers run, in which order, for how long, and from which start."""

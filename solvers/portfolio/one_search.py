@@ -1,4 +1,4 @@
-"""One search for the objective of a problem: one deadline, one result that passed the verifier."""
+"""One search for a problem's objective, with one deadline and one verified result."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ if TYPE_CHECKING:
     from logging import Logger
 
 _WORK_PER_S = 50_000
-"""Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
+"""The work units for each second of a deterministic search's limit; see Search.work_limit."""
 HARD_STOP, SOONEST_S = 10, 30.0
-"""A deterministic search that no caller's deadline binds counts work; the clock ends it at so many times its limit, and
-not before so many seconds."""
+"""The clock limits of a deterministic search without a caller's deadline: a multiple of its limit, and the least
+seconds.
+"""
 _VERIFY_S = 3e-6
-"""The time to verify and write one placement, kept back from the search's."""
+"""The time reserved to verify and write one placement."""
 _VERIFY_CONFLICT_S = 1e-6
 """The time to verify an explicit conflict."""
 _JUDGE, _JUDGED_NODES = "few", 500
-"""The solver that judges what another one proved of few buffers, and the most nodes of its search."""
+"""The solver that checks another's proof about few buffers, and the most nodes of its search."""
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
 class OneSearch:
-    """One search, which may pause between the quick orders and longer work; time goes on meanwhile.
+    """One search, which may pause between the quick orders and longer work; its time runs on.
 
     The profile of the options does not count. `start` and `is_quick` are those of `solve`, `instance` is the problem,
     compiled, where that was done already, or what the core made of it in the same call, and `planner` makes the plan in
@@ -50,7 +51,7 @@ class OneSearch:
     """
 
     verifies = True
-    """False for a caller who verifies what it answers: then a result is not verified before."""
+    """False for a caller that verifies its answers itself."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class OneSearch:
         self._has_begun = False
 
     def _chosen(self) -> list[list[registry.SolverRow]]:
-        """Return the stages of the solver that the options name, of which a quick solve leaves some out."""
+        """Return the stages of the chosen solver; a quick solve omits some."""
         wanted = stages.chosen(self._instance, self._options.solver)
         if not self._is_quick:
             return wanted
@@ -113,7 +114,7 @@ class OneSearch:
         return rows
 
     def begin(self) -> SolveResult | None:
-        """Run the quick orders; return the result where nothing is left to be done."""
+        """Run the quick orders; return the result if nothing is left to do."""
         self._has_begun = True
         if self._planner is not None:
             with watched(self._search, self._control.cancelled):
@@ -138,7 +139,7 @@ class OneSearch:
         return self._result() if self._search.is_over else None
 
     def finish(self) -> SolveResult:
-        """Run what is left, in any thread."""
+        """Run the remaining stages, in any thread."""
         if not self._has_begun and (result := self.begin()) is not None:
             return result
         self._run((self._chosen() if self._plain else self._stages)[1:])
@@ -152,7 +153,7 @@ class OneSearch:
             self._failures += stages.run(self._instance, self._search, wanted)
 
     def _offer(self, plan: Plan) -> None:
-        """Offer the placements of a plan if they are right for this problem, else what is still right in them."""
+        """Offer the placements of a plan if they are valid here, else their valid part."""
         if self._search.proof.nothing_fits is not None:
             return
         # Imported here: most searches start from nothing.
@@ -165,7 +166,7 @@ class OneSearch:
             self._search.offer(*assignment, (plan.solver if is_right else None) or "start")
 
     def _drop_false_proof(self) -> None:
-        """Drop what a search proved of few buffers where a search of another kind refutes it."""
+        """Drop a proof about few buffers that an independent search refutes."""
         search, instance = self._search, self._instance
         proof = search.proof.nothing_fits or search.proof.witness
         if len(instance) > FEW or proof.kind not in ("search", "engines") or proof.by == _JUDGE:
@@ -188,7 +189,7 @@ class OneSearch:
         search.offer(best.pool, best.offset, _JUDGE)
 
     def _result(self) -> SolveResult:
-        """Return the best assignment that the verifier lets through."""
+        """Return the best assignment that passes the verifier."""
         self._drop_false_proof()
         for failure in self._failures:
             _log().warning("%s", failure)
@@ -210,7 +211,7 @@ class OneSearch:
         return SolveResult(plan, None, self._search.proof, reason, self._deadline.passed_s, has_failures)
 
     def so_far(self) -> SolveResult | None:
-        """Return the best result of the running search, verified, in any thread; None where there is none yet."""
+        """Return the best verified result of the running search, in any thread; None before there is one."""
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:
             return None

@@ -1,4 +1,4 @@
-"""The options of a solve, written out once: for Python, the command, workers and the service."""
+"""The options of a solve, defined once for Python, the command, workers and the service."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _PERCENTAGE = r"^(fit|0|[1-9][0-9]{0,8}(\.[0-9]{1,9})?|[0-9]{1,9}(\.[0-9]{1,9})?
 
 
 def percentage(value: str | float) -> float | None:
-    """Return the percentage that a text such as 5%, or a number, says; None where it says none.
+    """Return the percentage in a text such as 5%, or in a number; None if there is none.
 
     Raises pydantic's error for a number below 1 without a sign, which may be a part.
     """
@@ -68,7 +68,7 @@ Accepted = Annotated[
 
 
 ProfileChoice = Profile | str | Mapping[str, float]
-"""A profile; `balanced+5%`, which lets costs be so much above the least; or weights of pools, for the least sum."""
+"""A profile; `balanced+5%`, which allows costs 5 % above the least; or weights of pools, for the least sum."""
 _SLOWER = r"balanced\+([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%"
 _PROFILES = get_args(Profile)
 _OTHER_PROFILES = {
@@ -79,7 +79,7 @@ _OTHER_PROFILES = {
 
 
 def profile_choice(value: object) -> ProfileChoice:
-    """Return a profile: its name, or weights by pool, which may come as texts, fast=3,slow=1; raises OptionError."""
+    """Return a profile by name, or weights by pool, also from texts such as fast=3,slow=1; raises OptionError."""
     if isinstance(value, str) and (value in _PROFILES or re.fullmatch(_SLOWER, value)):
         return value
     texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
@@ -96,7 +96,7 @@ def profile_choice(value: object) -> ProfileChoice:
 
 
 def profile_or_none(value: object) -> ProfileChoice | None:
-    """Return a profile, or None for none, as a field of a model is validated."""
+    """Return a profile, or None, validated as a field of a model."""
     try:
         return None if value is None else profile_choice(value)
     except OptionError as error:
@@ -113,7 +113,7 @@ Profiled = Annotated[ProfileChoice | None, PlainValidator(profile_or_none), With
 
 
 class _NamesOfSolvers:
-    """Describes names of solvers in schemas, which alone need all reference planners."""
+    """Describes solver names in schemas, the only place that needs all reference planners."""
 
     @staticmethod
     def __get_pydantic_json_schema__(*_: object) -> dict[str, Any]:
@@ -124,7 +124,7 @@ SolverName = Annotated[str, _NamesOfSolvers]
 
 
 class SolveOptions(WireValue):
-    """The options of a solve: time limit, solver, what is good enough, seed, and if clocks may decide anything.
+    """The options of a solve: time limit, solver, a sufficient quality, seed, and determinism.
 
     `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound;
     below 1, the sign must be there. `deterministic` gives the same plan on every machine. `profile` says what several
@@ -161,27 +161,27 @@ class SolveOptions(WireValue):
 
     @property
     def is_planner(self) -> bool:
-        """True if the solver is another system's planner (`reference:NAME`) or a caller's own (`module:function`)."""
+        """True if the solver is a reference planner (`reference:NAME`) or a caller's own (`module:function`)."""
         return ":" in self.solver
 
     @property
     def is_usual(self) -> bool:
-        """True where plans that were made before may answer."""
+        """True if cached plans may answer."""
         return self.solver == "auto" and not self.deterministic
 
     @property
     def weights(self) -> Mapping[str, float] | None:
-        """The weight of a byte of each pool, where the sum is to be the least."""
+        """The weight of a byte of each pool, for the least weighted sum."""
         return self.profile if isinstance(self.profile, Mapping) else None
 
     @property
     def max_slowdown(self) -> float | None:
-        """The percent that costs may be above the least, where that is said."""
+        """The percentage by which costs may exceed the least, if given."""
         slower = re.fullmatch(_SLOWER, self.profile) if isinstance(self.profile, str) else None
         return None if slower is None else float(slower[1])
 
     def profile_of(self, problem: Problem) -> Profile | None:
-        """Return the profile that a problem is planned by; planners of others, which know no costs, get `size`.
+        """Return the profile for a problem; reference planners, which ignore costs, get `size`.
 
         Raises OptionError.
         """
@@ -216,11 +216,11 @@ class SolveOptions(WireValue):
         self.target()
 
     def recorded(self) -> dict[str, Any]:
-        """Return the options that a plan of a deterministic search says it was made with."""
+        """Return the options that a deterministic plan records."""
         return self.model_dump(mode="json", include=set(SolveOptions.model_fields), exclude_defaults=True)
 
     def target(self) -> Accept | None:
-        """Return when a plan is good enough, None where only a proof is; raises OptionError."""
+        """Return when a plan is good enough, None if only a proof is; raises OptionError."""
         accept = self.accept
         if accept is None or accept == "fit":
             return None if accept is None else Accept()

@@ -1,4 +1,4 @@
-"""Parts of an instance whose conflicts are all or none: planned one by one, side by side or on top of each other.
+"""Parts of an instance with all or no conflicts between them: planned separately, side by side or stacked.
 
 Parts that do not conflict at all start at one offset, and the peak is the largest of theirs. Parts of which each buffer
 conflicts with each of another part are stacked, and the peak is their sum: in a plan of two such parts no byte is used
@@ -24,11 +24,11 @@ from memplan.solvers.search.incumbent import Search
 
 NAME = "parts"
 _LEAVES_SHARE = 0.8
-"""The part of the time left for the leaves; where they do not end, the other solvers go on from what they found."""
+"""The share of the remaining time for leaves; if it is not enough, other solvers continue from their result."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Plan the parts of an instance of one pool and offer what they make together; nothing where it has no parts."""
+    """Plan the parts of a one-pool instance and offer their combination; nothing without parts."""
     near = _neighbours(instance)
     everything = (1 << len(instance)) - 1
     if len(next(_leaves(near, everything))) == len(instance):
@@ -49,7 +49,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class _Parts:
-    """The offsets of all parts, filled in while they are planned; `is_exact` while sums of bounds are bounds."""
+    """The offsets of all parts, filled in as they are planned; `is_exact` while sums of bounds are bounds."""
 
     def __init__(self, instance: Instance, search: Search, near: list[int], offset: I64) -> None:
         self.instance, self.search, self.near, self.offset = instance, search, near, offset
@@ -58,7 +58,7 @@ class _Parts:
         self.left = sum(len(leaf) for leaf in _leaves(near, (1 << len(instance)) - 1) if len(leaf) > 1)
 
     def plan(self, part: int) -> tuple[int, int] | None:
-        """Plan a part from offset 0 and return its end and a bound of it; None where the time was too short."""
+        """Plan a part from offset 0; return its end and a bound on it, or None if out of time."""
         if part & (part - 1) == 0:
             i = part.bit_length() - 1
             # 0 is no multiple of an alignment where that counts from an address or a remainder.
@@ -107,18 +107,18 @@ def _alone(instance: Instance, members: list[int]) -> Instance:
 
 
 def _members_of(part: int) -> list[int]:
-    """Return the positions of the bits of a part, rising."""
+    """Return the positions of the bits of a part, ascending."""
     return [i for i, bit in enumerate(reversed(f"{part:b}")) if bit == "1"]
 
 
 def _neighbours(instance: Instance) -> list[int]:
-    """Return the buffers that each one conflicts with, as bits."""
+    """Return each buffer's conflicts as bits."""
     near = np.packbits(conflict_matrix(instance, np.arange(len(instance))), axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in near]
 
 
 def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
-    """Return the parts between which there is no conflict, or, on the opposite, every conflict."""
+    """Return the connected parts of the conflict graph or, with `opposite`, of its complement."""
     components, remaining = [], part
     while remaining:
         here = front = remaining & -remaining
@@ -133,7 +133,7 @@ def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
 
 
 def _leaves(near: list[int], part: int) -> Iterator[list[int]]:
-    """Yield the buffers of each part that is neither side by side nor stacked."""
+    """Yield the buffers of each part that cannot be divided further."""
     for opposite in (False, True):
         inner = _components(near, part, opposite=opposite)
         if len(inner) > 1:

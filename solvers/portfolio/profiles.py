@@ -1,4 +1,4 @@
-"""Profiles of several pools: what is the least first, and what of the plans that have the least of it.
+"""Profiles of several pools: which quantity is minimised first, and which next.
 
 For `balanced`, the first search finds the least peak of the last pool, and the second one looks for the least cost.
 For `size` there is the first search only. For `speed` there is the second one, without a limit, from the best plan that
@@ -30,12 +30,12 @@ _IN_ORDER = (
     "reference:cadence-position-based-greedy-with-hierarchy",
 )
 _FILLED_AT_MOST = 2000
-"""The most buffers that Cadence's planners, which compare every two of them, get to place."""
+"""The most buffers for Cadence's planners, which compare all pairs."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProfileSearch:
-    """One search of a profile: a problem, options, a plan to start from, and its part of the time that is left."""
+    """One search of a profile: a problem, options, a starting plan, and a share of the remaining time."""
 
     problem: Problem
     options: SolveOptions
@@ -55,7 +55,7 @@ def solve_profile(
     is_quick: bool = False,
     watch: Callable[[Callable[[], SolveResult | None]], object] = silent,
 ) -> SolveResult:
-    """Solve as a profile says, in the time of one solve; raises OptionError.
+    """Solve by a profile within the time of one solve; raises OptionError.
 
     `watch` is called with what returns the best result so far of each search.
     """
@@ -85,7 +85,7 @@ def solve_profile(
 
 
 def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: Plan | None = None) -> Steps:
-    """Yield the searches of a profile, each of which is to be answered by its result; return the profile's result."""
+    """Yield the searches of a profile, each to be answered by its result; return the profile's result."""
     weights, percent = options.weights, options.max_slowdown
     options = options.model_copy(update={"profile": None})
     if weights is not None:
@@ -124,7 +124,7 @@ def _last_end(plan: Plan) -> int:
 
 
 def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
-    """Fill the pools in their order for a start, where none is given that is better, then look for the least cost."""
+    """Fill the pools in order for a start, unless a better one is given, then search for the least cost."""
     filled: list[Plan] = []
     for step in _fillings(problem, options, start):
         try:
@@ -145,7 +145,7 @@ def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps
 
 
 def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> Iterator[ProfileSearch]:
-    """Yield searches that only fill pools in their order: Cadence's planners, or the quick orders of large problems.
+    """Yield searches that only fill pools in order: Cadence's planners, or quick orders for large problems.
 
     A plan to start from is priced as one of them.
     """
@@ -160,7 +160,7 @@ def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> It
 
 
 def _weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, float]) -> Steps:
-    """Search for the least weighted sum of what pools use; each search is of all ends within a region."""
+    """Search for the least weighted sum of pool use; each search covers a region of ends."""
     search, target = WeightedEnds.of(problem, weights), options.target()
     each = options if target is not None and target.gap is None else options.model_copy(update={"accept": None})
     last: SolveResult | None = None
@@ -184,7 +184,7 @@ def _weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, flo
 
 
 def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, start: Plan | None) -> Steps:
-    """Find the least end of the last pool that costs so many percent above the least cost allow, then the least cost.
+    """Find the least end of the last pool within a percentage of the least cost, then the least cost.
 
     The ends in between are halved; with a smaller last pool no plan costs less.
     """
@@ -259,7 +259,7 @@ def _least_cost_at_peak(problem: Problem, options: SolveOptions, start: Plan | N
 
 
 def _has_costs(problem: Problem) -> bool:
-    """Return True if plans may cost more or less: pairs pay, or a buffer may lie in more than one pool."""
+    """Return True if costs can differ: pairs have prices, or a buffer may use several pools."""
     table = problem.buffers
     return bool(
         problem.reuse or table.rules["forbid_pools"] or any(use.weight is not None for use in problem.bank)
@@ -267,7 +267,7 @@ def _has_costs(problem: Problem) -> bool:
 
 
 def _rooms(problem: Problem, plan: Plan) -> list[int | None]:
-    """Return what is used of each pool, or the place of a buffer of no bytes where one lies above all that is used."""
+    """Return the use of each pool, or the end of a buffer without bytes if that is higher."""
     rooms, of_pool = [row.used for row in plan.pools], problem.pool_index
     empty = {row.id for row in problem.buffers if row.size == 0} if (problem.buffers.size == 0).any() else set()
     for row in plan.placements if empty else ():
@@ -277,14 +277,14 @@ def _rooms(problem: Problem, plan: Plan) -> list[int | None]:
 
 
 def _ending_at(problem: Problem, end: int | None) -> Problem:
-    """Return the problem of the least cost, in which the last pool has a size."""
+    """Return the least-cost problem with a limited last pool."""
     wanted = with_profile(problem, "balanced")
     last = wanted.pools[-1].model_copy(update={"size": end})
     return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})
 
 
 def _of_one_search(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return the result of one search as that of a profile: what it says of costs counts for `speed` only."""
+    """Return a single search's result as the profile's; costs count for `speed` only."""
     named = {"profile": profile, "problem_hash": problem_hash(problem)}
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 
@@ -303,12 +303,12 @@ def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResul
 
 
 def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
-    """Say whether pools end at their bounds; beside prices of shared bytes, the least cost may end a search before."""
+    """Return True if pools end at their bounds; with priced pairs, the least cost may end a search before."""
     return all(row.used == row.lower_bound for row in pools)
 
 
 def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
-    """Return the result of `balanced`: the bound of the last pool from the first search, costs from the second."""
+    """Return the result of `balanced`: the last pool's bound from the first search, costs from the second."""
     plan = second.plan
     if not plan.placements:
         return replace(so_far(problem, "balanced", first), stop_reason=second.stop_reason)

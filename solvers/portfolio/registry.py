@@ -1,4 +1,4 @@
-"""One table of solvers: name, where it lives, what it can do, what it needs. Nothing registers itself."""
+"""The table of solvers: name, location, features, requirements. Nothing registers itself."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Solver = Callable[[Instance, Search], None]
 
 
 EVERYTHING = frozenset(PLAIN)
-"""The features of a solver whose row names no others."""
+"""The default features of a solver."""
 SEARCHED = frozenset({"clearances", "intervals"})
-"""The constraint kinds that the exact search honours."""
+"""The constraint kinds that the exact search supports."""
 PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together"}
-"""The constraint kinds that packers honour, and the models of engines state: their answers go through packers."""
+"""The constraint kinds that packers support; engines' answers go through packers, so these support them, too."""
 
 
 @dataclass(frozen=True)
 class SolverRow:
-    """A solver: `where` is `module:function`, a callable `(instance, search) -> None`.
+    """A solver; `where` is `module:function`, a callable `(instance, search) -> None`.
 
     `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
     in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
@@ -54,17 +54,17 @@ class SolverRow:
 
     @cached_property
     def is_installed(self) -> bool:
-        """True where everything it needs can be imported."""
+        """True if all its packages can be imported."""
         return all(map(is_installed, self.needs))
 
     @cached_property
     def function(self) -> Solver:
-        """The solver's function, imported where it is first needed."""
+        """The solver's function, imported on first use."""
         return cast(Solver, imported(self.where))
 
 
 def _engine(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
-    """Return the row of another system's engine: it is given a model, in a process of its own, and proves."""
+    """Return the row of an external engine, which is given a model in a separate process, and proves."""
     where, can = f"memplan.solvers.{module}:solve", EVERYTHING | PACKED
     return SolverRow(name, summary, where, can, (package,), is_isolated=True, proves=True, at_most=at_most)
 
@@ -167,7 +167,7 @@ _OWN = (
 )
 
 SOLVERS: tuple[SolverRow, ...] = (*_OWN, *(replace(row, is_trusted=False) for row in extensions("solvers").values()))
-"""All solvers; those that others add are never trusted, and run where they are named."""
+"""All solvers; those from extensions are never trusted, and run only by name."""
 BY_NAME: dict[str, SolverRow] = {row.name: row for row in SOLVERS}
 _OTHER_WORDS = {
     "cbc": "milp mip ilp pulp coin-or cbc",
@@ -181,7 +181,7 @@ _OTHER_WORDS = {
 
 
 def find(name: str) -> SolverRow:
-    """Return the row of a solver that is installed; raises OptionError."""
+    """Return the row of an installed solver; raises OptionError."""
     if name not in BY_NAME:
         names = ", ".join(BY_NAME)
         planners = reference_planners()

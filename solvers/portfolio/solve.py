@@ -1,4 +1,4 @@
-"""Solving a problem: one way in, one deadline, one result that passed the verifier."""
+"""Solving of a problem: one entry point, one deadline, one verified result."""
 
 from __future__ import annotations
 

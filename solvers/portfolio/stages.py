@@ -1,4 +1,4 @@
-"""The portfolio: stages of solvers, one after the other, with the time that is left.
+"""The portfolio: stages of solvers, one after another, within the remaining time.
 
 Quick orders come first, which prove most real problems; then the searches side by side; then engines, where the exact
 search is not for the instance. Every stage starts
@@ -27,25 +27,25 @@ PORTFOLIO = (
     ("lemmas", "exact", "memory-choice", "core", "local-search"),
     ("cp-sat", "highs"),
 )
-"""The stages of `auto`, in order; the solvers of one stage run side by side."""
+"""The stages of `auto`, in order; the solvers of a stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
-"""The quick orders where the exact search follows, which is better at what they are far from."""
+"""The quick orders before an exact search, which is better at difficult problems."""
 _PRICES_FIRST = replace(registry.BY_NAME["prices"], where="memplan.solvers.prices.search:begin")
-"""The quick part of the search for prices, which then is the only one but for engines."""
+"""The quick part of the price search, which then runs alone except for engines."""
 _MANY_PRICES = 600
-"""Of more pairs with a price than this, bounds are searched for beside plans."""
+"""The number of priced pairs above which bounds are searched beside plans."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER = 0.2, 4e-5
-"""The time that an exact search has the machine to itself; others beside it would only hold the interpreter's lock."""
+"""The time that an exact search runs alone; others would only hold the interpreter lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
-"""The solvers that check an engine's claim, in this order."""
+"""The solvers that check an engine's claim, in order."""
 
 
 class SolverFaultWarning(RuntimeWarning):
-    """A solver raised an exception, and the other solvers plan without it."""
+    """A solver raised an exception; the others continue without it."""
 
 
 def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
-    """Return the stages for `solver`: one that is named runs by itself, from greedy's plan. Raises OptionError."""
+    """Return the stages for `solver`; a named one runs alone, from greedy's plan. Raises OptionError."""
     if solver != "auto":
         row, first = registry.find(solver), registry.find("greedy")
         if missing := instance.features - row.can:
@@ -93,7 +93,7 @@ def _has_mixed_alignments(instance: Instance) -> bool:
 
 
 def run(instance: Instance, search: Search, wanted: list[list[SolverRow]]) -> list[str]:
-    """Run the stages in turn until the search is over; return what went wrong with engines, if anything."""
+    """Run the stages until the search is over; return the failures of engines, if any."""
     failures: list[str] = []
     for stage in wanted:
         if len(stage) > 1 and not search.deterministic and not search.is_over:
@@ -108,7 +108,7 @@ def run(instance: Instance, search: Search, wanted: list[list[SolverRow]]) -> li
 
 
 def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
-    """Run the solvers of a stage; the first has a head start, which settles most of what it can settle at all."""
+    """Run the solvers of a stage; the first has a head start, which is usually enough."""
     # Imported here: most plans are proved before any search begins beside another.
     from concurrent.futures import ThreadPoolExecutor, wait
 

@@ -1,4 +1,4 @@
-"""Run a solver in a process of its own, which is killed when the search is over.
+"""Running a solver in a separate process, which is killed at the end of the search.
 
 The deadline wants it (CP-SAT's presolve overruns), and OR-Tools and highspy cannot be loaded into one process. The
 parent gives one task; the child answers with messages as it finds things, so that what it had found until it was killed
@@ -23,11 +23,11 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
 _WORDS = [(word,) for word in ("offer", "offer_bound", "claim_infeasible", "run_out_of_time", "log", "failed", "done")]
-"""The first words of a child's messages: calls of Search that it makes here, and its end."""
+"""The first words of a child's messages: calls of Search to make here, and its end."""
 
 
 class EngineError(Exception):
-    """A solver's process failed; the message is what it said."""
+    """A solver's process failed; the message is its error."""
 
 
 def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
@@ -68,7 +68,7 @@ def _run_with(environment: dict[str, str], row: SolverRow, instance: Instance, s
 
 
 def _next_message(child: ChildProcess) -> tuple[Any, ...]:
-    """Return the child's next message; raises EngineError where it ended, or something else got among them."""
+    """Return the child's next message; raises EngineError if it ended or sent something else."""
     try:
         message = child.answer()
     except EOFError:
@@ -82,7 +82,7 @@ def _next_message(child: ChildProcess) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class EngineTask:
-    """The message of the parent: everything that a Search of the child starts from."""
+    """The parent's message: the initial state of the child's Search."""
 
     row: SolverRow
     instance: Instance
@@ -96,7 +96,7 @@ class EngineTask:
 
 @dataclass(eq=False)
 class Remote(Search):
-    """The search that a solver in a child process sees; what it is offered goes to the parent."""
+    """The search as seen by a solver in a child process; results go to the parent."""
 
     parent: Parent = field(kw_only=True)
 
@@ -108,7 +108,7 @@ class Remote(Search):
         return is_better
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Send a bound to the parent, which may have to hear it from another engine."""
+        """Send a bound to the parent, which may need it confirmed by another engine."""
         self.parent.send(["offer_bound", bound, by])
 
     def claim_infeasible(self, by: str) -> None:
@@ -116,7 +116,7 @@ class Remote(Search):
         self.parent.send(["claim_infeasible", by])
 
     def run_out_of_time(self) -> None:
-        """Report to the parent that the clock ended the solver."""
+        """Report to the parent that the solver ran out of time."""
         self.parent.send(["run_out_of_time"])
 
     def log(self, line: str) -> None:
@@ -125,7 +125,7 @@ class Remote(Search):
 
 
 def main() -> None:
-    """Run the child: solve its task, and answer as it finds things."""
+    """Run the child: solve its task, and send results as they are found."""
     parent = Parent()
     task: EngineTask = parent.task
     search = Remote(

@@ -1,4 +1,4 @@
-"""Trade-offs between pools: the least weighted sum of what they use, and the least slow pool for a bound on slowdown.
+"""Trade-offs between pools: the least weighted sum of their use, and the smallest slow pool within a slowdown.
 
 Both are searches of the pools' ends one after another, each with smaller pools than before, so that every solver, every
 proof and the verifier serve them as they are.
@@ -19,15 +19,15 @@ from memplan.planner.model.plan import Plan, PoolUse, WeightedUse
 from memplan.planner.model.problem import Problem
 
 Ends = tuple[float, ...]
-"""The ends of the pools, those of the least weight first; inf for one that nothing limits."""
+"""The ends of the pools, least weight first; inf without a limit."""
 OPEN_AT_MOST = 4
-"""So many searches may stay without a proof, each of which takes half of the time that is left."""
+"""The most searches without a proof, each of which takes half of the remaining time."""
 SEARCHES_AT_MOST = 256
 
 
 @dataclass(eq=False)
 class WeightedEnds:
-    """The least sum of weight x end over the pools, by regions of ends, each searched for the least ends in turn.
+    """The least sum of weight x end over the pools, by a search over regions of ends.
 
     A region is what ends are from `low` to `high`. A better plan than one with the least ends of a region, the
     heaviest pool's first, has a smaller end in some pool: it is in the region where that one is smaller, and those of
@@ -44,7 +44,7 @@ class WeightedEnds:
 
     @classmethod
     def of(cls, problem: Problem, given: Mapping[str, float]) -> WeightedEnds:
-        """Return the search of a problem with its pools in the order of their weights, 0 for those without one."""
+        """Return the search of a problem with its pools ordered by weight, 0 by default."""
         named = [(Fraction(str(given.get(pool.name, 0))), pool) for pool in problem.pools]
         named.sort(key=lambda pair: pair[0])
         fields = {name: getattr(problem, name) for name in Problem.model_fields}
@@ -62,15 +62,15 @@ class WeightedEnds:
 
     @property
     def bound(self) -> Fraction | float:
-        """A number that no plan has a smaller sum than."""
+        """A lower bound on the sum."""
         return min(self.value, self.left, *(value for value, _, _ in self.regions[:1]))
 
     def is_within(self, gap: float | None) -> bool:
-        """Return True if there is a plan, and its sum is at most so far above the bound, as a part of that."""
+        """Return True if there is a plan whose sum is within a relative gap of the bound."""
         return self.best is not None and (gap is None or self.value <= self.bound * (1 + Fraction(gap)))
 
     def boxes(self) -> Iterator[tuple[Problem, Ends, Ends]]:
-        """Yield the problem of the next region, and the region, until none may hold anything better."""
+        """Yield the problem of each next region, and the region, until none can improve."""
         for k in range(SEARCHES_AT_MOST):
             if not self.regions or self.regions[0][0] >= self.value or self.n_open >= OPEN_AT_MOST:
                 return
@@ -80,7 +80,7 @@ class WeightedEnds:
                 yield self._capped(high), low, high
 
     def take(self, plan: Plan, low: Ends, high: Ends) -> None:
-        """Note the answer of the search in a region."""
+        """Record the answer of the search in a region."""
         if plan.status == "infeasible":
             return
         self.n_open += plan.status != "optimal"
@@ -104,7 +104,7 @@ class WeightedEnds:
         return sum((weight * Fraction(end) for weight, end in zip(self.weights, ends, strict=True)), Fraction(0))
 
     def _least(self, low: Ends, high: Ends) -> Fraction | float:
-        """Return what no sum in a region is below: all ends add up to no less than is alive at once."""
+        """Return a lower bound on the sum in a region: all ends together hold the bytes alive at once."""
         if any(least > most for least, most in zip(low, high, strict=True)):
             return inf
         missing, least_sum = max(0.0, self.total - sum(low)), self._sum(low)
@@ -129,7 +129,7 @@ class WeightedEnds:
         return self.problem.model_copy(update={"pools": tuple(pools)})
 
     def plan(self, problem: Problem) -> Plan | None:
-        """Return the best plan, with its pools as the problem has them; None where there is none."""
+        """Return the best plan with the pools of the problem, or None."""
         plan, bound = self.best, self.bound
         if plan is None:
             return None

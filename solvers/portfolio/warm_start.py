@@ -1,4 +1,4 @@
-"""Assignments from known plans, to start a search from or to keep."""
+"""Assignments from known plans, for starting a search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.solvers.packing.place import drop
 def assignment_of(
     problem: Problem, instance: Instance, placements: PlacementTable, flag: I64 | None = None
 ) -> tuple[I64, I64] | None:
-    """Return (memory, offset in units) of each buffer of the instance, for placements that are right for the problem.
+    """Return (memory, offset in units) of each instance buffer for placements valid for the problem.
 
     Offsets between units sink to whole ones; None where they cannot, or once flag[0] is not 0.
     """
@@ -35,7 +35,7 @@ def assignment_of(
 def mended_assignment(
     problem: Problem, instance: Instance, placements: PlacementTable, flag: I64 | None = None
 ) -> tuple[I64, I64] | None:
-    """Return an assignment that keeps what is right in placements of which some are missing, unknown or wrong.
+    """Return an assignment that keeps the valid part of placements, some of which are missing or wrong.
 
     Buffers stay in their pools, where they may, and in the order of their offsets; each sinks to the lowest one that is
     free, those that have none last. None where something does not fit so, or once flag[0] is not 0.

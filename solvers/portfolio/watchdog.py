@@ -1,4 +1,4 @@
-"""One thread that ends searches at their deadlines, or when they are cancelled, whatever they are doing.
+"""A thread that ends searches at their deadlines or when they are cancelled.
 
 A thread for each search would cost small problems more than solving them.
 """
@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from memplan.solvers.search.incumbent import Search
 
 _LOOK_EVERY_S = 0.05
-"""The time between two looks at running searches; those that look themselves meet their deadlines more closely."""
+"""The interval at which running searches are checked; searches that check themselves are more precise."""
 _LINGER_S = 1.0
-"""The time that the thread goes on looking where nothing runs: waking it up costs more than that."""
+"""The time that the idle thread keeps checking, since waking it costs more."""
 
 
 class _Watcher:
-    """The searches that run in this process, and the thread that looks at them."""
+    """The running searches of this process, and the thread that checks them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,7 +28,7 @@ class _Watcher:
 
     @contextmanager
     def watch(self, search: Search, cancelled: threading.Event | None) -> Iterator[None]:
-        """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
+        """Stop the search at its deadline or when it is cancelled, whatever it is doing."""
         look(search, cancelled)  # what is cancelled before it starts does nothing at all
         with self._lock:
             self._running[search] = cancelled
@@ -58,7 +58,7 @@ class _Watcher:
 
 
 def look(search: Search, cancelled: threading.Event | None) -> None:
-    """Stop a search that was cancelled; one whose time is over stops when it looks whether it is."""
+    """Stop a cancelled search; a search past its deadline stops at its own next check."""
     if cancelled is not None and cancelled.is_set():
         search.stop("cancelled")
     _ = search.is_over

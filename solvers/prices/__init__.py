@@ -1,1 +1,1 @@
-"""The price of sharing bytes: parts, few places, annealed ejection, and cuts that prove."""
+"""The price of sharing bytes: pieces, exact search of few places, annealed ejection, and cuts that prove bounds."""

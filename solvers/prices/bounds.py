@@ -1,4 +1,4 @@
-"""Bounds on the price of large pieces: the program of cuts, solved by HiGHS as it grows, in a child process.
+"""Bounds on the price of large pieces: the growing program of cuts, solved by HiGHS in a child process.
 
 What HiGHS says is not taken as it is: its multipliers, in whole numbers, prove each bound anew.
 """
@@ -20,11 +20,11 @@ from memplan.solvers.search.incumbent import Search
 NAME = "price-bounds"
 _ROUNDS = 10_000
 _WORK_PER_PAIR = 25
-"""The work of a round, in units of Search.work_limit, for each pair of a piece."""
+"""The work of a round for each pair of a piece, in units of Search.work_limit."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer better and better bounds on the cost of the pieces that the simplex of the core does not take."""
+    """Offer better and better cost bounds of the pieces that are too large for the core's simplex."""
     if len(instance.priced) <= MOST_PAIRS or not suits(instance):
         return
     costs = Costs.of(instance)
@@ -44,14 +44,14 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class _HighsProgram:
-    """The program of a piece's cuts: rows are added, and it is solved on from its last basis."""
+    """The program of a piece's cuts: rows are added, and it is solved again from its last basis."""
 
     def __init__(self) -> None:
         self.highs: Any = None
         self.n_rows = 0
 
     def __call__(self, rows: CutRows) -> tuple[F64, F64]:
-        """Return (level of each row, by how much each pair meets) of the best solution."""
+        """Return (level of each row, how much each pair meets) of the best solution."""
         import highspy
 
         if self.highs is None:

@@ -1,4 +1,4 @@
-"""A bound on the price of a piece by cuts from cliques, with the multipliers that prove it.
+"""A bound on the price of a piece by clique cuts, with the multipliers that prove it.
 
 A clique of buffers, of which every two must not meet or cost something, lies within the pool; so what it is larger by
 than the pool, `excess`, is saved by pairs that meet, each of which saves its smaller buffer at the most (Bonferroni).
@@ -19,15 +19,15 @@ from memplan.solvers.prices.core.kernels import NEVER, Cliques, Packing, find_cl
 from memplan.solvers.prices.pieces import Piece
 
 MOST_PAIRS = 600
-"""The most pairs of a piece whose program is solved here: the simplex keeps a square of them."""
+"""The most pairs of a piece whose program is solved here, as the simplex stores a square of them."""
 _SCALE = 1 << 20
-"""Multipliers are whole numbers of so many parts."""
+"""The denominator of multipliers, which are integers."""
 _STARTS, _ROOM, _PIVOTS = 60, 200_000, 20_000
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A row: the clique, and what both sides are divided by; see the module."""
+    """A row: the clique, and the divisor of both sides; see the module."""
 
     members: tuple[int, ...]
     divisor: int
@@ -35,7 +35,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class CutBound:
-    """A price that no plan is below: `bound`, proved by cuts times multipliers, in parts of `scale`."""
+    """A lower bound on the price, proved by cuts times multipliers in units of 1 / `scale`."""
 
     bound: int
     multipliers: tuple[tuple[Cut, int], ...] = ()
@@ -57,7 +57,7 @@ class CutRows:
         self._seen: set[Cut] = set()
 
     def add(self, members: tuple[int, ...], meets: F64) -> bool:
-        """Add the rows of a clique that say most; return whether any is new and violated."""
+        """Add the strongest rows of a clique; return True if any is new and violated."""
         excess, pairs, saved = self.saved(members)
         best: list[tuple[float, Cut, I64, int]] = []
         for divisor in {1, *saved.tolist()}:
@@ -74,7 +74,7 @@ class CutRows:
         return is_new
 
     def saved(self, members: tuple[int, ...]) -> tuple[int, I64, I64]:
-        """Return what a clique is larger by than the pool, its pairs, and how much of that each can save."""
+        """Return the excess of a clique over the pool, its pairs, and how much each can save."""
         excess = int(self.piece.size[list(members)].sum()) - self.piece.capacity
         inside = self.number[np.ix_(members, members)]
         pairs = inside[np.triu_indices(len(members), 1)]
@@ -82,7 +82,7 @@ class CutRows:
         return excess, pairs, np.minimum(self.smaller[pairs], excess)
 
     def solve(self, flag: I64) -> tuple[F64, F64]:
-        """Return (level of each row, by how much each pair meets) of the program's best solution."""
+        """Return (level of each row, how much each pair meets) of the program's best solution."""
         pairs, values, least = zip(*self.rows, strict=True)
         scaled = [value / right for value, right in zip(values, least, strict=True)]
         first = np.cumsum([0, *map(len, pairs)])
@@ -98,7 +98,7 @@ class CutRows:
         return level / np.array(least), meets
 
     def proof(self, level: F64) -> CutBound:
-        """Return the bound that multipliers, rounded down, prove in whole numbers."""
+        """Return the integer bound proved by multipliers, rounded down."""
         whole = [max(0, int(value * _SCALE + 1e-3)) for value in level.tolist()]
         chosen = [(cut, row, times) for cut, row, times in zip(self.cuts, self.rows, whole, strict=True) if times]
         paid = np.zeros(len(self.price), dtype=object)
@@ -113,7 +113,7 @@ class CutRows:
 def cut_bounds(
     piece: Piece, seed: int, flag: I64, rounds: int, program: Callable[[CutRows], tuple[F64, F64]] | None = None
 ) -> Iterator[CutBound]:
-    """Yield better and better bounds; ends where several searches in turn find no new row.
+    """Yield better and better bounds, until several consecutive searches find no new row.
 
     The `program` solves that of the rows found so far; left out, the simplex method of the core does.
     """

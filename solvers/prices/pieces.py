@@ -1,4 +1,4 @@
-"""Pieces of an instance that cost something: parts of a pool that nothing ties to the rest, and what is left of them.
+"""Pieces of an instance with costs: independent parts of a pool, reduced to their hard buffers.
 
 Buffers of two parts may overlap as they like, so each part has the whole pool to itself. Of a part, buffers whose
 neighbours cannot block every start are taken out, and put back last.
@@ -21,14 +21,14 @@ from memplan.solvers.prices.core.kernels import NEVER, PieceTable
 
 Offsets = list[int]
 _MOST_BUFFERS = 2_000
-"""The most buffers of a pool: what each pair costs is a matrix."""
+"""The most buffers of a pool, as the costs of pairs form a matrix."""
 NO_END = 2**60
-"""The end of a pool that has none, in units: starts that are rounded up to a bank behind it stay numbers of 64 bits."""
+"""The end of an unlimited pool, in units; rounding up behind it stays within 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """`n` buffers of one pool, in units of their own, `unit` of the instance's each.
+    """`n` buffers of one pool, in units of their own, each `unit` of the instance's units.
 
     members: (n,), positions in the instance.
     size, lowest, highest, step: (n,), starts are lowest + k * step up to highest.
@@ -55,12 +55,12 @@ class Piece:
 
     @cached_property
     def pairs(self) -> I64:
-        """The pairs with a price, (k, 2), the lower position first."""
+        """The priced pairs, (k, 2), the lower position first."""
         return np.argwhere(np.triu(self.price > 0))
 
     @cached_property
     def table(self) -> PieceTable:
-        """The piece as kernels read it."""
+        """The piece in the kernels' format."""
         row, other = map(np.ascontiguousarray, np.nonzero(self.price))
         first = np.searchsorted(row, np.arange(len(self) + 1))
         entries = (np.ascontiguousarray(each[row, other]) for each in (self.price, self.grid, self.gap))
@@ -76,7 +76,7 @@ class Piece:
         return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
 
     def coarser(self) -> Piece:
-        """Return the piece in the coarsest units that the cheapest plan needs."""
+        """Return the piece in the coarsest units that preserve the cheapest plan."""
         # A plan that is pushed down has no offsets but sums of these (see `common_unit`).
         grids = self.grid[self.grid > 1]
         unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))
@@ -105,14 +105,14 @@ class Piece:
 
     @cached_property
     def capacity(self) -> int:
-        """The units that the buffers may lie in, those that are reserved left out."""
+        """The units available to the buffers, without reserved ones."""
         low, high = int(self.lowest.min()), int((self.highest + self.size).max())
         inside = np.minimum(self.reserved[:, 1], high) - np.maximum(self.reserved[:, 0], low)
         return high - low - int(np.maximum(inside, 0).sum())
 
     @cached_property
     def _lists(self) -> list[list[tuple[int, int, int]]]:
-        """For each buffer its neighbours, with the grid and the gap of each."""
+        """Each buffer's neighbours, with grid and gap."""
         lists: list[list[tuple[int, int, int]]] = [[] for _ in range(len(self))]
         rows, others = np.nonzero(self.price)
         columns = (rows, others, self.grid[rows, others], self.gap[rows, others])
@@ -121,7 +121,7 @@ class Piece:
         return lists
 
     def lowest_free(self, i: int, at: Offsets, is_hard_alone: bool = False) -> int | None:
-        """Return the lowest start of a buffer at which it meets no neighbour that has a place (`at`, -1 for none)."""
+        """Return the lowest start of a buffer that meets no placed neighbour (`at` is -1 for none)."""
         size, step, lowest = int(self.size[i]), int(self.step[i]), int(self.lowest[i])
         taken = [(low - size + 1, high) for low, high in self.reserved.tolist()]
         for j, grid, gap in self._lists[i]:
@@ -139,7 +139,7 @@ class Piece:
         return start if start <= self.highest[i] else None
 
     def first_fit(self, is_hard_alone: bool = False) -> Offsets | None:
-        """Return a plan without pairs that pay, or without conflicts, by first fit in a few orders, or None."""
+        """Return a plan by first fit in a few orders, without paying pairs or without conflicts, or None."""
         degree = (self.price != 0).sum(axis=1)
         pull = np.where(self.price == NEVER, 3, self.price).sum(axis=1)
         for order in (np.lexsort((-degree, -self.size)), np.lexsort((-self.size, -degree)), np.argsort(-pull)):
@@ -154,7 +154,7 @@ class Piece:
         return None
 
     def peeled(self) -> tuple[I64, list[int]]:
-        """Return the buffers that are left (ascending), and those taken out, in their order."""
+        """Return the remaining buffers (ascending), and the removed ones in order."""
         wide = self.size[None, :] + 2 * self.gap + np.where(self.grid > 1, 2 * (self.grid - 1), 0)
         blocked = -(-(self.size[:, None] + wide - 1) // self.step[:, None]) * (self.price != 0)
         room = (self.highest - self.lowest) // self.step + 1
@@ -167,7 +167,7 @@ class Piece:
         return np.flatnonzero(is_left), gone
 
     def parts(self) -> Iterator[I64]:
-        """Yield the sets of buffers that pairs connect, each ascending."""
+        """Yield the sets of buffers connected by pairs, each ascending."""
         seen = np.zeros(len(self), dtype=np.bool_)
         near = self.price != 0
         for first in range(len(self)):
@@ -183,7 +183,7 @@ class Piece:
             yield np.flatnonzero(members)
 
     def paid(self, at: Sequence[int] | I64) -> Bool:
-        """Return True for the pairs with a price that meet in a plan, (k,)."""
+        """Return True for the priced pairs that meet in a plan, (k,)."""
         start = np.asarray(at)
         i, j = self.pairs.T
         grid = self.grid[i, j]
@@ -191,13 +191,13 @@ class Piece:
         return np.asarray((first[i] // grid <= last[j] // grid) & (first[j] // grid <= last[i] // grid))
 
     def cost(self, at: Sequence[int] | I64) -> int:
-        """Return what the pairs that meet in a plan cost."""
+        """Return the cost of the pairs that meet in a plan."""
         i, j = self.pairs.T
         return int(self.price[i, j][self.paid(at)].sum())
 
 
 def suits(instance: Instance) -> bool:
-    """Say whether pools are pieces: each buffer has one, there are not too many, and two meet in one way only."""
+    """Return True if pools can be pieces: fixed pools, few enough buffers, one rule for each pair."""
     counts = instance.allowed.sum(axis=1)
     if (instance.allowed.sum(axis=0) != 1).any() or counts.max(initial=0) > _MOST_BUFFERS:
         return False
@@ -207,14 +207,14 @@ def suits(instance: Instance) -> bool:
 
 
 def pools_of(instance: Instance, prices: Sequence[int]) -> list[Piece]:
-    """Return what lies in each pool as a piece, priced pairs at these prices."""
+    """Return the content of each pool as a piece, with the given prices."""
     home = instance.allowed.argmax(axis=0)
     counts = np.bincount(home, minlength=len(instance.pools))
     return [_pool(instance, q, np.flatnonzero(home == q), prices) for q in np.flatnonzero(counts).tolist()]
 
 
 def _meet_in_two_ways(instance: Instance) -> bool:
-    """Say whether two that must share no bytes, or pay for these, may have another rule of their banks."""
+    """Return True if a conflicting or priced pair may have another bank rule."""
     priced = instance.priced
     by_bank = {*map(tuple, priced.rows[priced.by_bank].tolist())}
     others = {*map(tuple, priced.rows[~priced.by_bank].tolist())}
@@ -259,5 +259,5 @@ def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Pi
 
 
 def whole_offsets(piece: Piece, at: Sequence[int] | I64, offset: I64) -> None:
-    """Write the offsets of a piece's plan into those of an instance."""
+    """Write the offsets of a piece's plan into those of the instance."""
     offset[piece.members] = column(at) * piece.unit

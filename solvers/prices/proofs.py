@@ -1,4 +1,4 @@
-"""Certificates of prices: the cliques and multipliers of all pieces, as the lines that checkers read."""
+"""Certificates of prices: the cliques and multipliers of all pieces, as lines for checkers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROUNDS = 400
 
 
 def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
-    """Return the lines that prove a price, the sum over the pieces; None where cliques do not reach it in time.
+    """Return the lines that prove a price, summed over pieces; None if cliques do not reach it in time.
 
     Where a piece is narrower than its pool, a checker may find that a clique of it fits (`is_narrow`).
     """
@@ -41,7 +41,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
 
 
 def is_narrow(instance: Instance) -> bool:
-    """Say whether pins and limits leave the buffers of a piece less than its pool, which is what checkers go by."""
+    """Return True if pins and limits leave a piece less than its pool, which checkers assume."""
     for piece in hard_pieces(instance):
         pool = instance.pools[int(instance.allowed[:, piece.members[0]].argmax())]
         ends = (piece.highest + piece.size) * piece.unit

@@ -1,4 +1,4 @@
-"""The search for the least price of pairs: what costs nothing first, then piece by piece, exactly where that is quick.
+"""The search for the least price of pairs: free placements first, then piece by piece.
 
 Each hard piece goes through some exact search, a walk and bounds, then more of each until its price is proved or the
 time is over. Without a clock, nodes, steps and pivots are counted instead.
@@ -29,7 +29,7 @@ from memplan.solvers.search.incumbent import Search
 
 @dataclass(frozen=True)
 class Least:
-    """The answer of a search: the least price and a plan that has it, or only a price that no plan is below.
+    """The result of a search: the least price with a plan, or only a lower bound.
 
     `price` is None where no plan below `upper` was found; `is_over` says that the search was not stopped.
     """
@@ -42,7 +42,7 @@ class Least:
 
 
 def least_price_of(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least | None:
-    """Search for the least price below `upper`; None where a piece is too large for it."""
+    """Search for the least price below `upper`; None if a piece is too large."""
     if len(piece) > MOST_BUFFERS:
         return None
     at, counts = np.zeros(len(piece), dtype=np.int64), np.zeros(3, dtype=np.int64)
@@ -60,14 +60,14 @@ _HOT, _COLD = 2.0, 0.15
 _MOST_PRICE = 2**33
 _CUT_ROUNDS = 60
 _WORK_PER_NODE, _WORK_PER_STEP, _WORK_PER_PAIR = 1, 20, 0.3
-"""The work of a node, and of a step of a walk, in units of Search.work_limit; that of pairs is for each of a buffer."""
+"""The work of a node, a walk's step, and each pair of a buffer, in units of Search.work_limit."""
 _MEND_SHARE = 0.5
-"""The part of the time that is left for a first plan, where first fit makes none."""
+"""The share of the remaining time for a first plan if first fit finds none."""
 
 
 @dataclass(eq=False)
 class _OpenPiece:
-    """A piece whose price is not known: its best plan and its bound so far."""
+    """A piece with unknown price: its best plan and its bound so far."""
 
     piece: Piece
     at: Offsets = field(default_factory=list)
@@ -85,19 +85,19 @@ class _OpenPiece:
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds until the least price is proved or the search is over; nothing where it does not suit."""
+    """Offer plans and bounds until the least price is proved or the search is over; skip unsuitable instances."""
     if (price_search := _PriceSearch.of(instance, search)) is not None and price_search.begin(_FEW_NODES):
         price_search.go_on()
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer what is quickly found and proved."""
+    """Offer quick plans and proofs."""
     if (price_search := _PriceSearch.of(instance, search)) is not None:
         price_search.begin(_QUICK_NODES)
 
 
 class _PriceSearch:
-    """One search: what is placed, and the pieces that are open."""
+    """One search: the placed buffers, and the open pieces."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs, pools: list[Piece]) -> None:
         self.instance, self.search, self.costs, self.pools = instance, search, costs, pools
@@ -108,7 +108,7 @@ class _PriceSearch:
 
     @classmethod
     def of(cls, instance: Instance, search: Search) -> Self | None:
-        """Return the search of an instance, None where that is not for it."""
+        """Return the search of an instance, None if it is unsuitable."""
         costs = Costs.of(instance)
         is_priced = instance.objective == "cost" and len(instance.priced) > 0
         if not is_priced or sum(costs.clash) >= _MOST_PRICE or not suits(instance):
@@ -116,14 +116,14 @@ class _PriceSearch:
         return cls(instance, search, costs, pools_of(instance, costs.clash))
 
     def begin(self, most_nodes: int) -> bool:
-        """Place what costs nothing, search few places and walk a little; False where nothing fits or was found."""
+        """Place free buffers, search a little and walk a little; return False if nothing fits or was found."""
         is_sound = self._reduced() and all(self._begin(one, most_nodes) for one in self.hard)
         if is_sound:
             self._offer()
         return is_sound
 
     def go_on(self) -> None:
-        """Search until nothing is open, or the search is over."""
+        """Search until nothing is open or the search is over."""
         for stage in (self._cut, self._finish):
             for one in self.hard:
                 if not one.is_settled and not self._is_over:
@@ -136,7 +136,7 @@ class _PriceSearch:
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def _reduced(self) -> bool:
-        """Cut the pools into pieces and place what costs nothing; False where something cannot be placed at all."""
+        """Cut the pools into pieces and place free buffers; return False if a buffer cannot be placed."""
         for pool in self.pools:
             if (pool.highest < pool.lowest).any():
                 return False
@@ -152,7 +152,7 @@ class _PriceSearch:
         return True
 
     def _offer(self) -> None:
-        """Offer what is known: the plan, once all pieces have one, and the bound."""
+        """Offer the plan, once all pieces have one, and the bound."""
         if all(one.at for one in self.hard):
             for one in self.hard:
                 whole_offsets(one.piece, one.at, self.offset)
@@ -177,7 +177,7 @@ class _PriceSearch:
         return offset
 
     def _begin(self, one: _OpenPiece, most_nodes: int) -> bool:
-        """Search a piece's few places a little, then walk; False where nothing fits or nothing was found."""
+        """Search a piece exactly for a while, then walk; return False if nothing fits or was found."""
         self._search_places(one, most_nodes)
         if one.is_settled:
             return one.price < _NONE_ABOVE or self._nothing_fits()
@@ -201,7 +201,7 @@ class _PriceSearch:
             one.take(result.at, result.price)
 
     def _start(self, one: _OpenPiece) -> bool:
-        """Find a plan that fits, whatever it costs; False where there is none."""
+        """Find any fitting plan; return False if there is none."""
         piece, best = one.piece, self.search.best
         at: Offsets | None = piece.first_fit(is_hard_alone=True)
         if at is None and best is not None:
@@ -214,7 +214,7 @@ class _PriceSearch:
         return True
 
     def _fitted(self, piece: Piece) -> Offsets | None:
-        """Return a plan of the least peak that the search without prices finds, or None."""
+        """Return a plan of the least peak found by the search without prices, or None."""
         is_fitted = np.zeros(len(self.instance), dtype=np.bool_)
         is_fitted[piece.members] = True
         part = part_of(self.instance, is_fitted, int(self.instance.allowed[:, piece.members[0]].argmax()))
@@ -229,7 +229,7 @@ class _PriceSearch:
         return None if inner.best is None else (inner.best.offset // piece.unit).tolist()
 
     def _cut(self, one: _OpenPiece) -> None:
-        """Raise the bound by cuts from cliques, if the program is small."""
+        """Raise the bound by clique cuts, if the program is small."""
         if len(one.piece.pairs) > MOST_PAIRS:
             return
         for bound in cut_bounds(one.piece, self.search.seed, self.search.flag, _CUT_ROUNDS):
@@ -241,7 +241,7 @@ class _PriceSearch:
         self._search_places(one, _MANY_NODES)
 
     def _walk_on(self) -> None:
-        """Walk on in the pieces that are open, each a while, the longer the later, until the search is over."""
+        """Walk in the open pieces in turn, ever longer, until the search is over."""
         length = 4 * _SHORT_WALK
         while not self._is_over and (unsettled := [one for one in self.hard if not one.is_settled]):
             for one in unsettled:
@@ -251,7 +251,7 @@ class _PriceSearch:
             length *= 2
 
     def _walk(self, one: _OpenPiece, steps: int) -> None:
-        """Walk from the best plan of a piece, cooling down over so many steps; large ones by a thread a processor."""
+        """Walk from a piece's best plan with falling heat; large pieces use a thread for each processor."""
         is_alone = self.search.deterministic or len(one.piece.pairs) <= MOST_PAIRS
         threads = 1 if is_alone else threads_of_one()
         price = _WORK_PER_STEP + _WORK_PER_PAIR * len(one.piece.pairs) / len(one.piece)
@@ -278,7 +278,7 @@ class _PriceSearch:
 
 
 def _without_prices(instance: Instance) -> Instance:
-    """Return the instance without prices, of which any plan will do."""
+    """Return the instance without prices, for finding any plan."""
     return replace(
         instance,
         objective="fit",
@@ -290,14 +290,14 @@ def _without_prices(instance: Instance) -> Instance:
 
 
 def hard_pieces(instance: Instance) -> Iterator[Piece]:
-    """Yield the pieces of an instance that reductions leave, as certificates need them."""
+    """Yield the reduced pieces of an instance, as certificates need them."""
     for pool in pools_of(instance, Costs.of(instance).clash):
         for _, _, pieces in _reduced(pool):
             yield from (piece for piece in pieces if piece.first_fit() is None)
 
 
 def _reduced(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
-    """Yield the parts of a pool, each with those of its buffers that are put back last, and the pieces of the rest."""
+    """Yield the parts of a pool, each with its removed buffers and the pieces of the rest."""
     for chosen in pool.parts():
         part = pool.among(chosen).coarser()
         is_left, gone = part.peeled()

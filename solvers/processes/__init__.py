@@ -1,1 +1,1 @@
-"""Child processes: started within limits, given a task, heard, and ended with all that they started."""
+"""Child processes: started within limits, given a task, and ended with everything that they started."""

@@ -1,4 +1,4 @@
-"""Work in a thread of its own, which whoever waits for it may abandon.
+"""Work in a separate thread, which its waiter may abandon.
 
 Searches check their deadline; what reads, compiles and lays out does not. No exception is raised in it from outside:
 abandoned work ends with its process.
@@ -18,18 +18,18 @@ Result = TypeVar("Result")
 
 
 class _WorkThread(threading.Thread):
-    """A thread of work, which may be abandoned."""
+    """A thread whose work may be abandoned."""
 
     is_abandoned = False
 
 
 _writing = threading.Lock()
-"""Held while a file is written, so that work is abandoned before or after."""
+"""Held while a file is written, so that work is abandoned only before or after."""
 
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Let the block write a file to its end; abandoned work writes nothing any more, and ends here."""
+    """Protect the writing of a file; abandoned work stops here instead of writing."""
     with _writing:
         if getattr(threading.current_thread(), "is_abandoned", False):
             raise SystemExit
@@ -39,7 +39,7 @@ def writing() -> Iterator[None]:
 def run_in_thread(
     work: Callable[[], Result], meanwhile: Callable[[], None] | None = None, left_s: Callable[[], float] = lambda: inf
 ) -> Result:
-    """Run `work` to its end, and `meanwhile` several times a second; return or raise what it does.
+    """Run `work`, calling `meanwhile` several times a second; return or raise its result.
 
     A signal's handler runs in the main thread, which must not be inside a kernel when the signal comes. Once no time is
     left, the work is abandoned, and TimeoutError raised.

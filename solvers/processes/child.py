@@ -1,4 +1,4 @@
-"""The parent's side of a child process, which may be killed at any time: its task, its answers, and its end.
+"""The parent's side of a child process that may be killed: its task, its answers, and its end.
 
 A child runs in a group of its own, so that whatever it started ends with it, but in the session of its parent, in which
 niceness counts. Its task is pickled, since it is ours; what it answers is JSON with arrays, and never a pickle: it may
@@ -30,23 +30,23 @@ from memplan.solvers.processes.harden import plain_environment
 _LOOK_EVERY_S = 0.02
 _REAP_EVERY_S = 0.002
 _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
-"""The memory that a reader of a file may take: a gigabyte, or so many bytes for each byte of a large file."""
+"""The memory for a reader of a file: a gigabyte, or a multiple of a large file's size."""
 
 
 def reading_memory(count: int) -> int:
-    """Return the memory that a child may take which reads so many bytes."""
+    """Return the memory limit of a child that reads `count` bytes."""
     return max(_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE * count)
 
 
 def command(module: str) -> list[str]:
-    """Return the command that runs a module of ours as a child."""
+    """Return the command that runs one of memplan's modules as a child."""
     return [sys.executable, "-P", "-m", module]
 
 
 def started(
     module: str, environment: Mapping[str, str] | None, complaints: IO[bytes] | int | None, line: int | None = None
 ) -> subprocess.Popen[bytes]:
-    """Run a module of ours in a process group of its own, with what is harmless of this process's environment.
+    """Run one of memplan's modules in a separate process group, with a harmless environment.
 
     It is heard by pipes, or has a `line` to the process that starts it.
     """
@@ -62,7 +62,7 @@ def started(
 
 @dataclass
 class Forked:
-    """A process that another one forked: its number, its pipes, and its exit status once it has ended."""
+    """A forked process: its number, its pipes, and its exit status once it has ended."""
 
     pid: int
     stdin: IO[bytes]
@@ -71,7 +71,7 @@ class Forked:
 
 
 class ChildProcess:
-    """A child that runs a module until its block ends, or it is killed for what `stopped_by` states.
+    """A child that runs a module until its block ends, or until it is killed as `stopped_by` says.
 
     That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use;
     whoever waits for its answers then meets their end. A child that has several tasks, or waits for its first one, is
@@ -106,11 +106,11 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._popen.pid
 
     def limit(self, is_over: Callable[[], bool] | None = None, most_bytes: int | None = None) -> None:
-        """Set the limits anew; one without any is not looked at."""
+        """Set new limits; a child without any is not watched."""
         self._limits = is_over, most_bytes
         if is_over is None and most_bytes is None:
             self._is_limited.clear()
@@ -118,25 +118,25 @@ class ChildProcess:
             self._is_limited.set()
 
     def give(self, task: object) -> None:
-        """Hand over the task; a child that is gone takes none."""
+        """Send the task; a dead child takes none."""
         with contextlib.suppress(BrokenPipeError):
             pickle.dump(task, self._questions, pickle.HIGHEST_PROTOCOL)
             self._questions.flush()
 
     def start(self) -> None:
-        """Let a child begin that waits for it."""
+        """Start a waiting child."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._questions.fileno(), b".")
 
     def answer(self) -> Any:
-        """Return its next answer, lists as tuples; raises EOFError where there is none, ValueError for what is none."""
+        """Return the next answer, lists as tuples; raises EOFError at the end, ValueError for a malformed one."""
         line = self._answers.readline()
         if not line.endswith(b"\n"):
             raise EOFError
         return self._whole(from_json(line))
 
     def _whole(self, value: Any) -> Any:
-        """Return a value of JSON with its arrays, whose bytes come behind the line."""
+        """Return a JSON value with its arrays, whose bytes follow the line."""
         if isinstance(value, dict):
             return self._array(*value[""]) if "" in value else {name: self._whole(one) for name, one in value.items()}
         if isinstance(value, list):
@@ -151,19 +151,19 @@ class ChildProcess:
         return np.frombuffer(data, kind).reshape(shape)
 
     def wait(self) -> int:
-        """Return its exit status (negative: the signal), once it has ended by itself or was killed."""
+        """Return the exit status (negative: the signal) once the child has ended or was killed."""
         while not self.has_ended():
             time.sleep(_REAP_EVERY_S)
         return self._popen.returncode or 0
 
     def kill(self) -> int:
-        """Kill it with all that it started, unless it has ended, and return its exit status."""
+        """Kill the child with all its processes, unless it has ended, and return its exit status."""
         with self._reaping:
             self._kill()
         return self.wait()
 
     def close(self) -> None:
-        """Kill it, and close its pipes; no other thread may hear it any more but one that meets the end of answers."""
+        """Kill the child, and close its pipes; other threads may no longer use it."""
         self._closing.set()
         self._is_limited.set()
         self.kill()
@@ -201,7 +201,7 @@ class ChildProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
     def has_ended(self) -> bool:
-        """Return True once it has ended by itself or was killed."""
+        """Return True once the child has ended or was killed."""
         with self._reaping:
             if sys.platform == "win32":
                 return self._popen.poll() is not None
@@ -210,7 +210,7 @@ class ChildProcess:
             return self._popen.returncode is not None
 
     def _status(self) -> int | None:
-        """Return its exit status, None while it lives."""
+        """Return the exit status, None while the child lives."""
         try:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG)
         except ChildProcessError:  # other code of this process has waited for it, and knows its status
@@ -222,7 +222,7 @@ class ChildProcess:
 
 
 def memory_in_use(pid: int) -> int:
-    """Return the bytes of memory that a process has; 0 for none."""
+    """Return the memory of a process in bytes; 0 if it has none."""
     # Imported here: engines have no such limit, and need no psutil, which is the service's.
     import psutil
 

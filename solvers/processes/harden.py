@@ -1,4 +1,4 @@
-"""Hardening of a process that needs less than its parent: no secrets, no new rights, no files that it could write.
+"""Hardening of a process that needs less than its parent: no secrets, no new rights, no writable files.
 
 Whatever a stranger's file does to its reader, it then has nothing to take and nowhere to leave anything.
 """
@@ -22,22 +22,22 @@ _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 def plain_environment() -> dict[str, str]:
-    """Return what is needed of this process's environment to run Python: no key, no secret, no address of a store."""
+    """Return the environment that Python needs to run, without keys, secrets or store addresses."""
     return {name: text for name, text in os.environ.items() if name in _NEEDED or name.startswith(_NEEDED_PREFIXES)}
 
 
 def keep_to_itself() -> None:
-    """Keep other processes of the same user from reading the memory and the environment of this one."""
+    """Keep other processes of the same user from reading this one's memory and environment."""
     _control(_PR_SET_DUMPABLE, 0)
 
 
 def take_no_rights() -> None:
-    """Give this process, and those that it starts, no more rights by any program that they run."""
+    """Deny new privileges to this process and its children."""
     _control(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def write_no_file() -> None:
-    """Let this process write to pipes alone: every write to a file fails."""
+    """Deny writing to files; pipes still work."""
     if sys.platform != "win32":
         import resource
 
@@ -46,7 +46,7 @@ def write_no_file() -> None:
 
 
 def take_at_most(most_bytes: int) -> None:
-    """Let this process have so many bytes of memory of its own, and raise MemoryError for more."""
+    """Limit this process's own memory, with MemoryError beyond it."""
     if sys.platform != "win32":
         import resource
 

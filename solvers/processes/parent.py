@@ -1,4 +1,4 @@
-"""The child's side of a child process: its task, the pipe to its parent, and its end with that."""
+"""The child's side of a child process: its task, the pipe to its parent, and its end with the parent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.solvers.processes.harden import take_no_rights
 
 
 class Parent:
-    """The process that started this one, which ends with it; what libraries print goes to standard error from then on.
+    """The parent of this process, which ends with it; output of libraries goes to standard error.
 
     `task` is what it gave, and `answers` the pipe to it. `niceness` is added to that of this process, which gets no new
     rights by any program that it runs. One that `is_kept` has no task but its next ones, and ends with the last.
@@ -36,11 +36,11 @@ class Parent:
             threading.Thread(target=self._end_with_it, daemon=True).start()
 
     def next_task(self) -> Any:
-        """Wait for the next task; raises EOFError where there is none any more."""
+        """Wait for the next task; raises EOFError when there is none."""
         return pickle.load(sys.stdin.buffer)
 
     def send(self, answer: object) -> None:
-        """Answer with a line of JSON, and the bytes of all arrays behind it."""
+        """Send an answer as a JSON line, followed by the bytes of all arrays."""
         arrays: list[npt.NDArray[Any]] = []
 
         def part(value: Any) -> object:
@@ -59,7 +59,7 @@ class Parent:
         self._is_started.wait()
 
     def _end_with_it(self) -> None:
-        """End this process, and all that it started, when the pipe from the parent closes."""
+        """End this process and its children when the parent's pipe closes."""
         while os.read(0, 4096):
             self._is_started.set()
         if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""The most threads that a search may have: as MEMPLAN_THREADS says, or as many as there are processors."""
+"""The most threads of a search: MEMPLAN_THREADS, or the number of processors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SETTING = "MEMPLAN_THREADS"
 
 
 def processors(cgroup: Path = _CGROUP) -> int:
-    """Return how many processors this process may use: the least of its affinity and the quota of its container.
+    """Return the usable processors: the lesser of the affinity and the container's quota.
 
     A quota of cgroup v2 is in `cpu.max`, that of v1 in `cpu/cpu.cfs_quota_us`; a part of a processor counts as one.
     """
@@ -26,7 +26,7 @@ def processors(cgroup: Path = _CGROUP) -> int:
 
 
 def most_threads() -> int | None:
-    """Return the most threads that a search and its engines may have together; None where nobody says."""
+    """Return the most threads for a search and its engines together; None if unlimited."""
     text = os.environ.get(SETTING, "").strip()
     if not text:
         return None
@@ -39,12 +39,12 @@ def most_threads() -> int | None:
 
 
 def solvers_beside(count: int) -> int:
-    """Return how many of so many solvers run side by side: with a limit, half of it, as one may have the others."""
+    """Return how many of `count` solvers run side by side: with a limit, half of it."""
     most = most_threads()
     return count if most is None else min(count, max(1, most // 2))
 
 
 def threads_of_one() -> int:
-    """Return the threads of one solver that takes several: with a limit, what those beside it leave."""
+    """Return the threads for one solver that can use several: with a limit, the rest."""
     most = most_threads()
     return processors() if most is None else most - max(1, most // 2) + 1

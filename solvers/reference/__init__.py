@@ -1,1 +1,1 @@
-"""Other systems' planners, rule by rule: to compare with, and to be compatible with."""
+"""Other systems' planners, reimplemented rule by rule for comparison and compatibility."""

@@ -1,4 +1,4 @@
-"""Best fit in time: what starts earlier is placed earlier, in the smallest gap between what is still alive.
+"""Best fit in time: buffers are placed by start, in the smallest gap between live ones.
 
 So do MLIR's static memory planner and ONNX Runtime's patterns of memory. Gaps are counted up to the end of all that was
 ever placed; where none is large enough, a buffer lies behind what is alive.
@@ -13,11 +13,11 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
 
 ONNX_RUNTIME_BLOCK = 256
-"""The bytes that ONNX Runtime rounds sizes and offsets to, those of declared workspaces too."""
+"""The block to which ONNX Runtime rounds sizes and offsets, in bytes, including declared workspaces."""
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place in the order of starts, each at its own alignment.
+    """Place by start, each buffer at its own alignment.
 
     Source: llvm/llvm-project ae2d14a6, mlir/lib/Dialect/Bufferization/Transforms/StaticMemoryPlanning.cpp:
     bestFitMemoryPlanner (pull request 207403).
@@ -26,7 +26,7 @@ def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
 
 
 def memory_pattern(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place in the order of starts, in whole blocks of 256 bytes.
+    """Place by start, in whole blocks of 256 bytes.
 
     Source: microsoft/onnxruntime, onnxruntime/core/framework/mem_pattern_planner.h: TraceAllocation; workspaces that
     kernels declare (pull request 32071) are buffers like others, alive while their node runs.

@@ -1,4 +1,4 @@
-"""Checked plans of reference planners: an answer is verified, and is a plan only if it keeps every rule.
+"""Reference planners' answers, accepted as plans only if they pass the verifier.
 
 These systems do make plans that break rules which they do not know: capacities, alignments of single buffers, overlaps
 that they call views. Such an answer is none, and says which rules were broken.
@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search) -> SolveResult:
-    """Return the planner's plan, verified, with the search's bound; `unknown`, with an explanation, where it has none.
+    """Return the planner's verified plan with the search's bound, or `unknown` with an explanation.
 
     That nothing fits at all is known only from the search. Raises OptionError for what the planner cannot express.
     """
@@ -52,14 +52,14 @@ def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlann
 
 
 def check_features(problem: Problem, instance: Instance, planner: ReferencePlanner) -> None:
-    """Raise OptionError for what the planner cannot express."""
+    """Raise OptionError for features that the planner does not support."""
     missing = needed_features(problem, instance) - planner.can
     if missing:
         raise OptionError(f"solver: {planner.name} cannot do {', '.join(sorted(missing))}")
 
 
 def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
-    """Return what the planner must be able to do; that views leave holes is none of it, as they keep a buffer alive."""
+    """Return the features that the planner must support; holes of views are none, as views keep buffers alive."""
     has_holes = bool((np.diff(problem.buffers.first) > 1).any())
     return instance.features if has_holes else instance.features - {"holes"}
 
@@ -73,7 +73,7 @@ def _stop_check(search: Search) -> StopCheck:
 
 
 def _failure(problem: Problem, planner: ReferencePlanner, placed: Placed) -> Explanation | None:
-    """Explain what the planner could not place, or placed where no pool can be."""
+    """Return the explanation for buffers that the planner did not place, or placed outside of any pool."""
     ids, sizes = problem.buffers.ids, problem.buffers.size
     if placed.stuck or placed.because is not None:
         names = ", ".join(f"buffer {shown(ids[i])} ({sizes[i]} bytes)" for i in placed.stuck[:_NAMED])
@@ -89,7 +89,7 @@ def _failure(problem: Problem, planner: ReferencePlanner, placed: Placed) -> Exp
 
 
 def _everywhere(problem: Problem, placed: Placed) -> dict[int, tuple[int, int]]:
-    """Return the placements of all buffers; one that another carries lies where that one takes it."""
+    """Return the placements of all buffers; a carried one follows its carrier."""
     placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
         if i not in placements and carrier in placements:
@@ -109,7 +109,7 @@ def _placements(problem: Problem, placed: Placed) -> PlacementTable:
 
 
 def _broken_rules(problem: Problem, planner: ReferencePlanner, placements: PlacementTable) -> Explanation | None:
-    """Explain which rules of the problem the placements break."""
+    """Return the explanation with the rules that the placements break."""
     violations = verify(problem, Plan(placements=placements))
     if not violations:
         return None
@@ -123,7 +123,7 @@ def _broken_rules(problem: Problem, planner: ReferencePlanner, placements: Place
 def _judged(
     problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search, placements: PlacementTable
 ) -> SolveResult:
-    """Make the plan of placements that keep every rule."""
+    """Make the plan of placements that satisfy every rule."""
     cost = None
     if problem.objective == "cost":
         source = instance.source
@@ -144,7 +144,7 @@ def _nothing(problem: Problem, instance: Instance, search: Search, because: Expl
 
 
 def _stop_reason(plan: Plan, search: Search) -> StopReason | None:
-    """Say what a finished planner's plan is good for; these planners look for nothing better."""
+    """Return the stop reason of a reference planner's plan, as these planners do not search on."""
     if plan.status == "optimal":
         return "proved"
     if search.accept is None:

@@ -1,4 +1,4 @@
-"""A planner of the caller's own, `module:function`, as a reference planner: in a child process, killed at its limit.
+"""A caller's own planner, `module:function`, as a reference planner in a child process with a time limit.
 
 The function takes a problem and the seconds that it has, and returns the offset of each buffer, in the problem's order;
 or a mapping from ids to offsets, or to pairs of a pool's name and an offset; or a plan. Modules are looked for where
@@ -36,12 +36,12 @@ EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
 
 @dataclass(frozen=True)
 class OwnPlanner(ReferencePlanner):
-    """A planner of the caller's own; `limit_s` are the seconds that it is given."""
+    """A caller's own planner; `limit_s` is its time in seconds."""
 
     limit_s: float = 0.0
 
     def load(self) -> Planner:
-        """Return the call of it, in a child process."""
+        """Return its call, in a child process."""
         return partial(_run, self.where, self.limit_s)
 
 
@@ -74,7 +74,7 @@ def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: St
 
 
 def _placed(where: str, problem: Problem, answer: dict[str, Any]) -> Placed:
-    """Return the placements of the child's answer; raises OptionError for one that is none."""
+    """Return the placements in the child's answer; raises OptionError for a malformed one."""
     if "failed" in answer:
         raise OptionError(f"solver: {where}: {answer['failed']}")
     placements: dict[int, tuple[int, int]] = {}
@@ -85,7 +85,7 @@ def _placed(where: str, problem: Problem, answer: dict[str, Any]) -> Placed:
 
 
 def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
-    """Return (position of a buffer, position of a pool, offset) for what a planner answers; raises OptionError."""
+    """Return (buffer position, pool position, offset) from a planner's answer; raises OptionError."""
     if isinstance(answer, Plan):
         return [_row(problem, row.id, (row.pool, row.offset)) for row in answer.placements]
     if isinstance(answer, Mapping):

@@ -1,4 +1,4 @@
-"""Reference planners, as they are named where a solver is."""
+"""Reference planners by name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import ReferencePlanner, reference_planners
 
 PREFIX = "reference:"
-"""The prefix of a reference planner's name where a solver is named."""
+"""The prefix of reference planners' names."""
 
 
 def find(name: str) -> ReferencePlanner | None:
-    """Return the reference planner of that name, None for a name of something else; raises OptionError."""
+    """Return the reference planner of a name, None for other names; raises OptionError."""
     if not name.startswith(PREFIX):
         return None
     planners = reference_planners()

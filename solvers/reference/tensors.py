@@ -1,4 +1,4 @@
-"""A problem as the planners of other systems see it, and their answers."""
+"""A problem in the form of other systems' planners, and their answers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 
 class StoppedError(Exception):
-    """Raised by a StopCheck: the time is over, or the answer is not needed any more."""
+    """Raised by a StopCheck: the time is over, or the answer is no longer needed."""
 
 
 StopCheck = Callable[[], None]
 """Called by planners at every step; raises StoppedError."""
 
 NEVER = (MAX_TIME, MIN_TIME)
-"""The (start, end) of a tensor that is never alive: it meets no other."""
+"""The (start, end) of a tensor that is never alive, and so overlaps no other."""
 _OFTEN = 1 << 12
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A buffer with all that is placed with it; alive in [start, end), at no time where it ends before it starts.
+    """A buffer with everything placed with it; alive in [start, end), never if it ends before it starts.
 
     `position` is that in the problem, `pools` are positions of pools it may live in, in order of preference; `offset`
     is where it is pinned.
@@ -47,7 +47,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Placed:
-    """The answer of a planner: (position of a pool, offset in bytes) by position of a buffer.
+    """A planner's answer: (pool position, offset in bytes) by buffer position.
 
     What is placed with another buffer may be left out. `stuck` are the positions of those that it could not place, the
     one that ended its work first; it need not have looked at all. `because` says it in a sentence, where there is more
@@ -64,7 +64,7 @@ Planner = Callable[[Problem, int, StopCheck], Placed]
 
 
 def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
-    """Return, for each buffer that is placed with another one, (that one, bytes above its start).
+    """Return, for each buffer placed with another one, (that one, bytes above its start).
 
     An alias lies inside it; what is `relative` to it may lie anywhere.
     """
@@ -82,7 +82,7 @@ def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
 
 
 def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tensor]:
-    """Return the buffers that are placed themselves, in the problem's order; each lives while one it carries does."""
+    """Return the buffers placed by themselves, in order, with lifetimes that cover those they carry."""
     table = problem.buffers
     carried = carriers(problem)
     spans: dict[int, tuple[int, int]] = {}
@@ -113,10 +113,10 @@ def aligned(value: int, alignment: int) -> int:
 
 
 def step(problem: Problem, tensor: Tensor, pool: int) -> int:
-    """Return what a tensor's offset in a pool should be a multiple of, where the pool begins at such a multiple."""
+    """Return the alignment of a tensor's offset in a pool whose start has that alignment."""
     return lcm(tensor.alignment, problem.pools[pool].alignment)
 
 
 def granule(problem: Problem, of: Iterable[Tensor]) -> int:
-    """Return the step that suits all these tensors in the first pool, for planners that know one alignment only."""
+    """Return a common step for these tensors in the first pool, for planners with a single alignment."""
     return lcm(*(step(problem, tensor, 0) for tensor in of))

@@ -1,1 +1,1 @@
-"""A running search: its incumbent and bound, and the plan or explanation made of them."""
+"""A running search: its incumbent and bound, and the plan or explanation made from them."""

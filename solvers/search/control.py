@@ -1,4 +1,4 @@
-"""The control of a call while it runs: its deadline, what ends it before, and where it reports."""
+"""The control of a running call: its deadline, its cancellation, and its reports."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.meanwhile import polled
 
 _ENDLESS = 2**62
-"""More work than a clock ever lets pass."""
+"""More work than any clock allows."""
 _LEAST_S = 0.02
-"""The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
+"""The least seconds of a search, enough for quick orders of a small problem."""
 
 
 class Deadline(NamedTuple):
-    """The time of one request: when it began and when it ends, both time.monotonic(); `at` may be infinite.
+    """The time of a request: its begin and its end, both time.monotonic(); `at` may be infinite.
 
     It is pickled as what has passed and what is left, since the clock of another machine has another zero.
     """
@@ -32,13 +32,13 @@ class Deadline(NamedTuple):
 
     @classmethod
     def after(cls, limit_s: float, began: float | None = None) -> Deadline:
-        """Return the deadline of what began now, or at a time.monotonic(), and has so many seconds."""
+        """Return the deadline `limit_s` after now, or after `began`, a time.monotonic()."""
         began = time.monotonic() if began is None else began
         return cls(began, began + limit_s)
 
     @classmethod
     def of_parts(cls, passed_s: float, left_s: float) -> Deadline:
-        """Return the deadline of which so much has passed and so much is left now."""
+        """Return the deadline with these seconds passed and left now."""
         now = time.monotonic()
         return cls(now - passed_s, now + left_s)
 
@@ -53,11 +53,11 @@ class Deadline(NamedTuple):
         return time.monotonic() - self.began
 
     def within(self, limit_s: float) -> Deadline:
-        """Return the deadline, or one in so many seconds from now where that is earlier."""
+        """Return the earlier of the deadline and `limit_s` from now."""
         return Deadline(self.began, min(self.at, time.monotonic() + limit_s))
 
     def earlier(self, by_s: float) -> Deadline:
-        """Return a deadline that is so many seconds earlier, but not before the request began."""
+        """Return a deadline that is earlier by `by_s`, but not before the request began."""
         return Deadline(self.began, max(self.began, self.at - by_s))
 
     def __reduce__(self) -> tuple[Callable[[float, float], Deadline], tuple[float, float]]:
@@ -65,11 +65,11 @@ class Deadline(NamedTuple):
 
 
 NEVER = Deadline(0.0, inf)
-"""The deadline of what has none."""
+"""The infinite deadline."""
 
 
 class Timed(Protocol):
-    """The options of a call: its time limit, and whether work is counted instead of time."""
+    """The options of a call about time: its limit, and whether work is counted instead."""
 
     @property
     def time_limit_s(self) -> float:
@@ -77,7 +77,7 @@ class Timed(Protocol):
 
     @property
     def counts_work(self) -> bool:
-        """True where the answer is the same on every machine."""
+        """True if the answer is the same on every machine."""
 
 
 def silent(_: Any) -> None:
@@ -86,7 +86,7 @@ def silent(_: Any) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Control:
-    """The control of a call while it runs: of a question, of a solve, of a search.
+    """The control of a running call: a question, a solve or a search.
 
     deadline: when the answer is due; never, until the call has begun, where its time limit alone decides.
     cancelled: ends the search early, with the best answer so far.
@@ -109,7 +109,7 @@ class Control:
 
     @classmethod
     def of(cls, limit_s: float, deterministic: bool = False, cancelled: threading.Event | None = None) -> Self:
-        """Return the control of a call that begins now and has so many seconds, or work for so many."""
+        """Return the control of a call that begins now, with a limit of seconds or counted work."""
         deadline, counted_s = (NEVER, limit_s) if deterministic else (Deadline.after(limit_s), None)
         return cls(deadline, cancelled or threading.Event(), counted_s=counted_s)
 
@@ -121,36 +121,36 @@ class Control:
 
     @property
     def has_deadline(self) -> bool:
-        """True where a clock ends the call."""
+        """True if a clock ends the call."""
         return self.deadline.at < inf
 
     @property
     def counts_work(self) -> bool:
-        """True where work is counted instead of time."""
+        """True if work is counted instead of time."""
         return self.counted_s is not None
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left, but at least those of a small problem; the whole limit if work is counted."""
+        """The seconds left, at least those of a small problem; the whole limit if work is counted."""
         return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.left_s)
 
     @property
     def is_over(self) -> bool:
-        """True once the call was cancelled, or has no time left; where work is counted, none of that left."""
+        """True once the call was cancelled, or has no time or counted work left."""
         return self.cancelled.is_set() or (self.work_left[0] <= 0 if self.counts_work else self.deadline.left_s <= 0)
 
     @property
     def wall_time_s(self) -> float | None:
-        """The seconds that it took so far; None where work is counted, as no clock may show in the answer."""
+        """The seconds taken so far; None if work is counted, as no clock may appear in the answer."""
         return None if self.counts_work else round(self.deadline.passed_s, 6)
 
     def flag(self) -> AbstractContextManager[I64]:
-        """Give a flag, (1,), that compiled loops look at: it turns 1 once the call is over."""
+        """Yield a flag, (1,), for compiled loops: it becomes 1 once the call is over."""
         return polled(lambda: self.is_over)
 
     @contextmanager
     def watched(self, work_per_s: int) -> Iterator[Self]:
-        """Give the control of a search, whose flag is raised once it is over; so much work counts as a second."""
+        """Yield the control of a search with its flag; `work_per_s` counts as a second."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
         # The flag is of the clock alone: work that is used up ends a search between loops, at the same place always.
         with self.flag() as raised:
@@ -162,20 +162,20 @@ class Control:
             self.work_left[0] -= work
 
     def within(self, limit_s: float) -> Self:
-        """Return the control of a part of the call that has so many seconds; what holds of it is no answer to all."""
+        """Return the control of a part of the call with a limit; its notes are no answers for the whole."""
         counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
         deadline = Deadline.after(min(limit_s, self.deadline.left_s))
         return replace(self, deadline=deadline, counted_s=counted_s, note=None)
 
     def child(self, share: float) -> Self:
-        """Return the control of a part of the call that has a share of what is left of it."""
+        """Return the control of a part of the call with a share of what is left."""
         return self.within(share * self.left_s)
 
     def keeping(self, kept_s: float) -> Self:
-        """Return the control of a part of the call that leaves so many seconds of its clock, if any, to the rest."""
+        """Return the control of a part of the call that leaves `kept_s` seconds to the rest."""
         return replace(self, deadline=self.deadline.earlier(max(0.0, kept_s))) if self.has_deadline else self
 
     def searching(self, *, keeping_s: float = 0.0, report: Callable[[Any], object] | None = None) -> Self:
-        """Return the control of a solve inside the call, which leaves so many seconds of the call to what follows."""
+        """Return the control of a solve inside the call that leaves some seconds to the rest."""
         deadline = NEVER if self.counted_s is not None else self.deadline.earlier(max(0.0, keeping_s))
         return replace(self, deadline=deadline, report=report or silent, note=None)

@@ -1,4 +1,4 @@
-"""The goals of an objective in turn: what is proved of them, what is reached, and what a bound means as a score."""
+"""The goals of an objective in turn: their proved and reached values, and bounds as scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COST = -1
 
 
 class Goals:
-    """The cost, where it counts, in steps; then the ends of the pools, last one first, in units.
+    """The cost, if it counts, in steps; then the ends of the pools, last first, in units.
 
     `proved` has the proved least value of each goal so far, which the best plan of the search reaches.
     """
@@ -30,7 +30,7 @@ class Goals:
         self._initial_ends = tuple(int(end) for end in search.bound[self.has_cost :])
 
     def pursue(self, least: Callable[[int], int | None]) -> bool:
-        """Search the least value of each goal that is not proved, in turn; return False where one stays open."""
+        """Search for the least value of each unproved goal in turn; return False if one stays open."""
         for goal in self.order[len(self.proved) :]:
             value = least(goal)
             if value is None or self.search.is_over:
@@ -39,7 +39,7 @@ class Goals:
         return True
 
     def reached(self, goal: int) -> int | None:
-        """Return what the best plan has of a goal, if there is one."""
+        """Return the best plan's value of a goal, if there is a plan."""
         best = self.search.best
         if best is None:
             return None
@@ -49,14 +49,14 @@ class Goals:
         return used(self.instance, best.pool, best.offset)[goal]
 
     def known_floor(self) -> int:
-        """Return what the first bound says of the next goal; ends count where the ends before them are as it says."""
+        """Return the first bound on the next goal, valid if earlier goals are at that bound, too."""
         if self.has_cost and not self.proved:
             return 0
         ends = tuple(self.proved[self.has_cost :])
         return self._initial_ends[len(ends)] if ends == self._initial_ends[: len(ends)] else 0
 
     def score(self, floor: int) -> Score:
-        """Return the score that nothing is below, as nothing is below `floor` in the next goal."""
+        """Return the bound as a score if the next goal has a lower bound of `floor`."""
         values = [*self.proved, floor]
         ends = tuple(values[self.has_cost :])
         is_as_before = ends == self._initial_ends[: len(ends)]

@@ -20,14 +20,14 @@ from memplan.solvers.search.result import Assignment, Progress
 
 
 class Accept(NamedTuple):
-    """The target of a search: any plan that fits, or one within `gap` (a part of the bound) above the bound."""
+    """The target of a search: any plan that fits, or one within a relative `gap` of the bound."""
 
     gap: float | None = None
 
 
 @dataclass(eq=False, repr=False)
 class Search:
-    """The search that a solver is given: it reads the best results there, and offers its own; safe for several threads.
+    """The search that solvers share: they read its best results and offer their own; thread-safe.
 
     A solver returns when it has nothing more to say, and soon after `is_over` turns true. Kernels watch `flag[0]`,
     which turns from 0 to 1 at the same moment. `work_limit` counts in units of about a microsecond of one core's work,
@@ -92,7 +92,7 @@ class Search:
 
     @property
     def counts_processor(self) -> bool:
-        """True if the clock is not that of the wall, which an engine's own clock would be ahead of."""
+        """True if the clock is not the wall clock, which an engine's own clock would be ahead of."""
         return self.clock is not time.monotonic
 
     def stop(self, reason: StopReason) -> None:
@@ -105,7 +105,7 @@ class Search:
                 child.stop("cancelled")
 
     def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> Search:
-        """Return a search of another instance, in a share of what is left of this one, which ends with it.
+        """Return a search of another instance, with a share of what is left; it ends with this one.
 
         With a `work_limit` it counts work alone, so that what it finds does not depend on the load of the machine.
         """
@@ -125,7 +125,7 @@ class Search:
         return inner
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Take an assignment (units) if it is better than the best so far; return whether it is."""
+        """Accept an assignment (units) if it is better than the best so far; return True if so."""
         value = score(self.instance, pool, offset)
         with self._lock:
             if self.best is not None and (self.best.score <= value or self._is_settled):
@@ -135,7 +135,7 @@ class Search:
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Take a bound that no assignment has a smaller score than, and believe it where the class says."""
+        """Accept a bound below every assignment's score, subject to the rules of this class."""
         with self._lock:
             if by in self.trusted:
                 self._raise_bound(bound, by)
@@ -146,7 +146,7 @@ class Search:
                     self._raise_bound(agreed[-1], by)
 
     def claim_infeasible(self, by: str) -> None:
-        """Take a claim that nothing fits, and believe it where the class says."""
+        """Accept a claim that nothing fits, subject to the rules of this class."""
         with self._lock:
             self.claims[by] = None
             says_so = sorted(name for name, claim in self.claims.items() if claim is None)
@@ -157,12 +157,12 @@ class Search:
 
     @property
     def _is_settled(self) -> bool:
-        """True where a better offer would be one that an engine made before it could be stopped, by chance."""
+        """True if a better offer could only come by chance from an engine that was not stopped in time."""
         return self.deterministic and self.stop_reason == "accepted"
 
     @property
     def has_open_claims(self) -> bool:
-        """True if an engine made a claim that would end the search and that is not confirmed yet.
+        """True if an unconfirmed claim of an engine would end the search.
 
         That is what the best assignment's score is, or, where there is none, that nothing fits.
         """
@@ -170,11 +170,11 @@ class Search:
         return not self.is_over and any(claim == score for claim in self.claims.values())
 
     def run_out_of_time(self) -> None:
-        """Keep in mind that a clock of its own ended a solver, a little before the deadline; others may go on."""
+        """Record that a solver's own clock ended it a little before the deadline; others may go on."""
         self.is_out_of_time = True
 
     def log(self, line: str) -> None:
-        """Keep a line of an engine's own log."""
+        """Store a line of an engine's log."""
         self.lines.append(line)
 
     def _raise_bound(self, bound: Score, by: str) -> None:
@@ -198,14 +198,14 @@ class Search:
                 self.stop("accepted")
 
     def _gap(self, best: Assignment) -> float | None:
-        """Return the gap of the first goal; None where its bound is 0 and it is not there."""
+        """Return the gap of the first goal; None if its bound is 0 and not reached."""
         if len(best.score) == 1:
             return self.progress().gap
         value, least = best.score[0], self.bound[0]
         return 0.0 if value <= least else value / least - 1 if least else None
 
     def progress(self, by: str = "") -> Progress:
-        """Return how far the search has come."""
+        """Return the progress of the search."""
         unit = self.instance.unit
         peaks = None if self.best is None else self.best.score[-len(self.instance.pools) :]
         peak = None if peaks is None else int(sum(peaks)) * unit
@@ -213,7 +213,7 @@ class Search:
 
 
 def least_sum(instance: Instance, bound: Bound) -> int:
-    """Return the units that no assignment's peaks, summed over the pools, are below."""
+    """Return a lower bound on the sum of peaks over the pools, in units."""
     # The ends in the bound are those of plans that are as good in what comes before, be it a cost or a later pool, but
     # for buffers that have no choice: no plan then has other contents of a pool.
     is_sum = instance.objective != "cost" and bool((instance.allowed.sum(axis=0) <= 1).all())

@@ -1,4 +1,4 @@
-"""Threads that go on while something else runs: a look taken again and again, a flag that is raised."""
+"""Background threads: repeated calls, and flags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_EVERY_S = 0.02
 
 @contextmanager
 def meanwhile(look: Callable[[], object], every_s: float, name: str) -> Iterator[None]:
-    """Call `look` every so many seconds, in a thread of that name, until the block ends."""
+    """Call `look` every `every_s` seconds in a thread until the block ends."""
     ended = threading.Event()
 
     def go_on() -> None:
@@ -33,7 +33,7 @@ def meanwhile(look: Callable[[], object], every_s: float, name: str) -> Iterator
 
 @contextmanager
 def polled(is_over: Callable[[], bool]) -> Iterator[I64]:
-    """Give a flag, (1,), for compiled loops, which turns 1 once `is_over` says so."""
+    """Yield a flag, (1,), for compiled loops, which becomes 1 once `is_over` is true."""
     flag = np.zeros(1, dtype=np.int64)
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""The values that a search hands out: an assignment, its progress, and its result."""
+"""The results of a search: an assignment, its progress, and its outcome."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Assignment:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SolveResult:
-    """The outcome of a solve: a plan that passed the verifier, or an explanation, and what it was made of.
+    """The outcome of a solve: a verified plan or an explanation, and its assignment and bound.
 
     `assignment` is None where nothing was found, or where it is not known in the units of the instance; `bound` is None
     where only the plan says it. `has_failures` says that an engine failed meanwhile. The plan itself has neither stop
@@ -42,7 +42,7 @@ class SolveResult:
     def answer(
         self, deterministic: bool, elapsed_s: float | None = None, more: Mapping[str, object] = MappingProxyType({})
     ) -> Plan:
-        """Return the plan with the reason why the search stopped and, unless no clock may show in it, the time.
+        """Return the plan with its stop reason and, unless no clock may appear in it, its time.
 
         The time is that of the solve, or `elapsed_s`. A plan of a deterministic search says if it is reproducible; any
         says that an engine failed meanwhile. `more` are further fields.
@@ -57,7 +57,7 @@ class SolveResult:
 
     @property
     def _disturbed_by(self) -> Disturbance | None:
-        """The cause that ended the search, or changed it, that another run of the same search need not meet."""
+        """Return what ended or changed the search that a repetition would not meet."""
         if self.stop_reason == "time_limit" or self.stop_reason == "cancelled":
             return self.stop_reason
         return "engine-failure" if self.has_failures else None
@@ -65,7 +65,7 @@ class SolveResult:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a search: the best assignment's peak and the bound, summed over the pools, in bytes.
+    """The progress of a search: the best peak and the bound, summed over the pools, in bytes.
 
     `by` names what found the latest of them; `found` is the best result so far, verified, where it is sent along.
     """
@@ -78,11 +78,11 @@ class Progress:
 
     @property
     def gap(self) -> float | None:
-        """The distance of the peak above the bound, as a part of the bound."""
+        """The relative distance of the peak from the bound."""
         if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
             return None
         return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0
 
     def facts(self) -> dict[str, Any]:
-        """Return what the service reports of the progress, as JSON has it: in jobs, in events, and when a job ends."""
+        """Return the progress as JSON fields for jobs and events."""
         return {"peak": self.peak, "lower_bound": self.lower_bound, "gap": self.gap, "solver": self.by}

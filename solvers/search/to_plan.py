@@ -1,4 +1,4 @@
-"""Plans of what a search found: what the placements use, how far the bound is, and the proof, or the explanation."""
+"""Plans made from a search's results: use of pools, gap, and proof or explanation."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from memplan.solvers.search.incumbent import least_sum
 from memplan.solvers.search.result import Assignment
 
 _NAMED = 5
-"""The number of pools that a sentence names."""
+"""The most pools named in a sentence."""
 
 
 def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
-    """Explain why there is no plan; where the lack is not known, say where it is tightest."""
+    """Return why there is no plan; if the missing bytes are unknown, where it is tightest."""
     if instance.unplaceable:
         table = problem.buffers
         too_wide = (i for i in instance.unplaceable if table.size[i] > table.rules["no_cross"].get(i, table.size[i]))
@@ -52,7 +52,7 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
 
 
 def _unplaceable(problem: Problem, i: int) -> Explanation:
-    """Explain that a buffer fits no pool that it may use, even alone."""
+    """Return the explanation that a buffer fits no allowed pool, even alone."""
     buffer, size = problem.buffers.ids[i], int(problem.buffers.size[i])
     pools = [problem.pools[q] for q in problem.allowed_pools(i)]
     names = ", ".join(shown(pool.name) for pool in pools[:_NAMED]) + ", ..." * (len(pools) > _NAMED)
@@ -76,7 +76,7 @@ def _unplaceable(problem: Problem, i: int) -> Explanation:
 
 
 def _lack(problem: Problem, instance: Instance, witness: Witness) -> Explanation:
-    """Explain what is missing where buffers that must lie side by side do not fit."""
+    """Return the explanation of what is missing for buffers that must lie side by side."""
     assert witness.pool is not None
     assert witness.missing is not None
     pool = problem.pools[witness.pool]
@@ -98,7 +98,7 @@ _UNTOLD = Plan.model_construct(version=__version__)
 def of_assignment(
     problem: Problem, instance: Instance, assignment: Assignment, bound: Bound, order: I64 | None = None
 ) -> Plan:
-    """Make the plan of an assignment, which is not verified; `order` is the canonical one, where that is known."""
+    """Make the unverified plan of an assignment; `order` is the canonical one, if known."""
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
     return found(problem, instance, bound, placements, assignment.by, cost, order)
@@ -113,7 +113,7 @@ def found(
     cost: float | None,
     order: I64 | None = None,
 ) -> Plan:
-    """Make the plan of placements in the problem's order, in its pools; `cost` is that of objective `cost`.
+    """Make the plan of placements in the problem's order; `cost` is that of objective `cost`.
 
     It is optimal where the bound says so. `order` is the canonical order of the buffers, where that is known.
     """
@@ -157,7 +157,7 @@ def found(
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
-    """Return how far the first of some goals, (value, bound), that is above its bound is above it, as a part of it.
+    """Return the relative gap of the first goal, (value, bound), that is not at its bound.
 
     It is 0 where all are at their bounds, and None where that bound is 0 or not known.
     """
@@ -168,7 +168,7 @@ def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
 
 
 def nothing(problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None) -> Plan:
-    """Make the answer where nothing fits, or nothing that fits was found; explained by the bound if by nothing else."""
+    """Make the answer without a plan; the bound explains it by default."""
     return Plan(
         status="unknown" if bound.nothing_fits is None else "infeasible",
         pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),

@@ -157,7 +157,7 @@ def homes(
 
 
 def _leaving(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
-    """Return what leaves the second memory so that the rest fits: in the fullest steps, what moves least for its size."""
+    """Return what leaves the second memory so that the rest fits: in full steps, what moves least for its size."""
     rest, items = list(rows), list[Item]()
     while rest:
         alive = _alive(rest)

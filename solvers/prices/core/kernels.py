@@ -1,4 +1,4 @@
-"""Tables of the kernels that search for the least price, and cheaper plans, of pieces; the C++ files beside."""
+"""Tables for the kernels that search for the least price and cheaper plans of pieces; the C++ files are beside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEVER = -1
 
 
 class PieceTable(NamedTuple):
-    """`n` buffers of one pool, `r` reserved ranges, and `e` entries, two for each pair; all offsets in units.
+    """A piece: `n` buffers of one pool, `r` reserved ranges, and `e` entries, two for each pair; offsets in units.
 
     Buffer v starts at lowest[v] + k * step[v] up to highest[v], at which it ends inside the pool. Entries
     first[v]:first[v + 1] name the others: they meet where fewer than `gap` units lie between them or, where `grid` is
@@ -37,7 +37,7 @@ MOST_BUFFERS = 64
 
 
 class LeastPrice(NamedTuple):
-    """A search for a plan that costs less than `upper`, of a piece of few buffers.
+    """A search for a plan cheaper than `upper`, for a piece of few buffers.
 
     `at` is filled with the best plan, `counts` with (nodes, a price that no plan is below, its price or `upper`).
     """
@@ -50,14 +50,14 @@ class LeastPrice(NamedTuple):
 
 
 least_price = LIBRARY.kernel("least_price", tables=2)
-"""`least_price(piece, run)`: return 1, or 0 where it was stopped by the limit of nodes or by flag[0]."""
+"""`least_price(piece, run)`: return 1, or 0 if stopped by the node limit or flag[0]."""
 
 
 STOPPED = -2
 
 
 class Orders(NamedTuple):
-    """A search for a plan that costs less than `upper`, of the `k` pairs with a price, ended by one at `least`.
+    """A search over the orders of `k` priced pairs for a plan cheaper than `upper`; one at `least` ends it.
 
     The pairs that meet differ in at least distance[q] from those where known[q] is 1. Buffer v lies no lower than
     twin[v], unless that is -1. A plan costs at least (base + the sum of charge over the pairs that meet) / scale.
@@ -80,11 +80,11 @@ class Orders(NamedTuple):
 
 
 least_orders = LIBRARY.kernel("least_orders", tables=2)
-"""`least_orders(piece, orders)`: return the least price, -1 for none, or STOPPED by the limit of nodes or flag[0]."""
+"""`least_orders(piece, orders)`: return the least price, -1 for none, or STOPPED by the node limit or flag[0]."""
 
 
 class Walk(NamedTuple):
-    """A walk of so many steps at one heat, in prices, from the plan `at`, until the best one costs `goal`.
+    """A random walk at one heat, in prices, from the plan `at`, until the best plan costs at most `goal`.
 
     `at` is changed in place and `best` is the best plan so far. `numbers` are the state of a random sequence, not 0,
     and the prices of the two plans.
@@ -100,11 +100,11 @@ class Walk(NamedTuple):
 
 
 walk = LIBRARY.kernel("walk", tables=2)
-"""`walk(piece, walk)`: return the price of the best plan, whose sum with all others must be below 2^33."""
+"""`walk(piece, walk)`: return the price of the best plan; the sum of all prices must be below 2^33."""
 
 
 class Cliques(NamedTuple):
-    """A search for cliques of buffers: `saved` are the units that each of `k` pairs is taken to save already.
+    """A search for cliques of buffers; `saved` has the units already saved by each of `k` pairs.
 
     pair[u, v] is 0 where two may meet for nothing, -1 where they must not, else the number of their pair plus 1.
     `found` is filled with cliques, each after the number of its members, that have more than `least` units too many.
@@ -122,7 +122,7 @@ class Cliques(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """A linear program of `m` rows and `c` columns: the most gain for which no row costs more than its price.
+    """A linear program of `m` rows and `c` columns: maximise the gain with each row's cost within its price.
 
     Whatever a row costs more is paid out of the gain. Entries first[j]:first[j + 1] of column j are rows and values.
     `level` is filled with the columns', `dual` with the rows' part of the best plan; `basis` is room.
@@ -141,6 +141,6 @@ class Packing(NamedTuple):
 
 
 find_cliques = LIBRARY.kernel("find_cliques", tables=1)
-"""`find_cliques(cliques)`: return how many were found."""
+"""`find_cliques(cliques)`: return the number of cliques found."""
 pack_prices = LIBRARY.kernel("pack_prices", tables=1)
 """`pack_prices(packing)`: return the number of pivots."""
