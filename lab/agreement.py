@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from lab.support.cases import run_cases
+from lab.support.feature_pairs import PAIRS, SMALL, THRESHOLDS, Case, complaints
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.registry import BY_NAME, SOLVERS
 from tests.support import oracle
 from tests.support.engine_batch import Job, ask
-from tests.support.feature_pairs import PAIRS, SMALL, THRESHOLDS, Case, complaints
 from tests.support.small_problems import small_problems
 from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, tight_problem

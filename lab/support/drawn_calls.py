@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from lab.support.feature_pairs import FEATURES, Case
 from lab.support.heavy_bodies import Data, graph, of_file, of_problem, statements, written
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
@@ -24,7 +25,6 @@ from packages.models.tests.litert_models import random_model
 from packages.systems.tests import foreign_files
 from packages.tile.tests.small_schedules import drawn_schedule
 from tests.support import symbolic
-from tests.support.feature_pairs import FEATURES, Case
 from tests.support.meeting_kinds import KINDS
 from tests.support.meeting_kinds import draw as drawn_kinds
 from tests.support.operation_graphs import random_graph

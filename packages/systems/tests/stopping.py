@@ -15,7 +15,7 @@ from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.wire import read_body_options, read_question
 from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.solvers.search.control import Deadline, silent
-from tests.support.answer_schemas import unlike_schema
+from packages.systems.tests.answer_schemas import unlike_schema
 
 LATER = 1e6
 """The seconds that less are left where a clock ends a call."""

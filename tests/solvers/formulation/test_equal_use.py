@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from memplan import (
     Buffer,
@@ -32,9 +31,6 @@ from memplan import (
     sweep,
     verify,
 )
-from memplan.api.cli.main import main
-from memplan.api.http.app import create_app
-from memplan.api.settings import Settings
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
 from packages.checkers.tests.checkers import answers, compiled
@@ -118,13 +114,6 @@ def test_the_program_is_that_of_one_pool() -> None:
     text = write_model(PROBLEM, ".lp").decode()
     assert "3 buffers lie in 1 pool" in text
     assert "a1" not in text
-
-
-def test_the_service_plans_it_as_python_does(tmp_path: Path) -> None:
-    with TestClient(create_app(Settings(data_folder=tmp_path, workers=0, require_keys=False))) as client:
-        for _ in range(2):
-            answer = client.post("/v1/plan?time_limit_s=10", json=FIELDS).json()
-            assert (answer.get("status"), answer.get("peak")) == ("optimal", 320), answer
 
 
 def drawn(seed: int) -> Problem:
@@ -229,36 +218,6 @@ def test_questions_about_other_things_refuse_it_by_name(tmp_path: Path) -> None:
         shapes(tmp_path / "problem.json")
     with pytest.raises(ProblemError, match=r"same_offset\[0\]\[1\]: must have the size of the first \(9\)"):
         sweep(PROBLEM, changes=((Change.model_validate({"buffer": "a0", "fields": {"size": 9}}),),))
-
-
-@pytest.mark.slow
-def test_the_command_and_the_service_answer_as_python_does(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    best = solve(PROBLEM, time_limit_s=10)
-    parts = {"problem": FIELDS, "plan": best.model_dump(mode="json")}
-    files = [str(tmp_path / f"{name}.json") for name in ("problem", "plan", "base")]
-    for file, value in zip(files, (*parts.values(), parts), strict=True):
-        Path(file).write_text(json.dumps(value))
-    problem, planned, base = files
-    calls: dict[str, Any] = {
-        "verify": ([problem, planned, "--better"], parts | {"options": {"better": True}}),
-        "check": ([problem, "--plan", planned, "--baseline", base], parts | {"baseline": parts}),
-        "sweep": ([problem, "--size", "core0=100:200:50"], {"problem": FIELDS, "sizes": {"core0": [100, 150, 200]}}),
-    }
-    refused = {name: {"graph": FIELDS} for name in ("order", "cascade")} | {"shapes": {"problem": FIELDS}}
-    with TestClient(create_app(Settings(data_folder=tmp_path, workers=0, require_keys=False))) as client:
-        for name, (words, body) in calls.items():
-            assert main([name, *words, "-q"]) == 0
-            said = json.loads(capfd.readouterr().out)
-            served = client.post(f"/v1/{name}", json=body).json()
-            for found in (said, served):
-                rows = found.get("better", found).get("points") or [found.get("better", found)]
-                assert [use["used"] for row in rows for use in row["pools"]] == (
-                    [None, None, None, None, 160, 160] if name == "sweep" else [160, 160]
-                )
-        for name, body in refused.items():
-            assert main([name, problem]) == 2
-            assert "got a problem" in (text := capfd.readouterr().err) or "equal-use" in text
-            assert client.post(f"/v1/{name}", json=body).status_code == 422
 
 
 @pytest.mark.drawn

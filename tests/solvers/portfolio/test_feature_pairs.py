@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from lab.support.feature_pairs import PAIRS, THRESHOLDS, Case, complaints
 from tests.support.depth import seeds
-from tests.support.feature_pairs import PAIRS, THRESHOLDS, Case, complaints
 
 SIDES = [n + more for n in THRESHOLDS for more in (0, 1)]
 FEW, MANY, MOST = [9, 17, *SIDES[:2]], SIDES[2:6], SIDES[6:]
