@@ -110,7 +110,7 @@ typedef struct memplan_problem {
   size_t reserved_count;
   const memplan_memory *memories; /* where there are some, `capacity`, `base` and `reserved` are not read */
   size_t memory_count;
-  const size_t *memory_of; /* the memory of each buffer; all of a group are in one */
+  const size_t *memory_of; /* the memory of each buffer, which memory_choice.h chooses; all of a group are in one */
   const memplan_price *prices; /* where there are some, the least cost within the capacity is searched for, whatever the
                                   peak; not with several memories, joins, no_cross or same_offset; above 2,000
                                   buffers, or 256 reserved ranges, it is counted, and not searched for */
