@@ -15,13 +15,17 @@ from memplan_recompute.offload.steps import Kind, Step, linked
 from memplan import OperationGraph, OrderOptions, Recomputed, order
 from memplan.api.cli.main import main
 from memplan.capabilities.order.search.solve import bound_unsearched
+from memplan.checkers import transfers
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import write_graph
 from memplan.planner.operations.order_check import bytes_after, peak_of
 from packages.recompute.tests.offload_oracle import least_time
 from tests.support.depth import seeds
 from tests.support.operation_graphs import plain_graph, training_chain, with_pairs
 
+CHECKER: Any = transfers
+"""It has no types: it is for people without memplan."""
 CHAIN: dict[str, Any] = {
     "size": [100, 60, 60, 10],
     "kept": [3],
@@ -49,6 +53,12 @@ def drawn(seed: int) -> OperationGraph:
     return graph.model_copy(update={"ops": ops})
 
 
+def with_costs(graph: OperationGraph) -> OperationGraph:
+    """Return a graph whose operations have their costs, as the checker wants them."""
+    ops = zip(graph.ops, costs_of(graph), strict=True)
+    return graph.model_copy(update={"ops": tuple(row.model_copy(update={"cost": cost}) for row, cost in ops)})
+
+
 def assert_sound(graph: OperationGraph, link: float, answer: Recomputed) -> None:
     """Replay each point, and see that none beats another one."""
     program = linked(graph, costs_of(graph), link)
@@ -57,6 +67,8 @@ def assert_sound(graph: OperationGraph, link: float, answer: Recomputed) -> None
     for point in answer.points:
         if point.steps:
             found = replayed(program, [Step(step.kind, step.what, step.start) for step in point.steps])
+            steps = json.dumps([step.model_dump() for step in point.steps])
+            assert CHECKER.check(write_graph(with_costs(graph)).decode(), steps, repr(link)) == (found.peak, found.time)
             assert (found.peak, found.time) == (point.live_peak, answer.cost + point.extra_cost)
             assert tuple(step.what for step in point.steps if step.kind == "run") == point.order
         assert point.extra_cost_lower_bound <= point.extra_cost
@@ -67,7 +79,7 @@ def assert_sound(graph: OperationGraph, link: float, answer: Recomputed) -> None
 @pytest.mark.slow
 def test_answers_agree_with_a_search_of_all_programs() -> None:
     seen: Counter[str] = Counter()
-    for seed in seeds(10):
+    for seed in seeds(6):
         graph = drawn(seed)
         link = random.Random(seed).choice([0.25, 0.5, 1, 3]) * max(1, sum(graph.size) / max(1, len(graph.size)))
         once, peak = sum(costs_of(graph)), peak_of(graph, range(len(graph.ops)))
@@ -78,17 +90,9 @@ def test_answers_agree_with_a_search_of_all_programs() -> None:
             assert_sound(graph, link, answer)
             seen["none"] += answer.has_none
             seen["proved"] += answer.is_within and answer.extra_cost == answer.extra_cost_lower_bound
-            if least is None:
-                assert not answer.is_within
-                continue
-            assert not answer.has_none
-            assert answer.extra_cost_lower_bound <= least - once
-            seen["within"] += answer.is_within
-            seen["least"] += answer.is_within and answer.extra_cost == least - once
-            if answer.is_within:
-                assert answer.extra_cost >= least - once
+            assert answer.is_within == (least is not None) != answer.has_none
+            assert least is None or answer.extra_cost == least - once
     assert min(seen["none"], seen["proved"]) > 0
-    assert seen["least"] > 0.7 * seen["within"]
 
 
 def test_what_is_sent_beside_runs_takes_no_time() -> None:
@@ -104,7 +108,7 @@ def test_what_is_sent_beside_runs_takes_no_time() -> None:
 
 @pytest.mark.drawn
 def test_a_link_adds_no_worse_points_and_none_at_no_speed() -> None:
-    for seed in seeds(8):
+    for seed in seeds(4):
         graph = with_pairs(random.Random(seed), training_chain(random.Random(seed), 5))
         alone, slow, fast = (recomputed(graph, link=link, points=4) for link in (0, 2, 40))
         assert alone == recomputed(graph, points=4)
@@ -132,6 +136,9 @@ def test_what_is_no_program_is_refused(rows: list[tuple[Kind, int, int]], words:
     with pytest.raises(OperationsError) as refused:
         replayed(linked(graph, costs_of(graph), 10), [Step(*row) for row in rows])
     assert words in str(refused.value)
+    steps = json.dumps([{"kind": kind, "what": what, "start": start} for kind, what, start in rows])
+    with pytest.raises(CHECKER.Refused):
+        CHECKER.check(json.dumps(CHAIN), steps, "10")
 
 
 def test_bytes_that_are_written_over_while_they_are_needed_are_found() -> None:
@@ -155,3 +162,17 @@ def test_the_command_takes_a_link_with_recompute_only(tmp_path: Path, capfd: pyt
     assert main(["order", str(path), "--link", "12.5"]) == 2
     assert "link: must be given with recompute only" in capfd.readouterr().err
     assert main(["order", str(path), "--recompute", "--link", "-1"]) == 2
+
+
+@pytest.mark.drawn
+def test_a_higher_limit_or_a_faster_link_never_takes_more_time() -> None:
+    for seed in seeds(3):
+        graph = training_chain(random.Random(seed), 4)
+        peak, floor = peak_of(graph, range(len(graph.ops))), bound_unsearched(graph)[0]
+        speed = sum(graph.size) / sum(costs_of(graph))
+        times: dict[tuple[float, int], int] = {}
+        for link in (0, speed / 2, speed * 2):
+            for part in range(4):
+                answer = recomputed(graph, link=link, within=floor + (peak - floor) * part // 4)
+                times[link, part] = answer.extra_cost if answer.is_within else sum(costs_of(graph)) ** 2
+                assert all(times[link, part] <= times[row] for row in times if row[0] <= link and row[1] <= part)

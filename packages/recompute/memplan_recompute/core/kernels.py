@@ -157,3 +157,52 @@ least_work = LIBRARY.kernel("least_work", tables=2)
 LEAST: run[:answer[0]] are runs of least cost. NONE: none cost at most `most`; where answer[2] is 2^60, none are within
 the budget at any cost. STOPPED: by the limit or the flag; answer[2] holds.
 """
+
+
+MOST_LINKED = 64
+"""The most operations, and the most tensors, of a graph with a link whose programs are all searched."""
+
+
+class Linkable(NamedTuple):
+    """The tables of `Reruns`, and the time that the link takes for each tensor; -1 for one that stays."""
+
+    input_first: I64  # (n + 1,)
+    input: I64
+    output_first: I64  # (n + 1,)
+    output: I64
+    before_first: I64  # (n + 1,)
+    before: I64
+    behind_first: I64  # (n + 1,)
+    behind: I64
+    is_again: I64  # (n,)
+    work: I64  # (n,)
+    cost: I64  # (n,)
+    size: I64  # (m,)
+    maker: I64  # (m,)
+    is_there: I64  # (m,)
+    is_kept: I64  # (m,)
+    transfer: I64  # (m,)
+
+
+class LeastTime(NamedTuple):
+    """The question for the program of least time within `budget` bytes that takes at most `most`, and its answer.
+
+    The search ends when flag[0] is set, or with `node_limit` states.
+    """
+
+    budget: int
+    most: int
+    node_limit: int
+    kind: I64  # filled: 0 for runs, 1 for what is sent, 2 for what is fetched
+    what: I64  # filled
+    start: I64  # filled
+    answer: I64  # (4,): steps, the time, what no program takes less time than, states
+    flag: I64  # (1,)
+
+
+least_time = LIBRARY.kernel("least_time", tables=2)
+"""`least_time(linkable, least_time)`: search all programs, those first that may take the least time.
+
+LEAST: the steps in their order, one of the least time. NONE: none takes at most `most`; where answer[2] is 2^60, none
+is within the budget. STOPPED: by the limit or the flag; answer[2] holds.
+"""

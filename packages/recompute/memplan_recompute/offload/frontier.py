@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.capabilities.inputs import PlanAndProblem
-from memplan.capabilities.order.answer import OrderAnswer, RecomputedPoint, TimedStep
+from memplan.capabilities.order.answer import OrderAnswer, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.room_inside import with_room_inside
 from memplan.capabilities.order.search.solve import bound_unsearched
-from memplan.planner.errors import InvalidPlanError, OperationsError
-from memplan.planner.model.problem import Problem
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import bytes_after
-from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from memplan_recompute.away import Away
 from memplan_recompute.frontier import undominated
 from memplan_recompute.offload.bound import LinkedBound
-from memplan_recompute.offload.replay import Replayed, check_on_addresses, replayed
+from memplan_recompute.offload.exact import MOST_STATES, can_search, search_all
+from memplan_recompute.offload.planned import point_of
+from memplan_recompute.offload.replay import replayed
 from memplan_recompute.offload.schedule import Runs
-from memplan_recompute.offload.search import AwaySearch
-from memplan_recompute.offload.steps import Step, linked, runs_of
+from memplan_recompute.offload.search import AwaySearch, Chosen
+from memplan_recompute.offload.steps import Step, linked
 from memplan_recompute.search import peak_steps
 from memplan_recompute.snapshots import LARGEST
 
@@ -31,8 +29,12 @@ WORK_PER_S = 2_000_000
 _SEARCH_SHARE = 0.6
 _ROUNDS = 500
 """So often other stays are chosen for one sequence and limit."""
-_PLAN_S, _LOWER = 0.25, 3
-"""The time of a plan at least, and so often a lower limit is tried where plans are above the one that is given."""
+_STATES_OF_A_POINT = 20_000
+"""The states that are searched for each point where there is no limit."""
+_LOWER = 3
+"""So often a lower limit is tried where plans are above the one that is given."""
+_IMPROVED = 4
+"""Of so many sequences at most, those of least time, what is away is changed."""
 
 
 def with_link(graph: OperationGraph, options: OrderOptions, alone: OrderAnswer, control: Control) -> OrderAnswer:
@@ -84,6 +86,9 @@ class _Search:
         roomy = with_room_inside(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
         self.program = linked(replaced(roomy, ops=tuple(ops)), costs, options.link)
+        # Where there is no limit, each point has little time.
+        self.states = MOST_STATES if options.within is not None else _STATES_OF_A_POINT
+        self.bounds: dict[int, int | None] = {}
         self.sequences = [Runs(self.program, point.order) for point in sorted(points, key=lambda row: row.extra_cost)]
 
     def points(self) -> list[RecomputedPoint]:
@@ -104,9 +109,14 @@ class _Search:
 
     def least(self, limit: int | None) -> int | None:
         """Return what no program within a limit takes beyond running each operation once; None where there is none."""
-        if limit is None or self.bound is None:
+        if limit is None:
             return 0
-        return None if limit < self.floor else self.bound.least(limit)
+        most: int | None = 0 if self.bound is None else self.bound.least(limit)
+        for at, bound in self.bounds.items():
+            # No program within less takes less time.
+            if limit <= at and most is not None:
+                most = None if bound is None else max(most, bound)
+        return None if limit < self.floor else most
 
     def _within(self, within: int) -> list[RecomputedPoint]:
         """Return points within a limit; of lower ones, where their plans are above it."""
@@ -115,87 +125,78 @@ class _Search:
             found = self._steps(limit, self.control.child(_SEARCH_SHARE))
             if found is None or (k and self.control.is_over):
                 break
-            points.append(self._point(found))
+            points += self._planned([found])
             if points[-1].peak <= within:
                 break
             limit = min(limit - 1, within * points[-1].live_peak // points[-1].peak)
         return points
 
     def _down_to(self, limits: Sequence[int]) -> list[RecomputedPoint]:
-        """Return points for falling limits, until none is found within one."""
+        """Return points for falling limits."""
         found = []
         for k, limit in enumerate(limits):
+            if k and self.control.is_over:
+                break
             share = _SEARCH_SHARE / (len(limits) if self.control.counts_work else len(limits) - k)
             steps = self._steps(limit, self.control.child(share))
-            if steps is None or (self.control.is_over and not self.control.counts_work):
-                break
-            found.append(steps)
-        return [self._point(steps) for steps in found]
+            if steps is not None:
+                found.append(steps)
+        return self._planned(found)
+
+    def _planned(self, programs: Sequence[tuple[Step, ...]]) -> list[RecomputedPoint]:
+        points = []
+        for k, steps in enumerate(programs):
+            share = self.control.child(0.5 / (len(programs) if self.control.counts_work else len(programs) - k))
+            point = point_of(self.program, steps, self.floor, share)
+            points.append(point.model_copy(update={"planned": point.placed} if self.options.with_plan else {}))
+        return points
 
     def _steps(self, limit: int, control: Control) -> tuple[Step, ...] | None:
-        """Return the steps within a limit that take the least time of those that were found."""
-        best, least = None, None
-        if limit < self.floor:
+        """Return the steps within a limit that take the least time; None unless they take less than what is known."""
+        known = min((row.extra_cost for row in self.known if row.live_peak <= limit), default=None)
+        least = None if known is None else self.once + known
+        goal = self.least(limit)
+        if goal is None or known == goal:
             return None
+        best: tuple[Step, ...] | None = None
         with control.watched(WORK_PER_S) as watched:
+            tries: list[tuple[int, int, AwaySearch, Chosen]] = []
             for runs in self.sequences:
-                if least is not None and sum(runs.cost) >= least:
-                    break
                 search = AwaySearch(runs, limit, watched)
-                chosen = search.first()
-                if chosen is not None:
-                    chosen = search.improved(chosen, _ROUNDS)
-                    time = runs.time(chosen)
-                    if least is None or time < least:
-                        best, least = runs.steps(chosen), time
+                if least is None or sum(runs.cost) < least:
+                    chosen = search.first()
+                    if chosen is not None:
+                        tries.append((runs.time(chosen), len(tries), search, chosen))
+            for time, _, search, chosen in sorted(tries)[:1]:
+                if least is None or time < least:
+                    best, least = search.runs.steps(chosen), time
+            if least == self.once + goal:
+                return best
+            found = self._searched(limit, least, watched)
+            if found is not None:
+                return found
+            for _, _, search, chosen in (
+                sorted(tries)[:_IMPROVED] if least != self.once + (self.least(limit) or 0) else ()
+            ):
+                better = search.improved(chosen, _ROUNDS, self.once + goal)
+                time = search.runs.time(better)
+                if least is None or time < least:
+                    best, least = search.runs.steps(better), time
         return best
 
-    def _point(self, steps: Sequence[Step]) -> RecomputedPoint:
-        """Replay a program, plan it, and run it on its addresses."""
-        found = replayed(self.program, steps)
-        ran: set[int] = set()
-        clones, order = [], runs_of(steps)
-        for v in order:
-            if v in ran:
-                clones.append(v)
-            ran.add(v)
-        placed = self._placed(steps, found)
-        peak = placed.plan.peak or 0
-        return RecomputedPoint(
-            peak=peak,
-            live_peak=found.peak,
-            lower_bound=self.floor,
-            status="optimal" if peak == self.floor else "feasible",
-            extra_cost=found.time - self.once,
-            clones=tuple(clones),
-            order=order,
-            steps=tuple(TimedStep(**step._asdict()) for step in steps),
-            planned=placed if self.options.with_plan else None,
-            placed=placed,
-        )
+    def _searched(self, limit: int, time: int | None, control: Control) -> tuple[Step, ...] | None:
+        """Return steps of the least time, below the one given, where all programs of a small graph can be searched.
 
-    def _placed(self, steps: Sequence[Step], found: Replayed) -> PlanAndProblem:
-        """Plan the copies of tensors and the work of runs; the time steps of the problem are those of the program."""
-        graph = self.program.graph
-        rows = []
-        for c, (copy, (first, last)) in enumerate(zip(found.copies, found.alive, strict=True)):
-            if graph.counted[copy.tensor] and steps:
-                rows.append({"id": f"copy_{c}", "start": first, "end": last + 1, "size": graph.counted[copy.tensor]})
-        for k, step in enumerate(steps):
-            if step.kind == "run" and graph.ops[step.what].work > 0:
-                size = graph.ops[step.what].work
-                rows.append({"id": f"work_{k}", "start": k, "end": found.runs_until[k] + 1, "size": size})
-        problem = Problem.model_validate({"buffers": rows})
-        deterministic, cancelled = self.control.counts_work, Control(cancelled=self.control.cancelled)
-        limit_s = max(_PLAN_S, self.control.left_s / (4 + self.options.points))
-        plan = solve(problem, time_limit_s=limit_s, deterministic=deterministic, control=cancelled)
-        if plan.peak is None:
-            plan = solve(problem, time_limit_s=_PLAN_S, deterministic=deterministic)
-        at = {row.id: row.offset for row in plan.placements}
-        offsets = [at.get(f"copy_{c}", -1) for c in range(len(found.copies))]
-        works = {k: at[f"work_{k}"] for k in range(len(steps)) if f"work_{k}" in at}
-        try:
-            check_on_addresses(self.program, steps, found.copies, offsets, works)
-        except OperationsError as error:
-            raise InvalidPlanError(f"program: {error}") from error
-        return PlanAndProblem(problem=problem, plan=plan)
+        What is known of the least time is kept.
+        """
+        if not can_search(self.program):
+            return None
+        found = search_all(self.program, limit, None if time is None else time - 1, control, self.states)
+        if found.bound is None:
+            self.bounds[limit] = None if time is None else time - self.once
+        else:
+            self.bounds[limit] = (found.bound if time is None else min(found.bound, time)) - self.once
+        if found.steps is None:
+            return None
+        # A tensor that is made again while it is sent is there twice, which states count once.
+        return found.steps if replayed(self.program, found.steps).peak <= limit else None

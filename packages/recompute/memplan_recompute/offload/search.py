@@ -37,12 +37,12 @@ class AwaySearch:
         chosen = self._covered({}, self.runs.bytes.copy())
         return None if chosen is None else self._shortened(*chosen)[0]
 
-    def improved(self, chosen: Chosen, rounds: int) -> Chosen:
-        """Let some stays back and choose others, so often, as long as the time does not rise."""
+    def improved(self, chosen: Chosen, rounds: int, goal: int) -> Chosen:
+        """Let some stays back and choose others, so often, as long as the time does not rise and is above a goal."""
         best, least = chosen, self._time(chosen)
-        once = self.before[-1]
+        goal = max(goal, self.before[-1])
         for _ in range(rounds):
-            if self.control.is_over or least <= once or not best:
+            if self.control.is_over or least <= goal or not best:
                 break
             tried = dict(best)
             bytes_ = self._bytes(best)

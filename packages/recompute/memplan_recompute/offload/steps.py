@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from memplan.planner.operations.graph import OperationGraph
 
 Kind = Literal["run", "send", "fetch"]
+KINDS: tuple[Kind, ...] = ("run", "send", "fetch")
 
 
 class Step(NamedTuple):

@@ -1,0 +1,132 @@
+"""Check steps with a link without memplan: transfers.py GRAPH STEPS LINK; exit status 0 valid, 3 refused, 2 wrong.
+
+GRAPH is operations-by-bytes/1 in JSON whose operations have costs; STEPS a list of `{"kind", "what", "start"}` in JSON,
+or an object whose `steps` is one; LINK is the bytes per unit of cost. The answer is the most bytes alive at once and
+the time.
+"""
+# docs/order.md has the rules. A step is checked against those in front of it; then bytes are counted at each start.
+
+import json, sys
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+orders = import_module(f"{__package__ or ''}.order".lstrip("."))
+Refused = orders.Refused
+KINDS = ("run", "send", "fetch")
+
+
+class Copy:
+    """A copy of a tensor in memory, from a step on; `uses` are the steps that need it, with their ends."""
+
+    def __init__(self, tensor, born, ready):
+        self.tensor, self.born, self.ready, self.uses = tensor, born, ready, [(born, ready)]
+
+    def is_alive(self, k, now):
+        """Return whether it is in memory when step k starts."""
+        return self.born <= k and any(j >= k or end > now for j, end in self.uses)
+
+
+class Replay:
+    """What has happened so far: which copies there are, what has run, and until when each of the three is busy."""
+
+    def __init__(self, graph, link):
+        self.graph, self.link = graph, link
+        self.changed = {t for v, op in enumerate(graph.ops) for t in op.get("out") or () if graph.maker[t] != v}
+        self.copies, self.ran, self.apart, self.busy = {}, set(), {}, dict.fromkeys(KINDS, 0)
+        for t, maker in enumerate(graph.maker):
+            if maker is None and (graph.users[t] or t in graph.lasting):
+                self.copies[t] = [Copy(t, -1, 0)]
+
+    def latest(self, t, now):
+        """Return the copy of a tensor that came last."""
+        ready = [copy for copy in self.copies.get(t, ()) if copy.ready <= now]
+        if not ready:
+            raise Refused(f"tensor {t} is not in memory at {now}")
+        return max(ready, key=lambda copy: (copy.ready, copy.born))
+
+    def run(self, k, v, now):
+        """Run an operation; return when it ends."""
+        op, end = self.graph.ops[v], now + self.graph.ops[v]["cost"]
+        made = [t for t in op.get("out") or () if self.graph.maker[t] == v]
+        if missing := self.graph.before[v] - self.ran:
+            raise Refused(f"operation {v} runs before operation {min(missing)}")
+        if v in self.ran:
+            behind = {w for w in self.ran if v in (self.graph.ops[w].get("after") or ())}
+            # What an operation reads must still be what it has read, and it must change nothing twice.
+            inputs = set(op.get("in") or ())
+            if op.get("once") or behind or self.changed & (inputs | set(op.get("out") or ())):
+                raise Refused(f"operation {v} must not run again")
+        self.ran.add(v)
+        for t in {*(op.get("in") or ()), *(op.get("out") or ())} - set(made):
+            self.latest(t, now).uses.append((k, end))
+        for t in made:
+            self.copies.setdefault(t, []).append(Copy(t, k, end))
+        return end
+
+    def move(self, kind, k, t, now):
+        """Send or fetch a tensor; return when that ends."""
+        if not self.link or not self.graph.size[t] or t in self.changed:
+            raise Refused(f"tensor {t} cannot be sent")
+        end = now - (-self.graph.size[t] // self.link)
+        if kind == "send":
+            self.latest(t, now).uses.append((k, end))
+            self.apart[t] = min(end, self.apart.get(t, end))
+        elif self.apart.get(t, end) > now:
+            raise Refused(f"tensor {t} is fetched at {now}, and has not been sent before")
+        else:
+            self.copies.setdefault(t, []).append(Copy(t, k, end))
+        return end
+
+
+def check(text, steps, link):
+    """Return the most bytes alive at once, and the time; raises Refused."""
+    graph, rows = orders.Graph(text), json.loads(steps)
+    rows = rows["steps"] if isinstance(rows, dict) else rows
+    rows = [(row["kind"], row["what"], row["start"]) for row in rows]
+    if any(op.get("regions") or op.get("alternatives") for op in graph.ops):
+        raise ValueError("regions and alternatives are not read")
+    if any(type(op.get("cost")) is not int or op["cost"] < 0 for op in graph.ops):
+        raise ValueError("an operation without a cost")
+    replay, ends, before = Replay(graph, Fraction(link)), [], 0
+    for k, (kind, what, now) in enumerate(rows):
+        count = len(graph.ops if kind == "run" else graph.size)
+        if kind not in KINDS or type(what) is not int or type(now) is not int or not 0 <= what < count:
+            raise ValueError(f"step {k} is none")
+        if now < max(before, replay.busy[kind]):
+            raise Refused(f"step {k} starts at {now}, before {max(before, replay.busy[kind])}")
+        end = replay.run(k, what, now) if kind == "run" else replay.move(kind, k, what, now)
+        replay.busy[kind], before = end, now
+        ends.append(end)
+    if missing := {*range(len(graph.ops))} - replay.ran:
+        raise Refused(f"operation {min(missing)} does not run")
+    time = max(ends, default=0)
+    for t in graph.lasting:
+        if graph.size[t]:
+            replay.latest(t, time).uses.append((len(rows), time))
+    return max(alive(graph, rows, ends, replay)), time
+
+
+def alive(graph, rows, ends, replay):
+    """Yield the bytes alive at the start, whenever a step starts, and at the end."""
+    copies = [copy for some in replay.copies.values() for copy in some if graph.size[copy.tensor]]
+    yield sum(graph.size[copy.tensor] for copy in copies if copy.born < 0)
+    for k, (_, _, now) in enumerate(rows):
+        work = sum(
+            graph.work[v] for j, (kind, v, _) in enumerate(rows[: k + 1]) if kind == "run" and (j == k or ends[j] > now)
+        )
+        yield work + sum(graph.size[copy.tensor] for copy in copies if copy.is_alive(k, now))
+    yield sum(graph.size[t] for t in graph.lasting)
+
+
+if __name__ == "__main__":
+    try:
+        with open(sys.argv[1], encoding="utf-8") as graph, open(sys.argv[2], encoding="utf-8") as steps:
+            most, time = check(graph.read(), steps.read(), sys.argv[3])
+        print(f"valid: {most} bytes alive at once, {time} units of time")
+    except Refused as why:
+        sys.exit(print(f"refused: {why}") or 3)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        sys.exit(print(f"wrong input: {error!r}") or 2)

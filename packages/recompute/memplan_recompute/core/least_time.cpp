@@ -1,0 +1,482 @@
+// The least time with a link within a budget: best-first search of what can be when steps begin and end. Any order, any
+// number of runs, and any transfers are looked at.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "stack.hpp"
+
+namespace memplan::order {
+namespace {
+
+constexpr i64 kEndless = i64{1} << 60, kNothing = -1, kMostBits = 64, kLooksPerNode = 32, kLooksBetweenFlags = 1024;
+constexpr i64 kCompared = 128;  // states with the same in memory that are compared with a new one
+constexpr double kRounding = 1e-12;
+enum Kind : i64 { kRun, kSend, kFetch, kKinds, kDrop = kKinds, kAdvance };
+enum Outcome : i64 { kLeast = 1, kNone = 0, kStopped = -1 };
+enum Answer : i64 { kSteps, kTime, kBound, kNodes };
+
+// See `Linkable` and `LeastTime` in kernels.py.
+struct Linkable {
+  Array<i64> input_first;
+  Array<i64> input;
+  Array<i64> output_first;
+  Array<i64> output;
+  Array<i64> before_first;
+  Array<i64> before;
+  Array<i64> behind_first;
+  Array<i64> behind;
+  Array<i64> is_again;
+  Array<i64> work;
+  Array<i64> cost;
+  Array<i64> size;
+  Array<i64> maker;
+  Array<i64> is_there;
+  Array<i64> is_kept;
+  Array<i64> transfer;
+};
+
+struct LeastTime {
+  i64 budget;
+  i64 most;
+  i64 node_limit;
+  Array<i64> kind;
+  Array<i64> what;
+  Array<i64> start;
+  Array<i64> answer;
+  Array<i64> flag;
+};
+
+u64 bit(i64 at) { return u64{1} << at; }
+
+template <class F>
+void each(u64 bits, F visit) {
+  for (; bits != 0; bits &= bits - 1) visit(std::countr_zero(bits));
+}
+
+struct Operation {
+  u64 needs, makes, before, behind;
+  bool is_again;
+  i64 work, cost;
+  u64 earlier, later;  // what runs before and behind it in any order
+  u64 across;          // what is surely of use both before and behind
+  i64 above;           // bytes above the budget while it runs, if all of that is in memory
+  i64 tail;            // the time behind the fetch of the last of it, at least
+};
+
+// Bytes that may be away while an operation runs, and what it takes to make them again.
+struct Freed {
+  i64 maker, bytes;
+  double per_byte;
+};
+
+// What has run, what is in memory, what has a copy at the other end, and what is under way with the time that it takes
+// yet.
+struct State {
+  u64 done, memory, apart;
+  i64 what[kKinds], left[kKinds];
+
+  bool is_like(const State &other) const {
+    return done == other.done && memory == other.memory && what[kRun] == other.what[kRun] &&
+           what[kFetch] == other.what[kFetch];
+  }
+};
+
+struct Node {
+  State state;
+  i64 time, least, parent;
+  i64 kind, what;  // what leads here from the parent
+  i64 same;        // another one that is like it, or -1
+  bool is_beaten;
+};
+
+class Search {
+ private:
+  // The least time first; of equal ones the latest.
+  auto is_later() const {
+    return [this](i64 a, i64 b) {
+      const Node &one = nodes_[a], &other = nodes_[b];
+      if (one.least != other.least) return one.least > other.least;
+      return one.time != other.time ? one.time < other.time : a < b;
+    };
+  }
+
+ public:
+  Search(Arena &arena, const Linkable &graph, const LeastTime &query)
+      : graph_(graph), query_(query), n_(graph.work.size), m_(graph.size.size), operations_(arena.array<Operation>(n_)),
+        freed_{arena.array<Freed>(n_ * n_ + 1)}, freed_first_(arena.array<i64>(n_ + 1)),
+        nodes_{arena.uncleared<Node>(query.node_limit + 1)}, queue_{arena.uncleared<i64>(query.node_limit + 1)},
+        rows_(arena.array<i64>(static_cast<i64>(std::bit_ceil(2 * static_cast<u64>(query.node_limit) + 16)))),
+        has_memory_(!arena.has_failed) {}
+
+  i64 run() {
+    if (!has_memory_) return kNoMemory;
+    State first{0, 0, 0, {kNothing, kNothing, kNothing}, {0, 0, 0}};
+    for (i64 t = 0; t < m_; ++t) {
+      if (graph_.maker[t] < 0 && graph_.is_there[t]) first.memory |= bit(t);
+      if (graph_.is_kept[t]) kept_ |= bit(t);
+    }
+    bool is_possible = bytes_of(first.memory) <= query_.budget && bytes_of(kept_) <= query_.budget;
+    for (i64 v = 0; v < n_; ++v) {
+      operations_[v] = {bits_of(graph_.input_first, graph_.input, v),
+                        bits_of(graph_.output_first, graph_.output, v),
+                        bits_of(graph_.before_first, graph_.before, v),
+                        bits_of(graph_.behind_first, graph_.behind, v),
+                        graph_.is_again[v] != 0,
+                        graph_.work[v],
+                        graph_.cost[v],
+                        0, 0, 0, 0, 0};
+      is_possible &= bytes_of(operations_[v].needs | operations_[v].makes) + operations_[v].work <= query_.budget;
+    }
+    given_ = first.memory;
+    if (!is_possible) return end(kNone, kEndless);
+    list_freed();
+    enter(first, 0, kNothing, kAdvance, 0);
+    i64 bound = 0;
+    while (queue_.size > 0 && !has_stopped_) {
+      std::pop_heap(queue_.begin(), queue_.end(), is_later());
+      const i64 at = queue_.pop();
+      const Node node = nodes_[at];
+      bound = std::max(bound, node.least);
+      if (nodes_[at].is_beaten) continue;
+      if (is_goal(node.state)) return found(at);
+      expand(at, node);
+    }
+    if (has_stopped_) return end(kStopped, bound);
+    return end(kNone, refused_);
+  }
+
+ private:
+  static u64 bits_of(const Array<i64> &first, const Array<i64> &row, i64 at) {
+    u64 bits = 0;
+    for (i64 k = first[at]; k < first[at + 1]; ++k) bits |= bit(row[k]);
+    return bits;
+  }
+
+  i64 bytes_of(u64 tensors) const {
+    i64 bytes = 0;
+    each(tensors, [&](i64 t) { bytes += graph_.size[t]; });
+    return bytes;
+  }
+
+  bool may_run_again(i64 v, u64 done) const {
+    return operations_[v].is_again && (operations_[v].behind & done) == 0;
+  }
+
+  bool is_goal(const State &state) const {
+    return std::popcount(state.done) == n_ && (kept_ & ~state.memory) == 0 && state.what[kRun] < 0;
+  }
+
+  // What can be of use yet: it is kept, or read by what has not run, or by what makes such a tensor again.
+  u64 useful(u64 done) const {
+    u64 tensors = kept_;
+    for (i64 v = n_ - 1; v >= 0; --v) {
+      const bool is_left = !(done >> v & 1);
+      if (is_left || (may_run_again(v, done) && (operations_[v].makes & tensors) != 0))
+        tensors |= operations_[v].needs;
+    }
+    return tensors;
+  }
+
+  // For each operation, list what is surely of use both before and behind, and what of it can be made again.
+  void list_freed() {
+    for (i64 t = 0; t < m_; ++t)
+      if (graph_.transfer[t] > 0)
+        speed_ = std::max(speed_, static_cast<double>(graph_.size[t]) / static_cast<double>(graph_.transfer[t]));
+    for (i64 v = 0; v < n_; ++v)
+      each(operations_[v].before, [&](i64 u) { operations_[v].earlier |= bit(u) | operations_[u].earlier; });
+    for (i64 v = 0; v < n_; ++v) each(operations_[v].earlier, [&](i64 u) { operations_[u].later |= bit(v); });
+    for (i64 v = 0; v < n_; ++v) {
+      Operation &row = operations_[v];
+      const u64 own = row.needs | row.makes;
+      i64 bytes[kMostBits] = {};
+      row.above = bytes_of(own) + row.work - query_.budget;
+      row.tail = kEndless;
+      for (i64 t = 0; t < m_; ++t) {
+        const i64 maker = graph_.maker[t];
+        if ((own >> t & 1) || (maker < 0 ? !(given_ >> t & 1) : !(row.earlier >> maker & 1))) continue;
+        i64 tail = kept_ >> t & 1 ? 0 : kEndless;
+        each(row.later, [&](i64 w) {
+          if (!(operations_[w].needs >> t & 1)) return;
+          const i64 behind = cost_of(operations_[w].later) + operations_[w].cost;
+          tail = tail == kEndless ? behind : std::max(tail, behind);
+        });
+        if (tail == kEndless || graph_.size[t] == 0) continue;
+        row.across |= bit(t);
+        row.above += graph_.size[t];
+        if (maker >= 0) bytes[maker] += graph_.size[t];
+        if (graph_.transfer[t] >= 0) row.tail = std::min(row.tail, tail);
+      }
+      freed_first_[v] = freed_.size;
+      for (i64 w = 0; w < n_; ++w)
+        if (bytes[w] > 0 && operations_[w].is_again)
+          freed_.push({w, bytes[w], static_cast<double>(operations_[w].cost) / static_cast<double>(bytes[w])});
+      std::sort(freed_.begin() + freed_first_[v], freed_.end(), [](const Freed &a, const Freed &b) {
+        return a.per_byte < b.per_byte || (a.per_byte == b.per_byte && a.maker < b.maker);
+      });
+    }
+    freed_first_[n_] = freed_.size;
+  }
+
+  i64 cost_of(u64 operations) const {
+    i64 cost = 0;
+    each(operations, [&](i64 v) { cost += operations_[v].cost; });
+    return cost;
+  }
+
+  // While each operation runs that has not, the bytes above the budget are away: they are made again, or sent before
+  // and fetched behind, for which `rest` and what is added to it must be enough time. Returns the most that is added.
+  i64 waits_of(const State &state, i64 rest, u64 again) const {
+    double most = 0.0;
+    u64 undone = 0;
+    for (i64 v = 0; v < n_; ++v)
+      if (!(state.done >> v & 1) && state.what[kRun] != v) undone |= bit(v);
+    bool is_lost = false;
+    each(undone, [&](i64 v) {
+      const Operation &row = operations_[v];
+      if (row.above <= 0 || is_lost) return;
+      double above = static_cast<double>(row.above), time = 0.0;
+      for (i64 k = freed_first_[v]; k < freed_first_[v + 1]; ++k)
+        if (again >> freed_[k].maker & 1) above -= static_cast<double>(freed_[k].bytes);
+      const bool is_moved = row.tail < kEndless;
+      if (is_moved) {
+        u64 apart = state.apart;
+        if (state.what[kSend] >= 0) apart |= bit(state.what[kSend]);
+        const double left = static_cast<double>(rest - row.cost);
+        const double fetched = left - static_cast<double>(cost_of(row.earlier & undone) + row.tail);
+        const double sent = left - static_cast<double>(cost_of(row.later));
+        const double there = static_cast<double>(bytes_of(row.across & apart));
+        above -= std::min(speed_ * std::max(fetched, 0.0), there + speed_ * std::max(sent, 0.0));
+      }
+      const double speed = is_moved ? speed_ : 0.0;
+      for (i64 k = freed_first_[v]; k < freed_first_[v + 1] && above > 0; ++k) {
+        const Freed &freed = freed_[k];
+        if ((again >> freed.maker & 1) || !may_run_again(freed.maker, state.done)) continue;
+        const double cost = freed.per_byte * static_cast<double>(freed.bytes);
+        const double gain = static_cast<double>(freed.bytes) + speed * cost;
+        time += cost * std::min(1.0, above / gain);
+        above -= gain;
+      }
+      if (above > 0.5 && speed == 0.0)
+        is_lost = true;
+      else if (above > 0.5)
+        time += above / speed;
+      most = std::max(most, time);
+    });
+    return is_lost ? kEndless : static_cast<i64>(std::ceil(most * (1.0 - kRounding) - 1e-6));
+  }
+
+  // No program through a state takes less time from there: what has not run runs, and what is lost runs again.
+  i64 rest_of(const State &state) const {
+    u64 made = given_, needed = kept_, again = 0;
+    i64 rest = state.what[kRun] >= 0 ? state.left[kRun] : 0;
+    u64 ran = state.done;
+    if (state.what[kRun] >= 0) ran |= bit(state.what[kRun]);
+    for (i64 v = 0; v < n_; ++v) {
+      if (ran >> v & 1) {
+        made |= operations_[v].makes;
+      } else {
+        needed |= operations_[v].needs;
+        rest += operations_[v].cost;
+      }
+    }
+    u64 there = state.memory | state.apart;
+    if (state.what[kRun] >= 0) there |= operations_[state.what[kRun]].makes;
+    for (i64 kind = kSend; kind < kKinds; ++kind)
+      if (state.what[kind] >= 0) there |= bit(state.what[kind]);
+    u64 seen = 0;
+    for (u64 lacking = needed & made & ~there; lacking != 0;) {
+      u64 more = 0;
+      bool is_lost = false;
+      each(lacking, [&](i64 t) {
+        const i64 maker = graph_.maker[t];
+        if (maker < 0 || !may_run_again(maker, state.done)) {
+          is_lost = true;
+        } else if (!(again >> maker & 1)) {
+          again |= bit(maker);
+          rest += operations_[maker].cost;
+          more |= operations_[maker].needs;
+        }
+      });
+      if (is_lost) return kEndless;
+      seen |= lacking;
+      lacking = more & ~there & ~seen;
+    }
+    const i64 waits = waits_of(state, rest, again);
+    return waits >= kEndless ? kEndless : rest + waits;
+  }
+
+  void expand(i64 at, const Node &node) {
+    const State &state = node.state;
+    const i64 run = state.what[kRun], send = state.what[kSend], fetch = state.what[kFetch];
+    const u64 coming = fetch >= 0 ? bit(fetch) : 0;
+    const i64 bytes = bytes_of(state.memory) + bytes_of(coming) +
+                      (run >= 0 ? bytes_of(operations_[run].makes) + operations_[run].work : 0);
+    u64 used = send >= 0 ? bit(send) : 0;
+    if (run >= 0) used |= operations_[run].needs;
+    const u64 use = useful(state.done);
+    bool is_tight = false;
+    for (i64 v = 0; v < n_ && run < 0; ++v) {
+      const Operation &row = operations_[v];
+      const bool is_done = state.done >> v & 1;
+      if ((row.needs & ~state.memory) != 0 || (row.makes & coming) != 0) continue;
+      if (is_done ? !may_run_again(v, state.done) || (row.makes & use & ~state.memory) == 0
+                  : (row.before & ~state.done) != 0)
+        continue;
+      if (bytes + bytes_of(row.makes) + row.work > query_.budget)
+        is_tight = true;
+      else
+        begin(at, node, kRun, v, row.cost);
+    }
+    each(state.memory & use & ~state.apart, [&](i64 t) {
+      if (send < 0 && graph_.transfer[t] >= 0) begin(at, node, kSend, t, graph_.transfer[t]);
+    });
+    const u64 made = run >= 0 ? operations_[run].makes : 0;
+    each(state.apart & use & ~state.memory & ~made, [&](i64 t) {
+      if (fetch >= 0) return;
+      if (bytes + graph_.size[t] > query_.budget)
+        is_tight = true;
+      else
+        begin(at, node, kFetch, t, graph_.transfer[t]);
+    });
+    // What is in memory is given up where something does not fit beside it; what takes no bytes need not be.
+    if (is_tight)
+      each(state.memory & ~used, [&](i64 t) {
+        if (graph_.size[t] == 0) return;
+        State next = state;
+        next.memory &= ~bit(t);
+        enter(next, node.time, at, kDrop, t);
+      });
+    advance(at, node);
+  }
+
+  void begin(i64 at, const Node &node, Kind kind, i64 what, i64 left) {
+    State next = node.state;
+    next.what[kind] = what;
+    next.left[kind] = left;
+    enter(next, node.time, at, kind, what);
+  }
+
+  // Go on to the next end.
+  void advance(i64 at, const Node &node) {
+    i64 step = kEndless;
+    for (i64 kind = 0; kind < kKinds; ++kind)
+      if (node.state.what[kind] >= 0) step = std::min(step, node.state.left[kind]);
+    if (step == kEndless) return;
+    State next = node.state;
+    for (i64 kind = 0; kind < kKinds; ++kind) {
+      const i64 what = next.what[kind];
+      if (what < 0) continue;
+      next.left[kind] -= step;
+      if (next.left[kind] > 0) continue;
+      next.what[kind] = kNothing;
+      if (kind == kRun) next.done |= bit(what), next.memory |= operations_[what].makes;
+      if (kind == kSend) next.apart |= bit(what);
+      if (kind == kFetch) next.memory |= bit(what);
+    }
+    u64 used = next.what[kSend] >= 0 ? bit(next.what[kSend]) : 0;
+    if (next.what[kRun] >= 0) used |= operations_[next.what[kRun]].needs;
+    const u64 use = useful(next.done);
+    next.memory &= use | used, next.apart &= use;
+    enter(next, node.time + step, at, kAdvance, 0);
+  }
+
+  void enter(const State &state, i64 time, i64 parent, i64 kind, i64 what) {
+    if (++looks_ % kLooksBetweenFlags == 0) has_stopped_ |= is_set(query_.flag);
+    has_stopped_ |= looks_ > kLooksPerNode * query_.node_limit;
+    const i64 rest = rest_of(state);
+    if (rest >= kEndless || has_stopped_) return;
+    if (time + rest > query_.most) {
+      refused_ = std::min(refused_, time + rest);
+      return;
+    }
+    const i64 row = row_of(state);
+    i64 other = rows_[row] - 1;
+    for (i64 look = 0; look < kCompared && other >= 0; ++look, other = nodes_[other].same) {
+      Node &node = nodes_[other];
+      if (node.is_beaten) continue;
+      if (is_as_good(node.state, node.time, state, time)) return;
+      if (is_as_good(state, time, node.state, node.time)) node.is_beaten = true;
+    }
+    if (nodes_.size >= query_.node_limit) {
+      has_stopped_ = true;
+      return;
+    }
+    nodes_.push({state, time, time + rest, parent, kind, what, rows_[row] - 1, false});
+    rows_[row] = nodes_.size;
+    queue_.push(nodes_.size - 1);
+    std::push_heap(queue_.begin(), queue_.end(), is_later());
+  }
+
+  // Whatever follows one of two states that are alike can follow the other one, and ends no later.
+  static bool is_as_good(const State &one, i64 time, const State &other, i64 later) {
+    if (time > later || (other.apart & ~one.apart) != 0) return false;
+    for (const i64 kind : {kRun, kFetch})
+      if (one.what[kind] >= 0 && time + one.left[kind] > later + other.left[kind]) return false;
+    const i64 sent = other.what[kSend];
+    const bool is_same = sent >= 0 && one.what[kSend] == sent;
+    if (is_same) return time + one.left[kSend] <= later + other.left[kSend];
+    // One that sends something else is done with it before the other one could begin to.
+    const bool is_idle = one.what[kSend] < 0 || time + one.left[kSend] <= later;
+    return is_idle && (sent < 0 || (one.apart >> sent & 1));
+  }
+
+  // The row of a table that holds the latest node of a state, counted from 1 on, or would.
+  i64 row_of(const State &state) const {
+    u64 hash = 0;
+    for (const u64 word : {state.done, state.memory, static_cast<u64>(state.what[kRun]),
+                           static_cast<u64>(state.what[kFetch])}) {
+      hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
+      hash ^= hash >> 29;
+    }
+    const i64 mask = rows_.size - 1;
+    i64 row = static_cast<i64>(hash) & mask;
+    while (rows_[row] > 0 && !nodes_[rows_[row] - 1].state.is_like(state)) row = (row + 1) & mask;
+    return row;
+  }
+
+  i64 found(i64 goal) {
+    i64 steps = 0;
+    for (i64 at = goal; nodes_[at].parent >= 0; at = nodes_[at].parent) steps += nodes_[at].kind < kKinds;
+    query_.answer[kTime] = nodes_[goal].time;
+    if (steps > query_.kind.size) return end(kStopped, nodes_[goal].time);
+    query_.answer[kSteps] = steps;
+    for (i64 at = goal; nodes_[at].parent >= 0; at = nodes_[at].parent) {
+      if (nodes_[at].kind >= kKinds) continue;
+      --steps;
+      query_.kind[steps] = nodes_[at].kind, query_.what[steps] = nodes_[at].what;
+      query_.start[steps] = nodes_[at].time;
+    }
+    return end(kLeast, nodes_[goal].time);
+  }
+
+  i64 end(Outcome outcome, i64 bound) {
+    query_.answer[kBound] = bound, query_.answer[kNodes] = nodes_.size;
+    return outcome;
+  }
+
+  const Linkable &graph_;
+  const LeastTime &query_;
+  i64 n_, m_;
+  u64 kept_ = 0, given_ = 0;
+  Array<Operation> operations_;
+  Stack<Freed> freed_;
+  Array<i64> freed_first_;
+  double speed_ = 0.0;
+  Stack<Node> nodes_;
+  Stack<i64> queue_;
+  Array<i64> rows_;
+  bool has_memory_, has_stopped_ = false;
+  i64 looks_ = 0, refused_ = kEndless;
+};
+
+}  // namespace
+}  // namespace memplan::order
+
+MEMPLAN_KERNEL memplan_least_time(const memplan::order::Linkable *graph, const memplan::order::LeastTime *query) {
+  if (graph->work.size > memplan::order::kMostBits || graph->size.size > memplan::order::kMostBits)
+    return memplan::order::kStopped;
+  memplan::Allocator allocator;
+  memplan::Arena arena(allocator);
+  return memplan::order::Search(arena, *graph, *query).run();
+}
