@@ -58,7 +58,7 @@ def test_each_two_kinds_meet_thirty_times() -> None:
 @pytest.mark.slow
 @pytest.mark.drawn
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_nothing_that_is_said_where_kinds_meet_is_false(part: int, server: Running) -> None:
+def test_combined_kinds_never_give_a_false_statement(part: int, server: Running) -> None:
     found, tally, post = {}, Counter[str](), posted_to(server)
     for seed in seeds(1):
         rows = problems(_SEED + seed)

@@ -140,7 +140,7 @@ def test_a_wrong_problem_is_told_the_same_in_requests_and_in_python(server: Runn
             assert each._replace(where=each.where.removeprefix("p.json").lstrip(": ")).lacking(said) == [], said
 
 
-def test_a_wrong_flag_is_told_as_an_option_of_a_request(server: Running) -> None:
+def test_a_wrong_flag_is_reported_as_an_option_of_a_request(server: Running) -> None:
     tried = 0
     for each in COMMANDS:
         command, *words = shlex.split(each.line)
@@ -166,7 +166,7 @@ def test_answers_meet_most_rules_of_the_rubric() -> None:
         assert sum(points) / len(points) >= MEAN, kind
 
 
-def test_a_wrong_attribute_of_an_answer_is_said_with_the_one_that_is_meant() -> None:
+def test_a_wrong_attribute_of_an_answer_is_reported_with_the_one_that_is_meant() -> None:
     with pytest.raises(AttributeError, match=r"'Plan' object has no attribute 'peek' \(did you mean peak\?\)"):
         PLAN.peek  # type: ignore[attr-defined]  # noqa: B018
 
@@ -186,7 +186,7 @@ def test_a_time_limit_may_have_a_unit(text: str | float, found: float) -> None:
         ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE --target FILE", "target: must be a machine"),
     ],
 )
-def test_what_is_meant_by_another_kind_of_file_is_said(
+def test_a_file_of_another_kind_is_identified(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], content: dict[str, Any], line: str, sentence: str
 ) -> None:
     (tmp_path / "file.json").write_text(json.dumps(content))
@@ -205,6 +205,6 @@ def test_rows_are_not_changed_in_place() -> None:
         TWO.buffers.append(TWO.buffers[0])  # type: ignore[attr-defined]
 
 
-def test_a_name_that_memplan_does_not_have_is_told() -> None:
+def test_a_name_that_memplan_does_not_have_is_reported() -> None:
     with pytest.raises(AttributeError, match="did you mean plan"):
         getattr(memplan, "plann")  # noqa: B009

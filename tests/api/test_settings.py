@@ -15,7 +15,7 @@ OPERATIONS = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").re
 ROWS = dict(re.findall(r"^\| `MEMPLAN_([A-Z_]+)` \| [^|]+ \| ([^|]+) \|$", OPERATIONS, re.MULTILINE))
 
 
-def test_variables_that_are_no_settings_are_told() -> None:
+def test_variables_that_are_no_settings_are_reported() -> None:
     names = ("MEMPLAN_WORKRES", "MEMPLAN_WORKERS", "MEMPLAN_KEY", "MEMPLAN_PORT_80_TCP", "MEMPLAN_SERVICE_HOST", "PATH")
     assert unknown_names(dict.fromkeys(names, "")) == ["MEMPLAN_WORKRES"]
 
@@ -51,7 +51,7 @@ def test_data_go_where_the_users_data_are(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert read_settings().data_folder == tmp_path / ".local" / "share" / "memplan"
 
 
-def test_a_user_without_a_home_is_told_to_name_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_is_advised_to_name_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMPLAN_DATA_FOLDER", "~nobody-of-that-name/memplan")
     with pytest.raises(OptionError, match=r"^MEMPLAN_DATA_FOLDER: must be a folder without ~, since there is no home"):
         read_settings()
@@ -76,7 +76,7 @@ SECRET = "hunter2-and-" + "more" * 8
         ("JOB_KEPT_S", "0", 'must be greater than 0.0, got "0"'),
     ],
 )
-def test_a_wrong_setting_is_told_and_secrets_are_not(
+def test_a_wrong_setting_is_reported_and_secrets_are_not(
     name: str, value: str, rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PREFIX + name, value)

@@ -110,7 +110,7 @@ def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
     assert memplan.read_plan(written, PROBLEM).placements == PLAN.placements
 
 
-def test_a_format_is_asked_for_by_name_and_is_json_without_one(tmp_path: Path) -> None:
+def test_a_format_is_requested_by_name_and_is_json_without_one(tmp_path: Path) -> None:
     assert memplan.write_problem(PROBLEM).startswith(b'{"buffers"')
     assert memplan.write_problem(PROBLEM, tmp_path / "problem.txt", format="csv").startswith(b"id,lower")
     assert memplan.write_plan(PLAN, PROBLEM, format="csv").splitlines()[0] == b"id,lower,upper,size,offset"
@@ -133,7 +133,7 @@ def test_models_of_other_systems_are_read_too() -> None:
         (b'{"buffers": [{"id": "a", "size": -1}]}', InputError, "buffers[0].size: must be at least 0, got -1"),
     ],
 )
-def test_what_cannot_be_read_is_told(
+def test_what_cannot_be_read_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Any, kind: type[InputError], sentence: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -142,7 +142,7 @@ def test_what_cannot_be_read_is_told(
     assert str(caught.value).startswith(sentence)
 
 
-def test_what_is_wrong_in_a_file_is_told_with_its_name(tmp_path: Path) -> None:
+def test_errors_in_a_file_are_reported_with_its_name(tmp_path: Path) -> None:
     path = tmp_path / "wrong.csv"
     path.write_text("id,lower,upper,size\na,5,1,4\n")
     with pytest.raises(InputError) as caught:
@@ -150,7 +150,7 @@ def test_what_is_wrong_in_a_file_is_told_with_its_name(tmp_path: Path) -> None:
     assert caught.value.sentences == (f"{path}: line 2, column 'upper': must be greater than start (5), got 1",)
 
 
-def test_what_cannot_be_written_is_told_and_leaves_what_was_there(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_reported_and_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "problem.csv"
     path.write_bytes(b"before")
     beyond = Problem(buffers=PROBLEM.buffers, pools=(Pool(size=5),))

@@ -108,7 +108,7 @@ def test_without_a_baseline_it_says_how_to_get_one(project: Path) -> None:
         ("PROBLEM x.csv SIZE 5", "memplan_plan(arena): unknown arguments: SIZE;5"),
     ],
 )
-def test_wrong_arguments_are_said_when_configuring(arguments: str, sentence: str, tmp_path: Path) -> None:
+def test_wrong_arguments_are_reported_when_configuring(arguments: str, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nfind_package(memplan REQUIRED)\n"
         f"memplan_plan(arena {arguments})\n"
@@ -118,7 +118,7 @@ def test_wrong_arguments_are_said_when_configuring(arguments: str, sentence: str
     assert sentence in " ".join(done.stderr.split())
 
 
-def test_a_missing_command_is_said(tmp_path: Path) -> None:
+def test_a_missing_command_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "script.cmake"
     script.write_text(
         "cmake_minimum_required(VERSION 3.20)\nset(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH OFF)\n"

@@ -48,7 +48,7 @@ def test_the_image_keeps_its_data_in_a_volume_that_its_user_may_write() -> None:
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "docker/build.lock"])
-def test_what_is_installed_is_locked_by_hashes(name: str) -> None:
+def test_installed_packages_are_locked_by_hashes(name: str) -> None:
     blocks = re.split(r"\n(?=\S)", (ROOT / name).read_text().strip())
     assert all("==" in block and "--hash=sha256:" in block for block in blocks if not block.startswith("#"))
 
@@ -61,7 +61,7 @@ def test_every_dependency_is_locked() -> None:
         assert {re.split(r"[<>=\[ ]", text)[0] for text in asked} <= locked
 
 
-def test_what_the_build_copies_is_let_in() -> None:
+def test_files_that_the_build_copies_are_in_its_context() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     let_in = {line.removeprefix("!") for line in lines if line.startswith("!")}
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]

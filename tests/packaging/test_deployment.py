@@ -67,7 +67,7 @@ def test_the_kustomization_names_every_file_and_no_other() -> None:
     assert KUSTOMIZATION["namespace"] in of_kind("Namespace")
 
 
-def test_no_object_is_there_twice() -> None:
+def test_no_object_is_duplicated() -> None:
     names = [(found["kind"], found["metadata"]["name"]) for _, found in OBJECTS]
     assert len(names) == len(set(names))
 
@@ -77,7 +77,7 @@ def test_every_image_is_one_that_the_kustomization_sets() -> None:
     assert {container(found)["image"] for found in DEPLOYMENTS.values()} == images
 
 
-def test_what_is_named_is_there() -> None:
+def test_every_referenced_object_exists() -> None:
     generated = {entry["name"] for entry in KUSTOMIZATION["configMapGenerator"]}
     for found in DEPLOYMENTS.values():
         for inner in mappings(found):
@@ -136,7 +136,7 @@ def test_every_pod_is_fenced_and_needs_no_rights() -> None:
         assert "memory" in container(found)["resources"]["limits"]
 
 
-def test_what_works_at_once_fits_in_the_memory_of_its_container() -> None:
+def test_simultaneous_workers_fit_in_their_containers_memory() -> None:
     limits = {"3Gi": 3 * 2**30, "4Gi": 4 * 2**30, "4G": 4 * 10**9, "6G": 6 * 10**9}
     services = [COMPOSE["services"][name] for name in ("worker", "server")]
     found = [(each["environment"], each["deploy"]["resources"]["limits"]["memory"]) for each in services]

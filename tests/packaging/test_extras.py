@@ -18,7 +18,7 @@ def test_each_extra_has_a_program() -> None:
 
 
 @pytest.mark.parametrize(("extra", "package"), [(BASE, "sqlalchemy"), ("executorch", "sqlalchemy"), ("onnx", "psutil")])
-def test_what_an_extra_does_not_require_is_hidden(extra: str, package: str) -> None:
+def test_packages_outside_of_an_extra_are_hidden(extra: str, package: str) -> None:
     assert package in hidden(extra)
     assert not {"numpy", "memplan", "httpx", "anyio"} & set(hidden(extra))
 

@@ -117,7 +117,7 @@ def test_a_package_has_a_readme_of_one_screen_and_an_extra(name: str) -> None:
         ["order", "examples/graphs/torch_resnet18_b1_sgd.json", "--recompute"],
     ],
 )
-def test_what_a_package_knows_is_refused_with_the_line_that_installs_it(command: list[str]) -> None:
+def test_files_of_a_missing_package_are_refused_with_the_line_that_installs_it(command: list[str]) -> None:
     assert_refused(command)
 
 

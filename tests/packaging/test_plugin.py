@@ -89,7 +89,7 @@ def run_with(folders: Path, program: str, *arguments: str) -> subprocess.Complet
 
 
 @pytest.mark.slow
-def test_what_a_plugin_adds_is_found_on_every_entrance(tmp_path: Path) -> None:
+def test_additions_of_a_plugin_are_on_every_entrance(tmp_path: Path) -> None:
     sources = [path for path in PLUGIN.rglob("*") if path.suffix in (".py", ".toml", ".md")]
     assert sum(len(path.read_text().splitlines()) for path in sources) <= MOST_LINES
     done = run_with(installed(PLUGIN, tmp_path / "site"), CALLS, str(tmp_path))
@@ -98,7 +98,7 @@ def test_what_a_plugin_adds_is_found_on_every_entrance(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_imported_is_named_and_left_out(tmp_path: Path) -> None:
+def test_a_plugin_that_cannot_be_imported_is_named_and_skipped(tmp_path: Path) -> None:
     (tmp_path / "broken" / "broken").mkdir(parents=True)
     (tmp_path / "broken" / "broken" / "__init__.py").touch()
     (tmp_path / "broken" / "pyproject.toml").write_text(BROKEN)

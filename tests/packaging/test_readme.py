@@ -46,7 +46,7 @@ def test_the_commands_do_what_they_say(beside_the_examples: Path) -> None:
     }
 
 
-def test_a_file_among_the_examples_that_is_missing_is_said_with_what_writes_it(
+def test_a_file_among_the_examples_that_is_missing_is_reported_with_what_writes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

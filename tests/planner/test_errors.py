@@ -54,7 +54,7 @@ def test_a_field_that_all_rows_have_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("data", [b'{"placements": []}', b"\x00\x01"])
-def test_what_is_no_graph_is_told_for_what_it_is(data: bytes) -> None:
+def test_a_document_that_is_no_graph_is_identified(data: bytes) -> None:
     with pytest.raises(InputError, match=r"got a plan, which `memplan verify|must be of a known format, got "):
         memplan.read_graph(data)
 

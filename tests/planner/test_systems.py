@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("system", systems(), ids=lambda system: system.name)
-def test_what_a_row_names_is_there(system: System) -> None:
+def test_every_name_in_a_row_exists(system: System) -> None:
     assert system.name in {**SYSTEMS, **extensions("systems")}
     for reader in system.readers:
         __import__(reader.where)

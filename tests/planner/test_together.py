@@ -32,7 +32,7 @@ def in_conflict(problem: Problem) -> set[frozenset[str]]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_conflicts_is_what_may_be_alive_together(seed: int) -> None:
+def test_conflicts_are_the_pairs_that_may_be_alive_together(seed: int) -> None:
     application = drawn_application(seed)
     problem = problem_of(Application.model_validate(application))
     assert in_conflict(problem) == conflicts_of(application)[1]

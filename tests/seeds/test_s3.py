@@ -68,7 +68,9 @@ def conv(channels: int, k: int = 3, s: int = 1) -> Callable[[Network, int], int]
     return lambda net, x: net.conv(x, channels, k, s)
 
 
-def test_s3_01_what_does_not_fit_is_said_with_the_bytes_that_lack_and_the_cascade_that_fits(command: Command) -> None:
+def test_s3_01_what_does_not_fit_is_reported_with_the_bytes_that_lack_and_the_cascade_that_fits(
+    command: Command,
+) -> None:
     graph = command.file("net.json", body(five_operations()))
     ran = command("explain", graph, "--capacity", "64KiB", "--repairs", "3", "--format", "table")
     assert 'infeasible: pool "default" lacks 81,920 bytes' in ran.out

@@ -180,7 +180,7 @@ def call_of(read: str, made: str) -> Row:
     return {"op": "run", "inputs": [read], "outputs": [made]}
 
 
-def test_s4_12_what_is_asked_for_in_vain_is_counted(http: Http) -> None:
+def test_s4_12_what_is_requested_in_vain_is_counted(http: Http) -> None:
     def refusals() -> dict[str, float]:
         lines = http.client.get("/metrics").text.splitlines()
         return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if "refusals_total{" in line}

@@ -63,7 +63,7 @@ def drawn(*, results: tuple[str, ...] = ("y",), **kinds: Any) -> OperationsDraft
         ("param", "inputs and outputs are the caller's, each for itself"),
     ],
 )
-def test_what_may_change_or_lies_elsewhere_is_copied(kind: str, reason: str) -> None:
+def test_values_that_may_change_or_are_stored_elsewhere_are_copied(kind: str, reason: str) -> None:
     draft = drawn(x=kind, y="plain")
     draft.view("Reshape", "x", "y")
     assert draft.views == ViewFacts(apart=1, apart_bytes=SIZE)

@@ -1,4 +1,4 @@
-"""Runs on the machines of a cluster: they bring their instance along, and find what they need there."""
+"""Runs on the machines of a cluster: they carry their instance, and check what is installed there."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memplan_bench.worker import BenchTask
 
 
 def needed(solvers: Sequence[str]) -> list[str]:
-    """Return what a machine must have installed for these: where `auto` is among them, all solvers that are here."""
+    """Return the packages that a machine needs for some solvers; for `auto`, those of all solvers installed here."""
     here = [name for name, row in registry.BY_NAME.items() if row.is_installed] if "auto" in solvers else []
     return list(dict.fromkeys([*solvers, *here]))
 
 
 def lacking(solvers: Sequence[str]) -> str:
-    """Say which of these this machine lacks; empty for none."""
+    """Return which of the packages this machine lacks; empty for none."""
     for name in solvers:
         row, peer = registry.BY_NAME.get(name), peers.find(name)
         if (row is not None and not row.is_installed) or (row is None and peer is not None and not peer.is_installed):
@@ -34,12 +34,12 @@ def lacking(solvers: Sequence[str]) -> str:
 
 
 def begin(executor: ClusterExecutor, task: BenchTask) -> Future[Result]:
-    """Begin a run somewhere; raises FormatError where its instance cannot be read."""
+    """Begin a remote run; raises FormatError if its instance cannot be read."""
     return executor.submit(_measured, task, files_of(task.instance))
 
 
 def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -> Result:
-    """Return the row of a run that has ended."""
+    """Return the row of an ended run."""
     begun = executor.begun(future)
     try:
         return future.result().model_copy(update={"begun": begun})

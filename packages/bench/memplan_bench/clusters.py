@@ -1,4 +1,4 @@
-"""The processors of a cluster that runs already, of Dask or Ray, as an executor: work and its answers are pickled.
+"""The processors of a running Dask or Ray cluster as an executor; work and answers are pickled.
 
 Its machines need memplan of this version, and nothing of this machine's files.
 """
@@ -25,17 +25,17 @@ from memplan.solvers.processes.apart import run_in_thread
 
 T = TypeVar("T")
 ATTEMPTS = 4
-"""The number of times that work is begun whose machine ends in the middle, which is that of Dask by default."""
+"""How often work is begun whose machine is lost; Dask's default."""
 _PATIENCE_S = 4.0
-"""The seconds in which a cluster must answer."""
+"""The seconds within which a cluster must answer."""
 
 
 class MachineLostError(MemplanError):
-    """A machine ended in the middle of some work, and so did all others on which it was begun again."""
+    """A machine was lost during some work, and so were all others that tried again."""
 
 
 class ClusterExecutor(Executor):
-    """Runs work on the machines of a cluster, and begins it again on another where one ends in the middle of it."""
+    """Runs work on the machines of a cluster, and repeats it elsewhere if a machine is lost."""
 
     def __init__(self) -> None:
         self._begun: Counter[str] = Counter()
@@ -44,11 +44,11 @@ class ClusterExecutor(Executor):
 
     @property
     def places(self) -> int:
-        """The processors that the cluster has now."""
+        """The current processors of the cluster."""
         raise NotImplementedError
 
     def at_once(self) -> int:
-        """Return how many runs may be on their way: as many again as run, lest a machine waits for the next."""
+        """Return how many runs may be submitted: twice the processors, so that no machine waits."""
         return 2 * max(1, self.places)
 
     def begun(self, future: Future[Any]) -> int:
@@ -56,7 +56,7 @@ class ClusterExecutor(Executor):
         return self._begun.pop(self._names.pop(future), 1)
 
     def submit(self, work: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
-        """Begin work on a machine; its future has MachineLostError where it was begun too often."""
+        """Begin work on a machine; its future raises MachineLostError after too many attempts."""
         future: Future[T] = Future()
         self._names[future] = name = f"{self._topic}-{next(self._numbers)}"
         self._begin(future, name, partial(work, *given, **named))
@@ -66,7 +66,7 @@ class ClusterExecutor(Executor):
         raise NotImplementedError
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
-        """Give a future what came of its work."""
+        """Copy the result of remote work into a future."""
         with suppress(InvalidStateError):  # it was cancelled meanwhile
             if there.cancelled():
                 future.cancel()
@@ -76,11 +76,11 @@ class ClusterExecutor(Executor):
                 future.set_result(there.result())
 
     def everywhere(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
-        """Do some work on each machine once; return what came of it, by the machine's address."""
+        """Run work once on each machine; return the results by address."""
         raise NotImplementedError
 
     def check(self, lacking: Callable[[], str]) -> None:
-        """Raise OptionError where there is no machine, or one lacks something, which `lacking` says there."""
+        """Raise OptionError if there is no machine, or if `lacking` reports something on one."""
         there = self.everywhere(partial(_lacking, __version__, lacking))
         if not there:
             raise OptionError("on: no machine has joined the cluster")
@@ -96,7 +96,7 @@ class ClusterExecutor(Executor):
 
 
 def _lacking(version: str, further: Callable[[], str]) -> str:
-    """Say what a machine lacks; empty for nothing."""
+    """Return what a machine lacks; empty for nothing."""
     return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
 
 
@@ -120,7 +120,7 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
 
 
 def is_unwanted() -> Callable[[], bool]:
-    """Return what says, on a machine of a cluster, whether the work that runs there has been cancelled since.
+    """Return a function that tells, on a cluster's machine, whether its work was cancelled.
 
     Ray ends the process of what was cancelled; with Dask the work has to look.
     """
@@ -180,7 +180,7 @@ class _OfDask(ClusterExecutor):
 
 
 def _told(topic: str, name: str, work: Callable[[], T]) -> T:
-    """Do work on a machine of Dask, and say before that it begins."""
+    """Run work on a Dask machine after announcing its start."""
     from distributed import get_worker
 
     get_worker().log_event(topic, name)

@@ -1,4 +1,4 @@
-"""Two files of results, an old and a new one: what became worse.
+"""Comparison of two result files: what got worse.
 
 Medians over the seeds are compared, for what both files ran. Machines differ and are shared with others, so the time
 counts as a geometric mean over the instances, and relative to the peers' where both files hold the same peers.
@@ -16,16 +16,16 @@ from memplan_bench.results import Result, latest
 from memplan_bench.summary import Cell, geometric_mean
 
 PEAK_TOLERANCE = 0.001
-"""The fraction by which a median peak may be larger: searches with a time limit vary that much."""
+"""The tolerated relative increase of a median peak, as time-limited searches vary."""
 TIME_TOLERANCE = 0.15
-"""The fraction by which a solver may be slower in the geometric mean over its instances."""
+"""The tolerated relative slowdown in the geometric mean over a solver's instances."""
 SHORTEST_S = 0.002
-"""CPU times below this count as this: what is shorter is noise."""
+"""CPU times are clamped to at least this, as shorter ones are noise."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two files, a sentence each; `compared` is the number of instances x solvers in both."""
+    """The changes between two files, one sentence each; `compared` counts instances x solvers in both."""
 
     compared: int
     regressions: tuple[str, ...]
@@ -34,7 +34,7 @@ class Comparison:
 
 
 def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
-    """Compare two lists of results; raises OptionError where they have nothing in common."""
+    """Compare two lists of results; raises OptionError if they have nothing in common."""
     before, after = _cells(old), _cells(new)
     common = [key for key in before if key in after]
     if not common:
@@ -55,11 +55,11 @@ def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
 
 
 Change = tuple[str, bool] | None
-"""A sentence, and whether it is for the worse."""
+"""A sentence, and whether it reports a regression."""
 
 
 def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
-    """Compare the plans of one solver on one instance, the gravest difference first."""
+    """Compare the plans of a solver on an instance, the worst change first."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
         ("proofs", _proved(before), _proved(after)),
@@ -76,7 +76,7 @@ def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> 
 
 
 def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | None) -> Change:
-    """Compare the CPU time of one solver over all instances that it planned both times."""
+    """Compare the CPU time of a solver over the instances planned both times."""
     factor = geometric_mean(_time_factor(*pair) for pair in pairs)
     if factor is None:
         return None

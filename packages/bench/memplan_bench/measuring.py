@@ -1,4 +1,4 @@
-"""One run, measured from outside: a process of its own, with limits, watched by a clock that is not the solver's."""
+"""Measurement of a run from outside: a separate process with limits, timed by an independent clock."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from memplan_bench.results import Moment, Result
 from memplan_bench.worker import BenchTask
 
 GRACE_S = 5.0
-"""Seconds after its time limit at which a run is stopped; solvers keep their own limit, and some peers a little late.
-"""
+"""The seconds after its time limit at which a run is killed; some peers are a little late."""
 PREPARATION_LIMIT_S = 300.0
-"""For imports, and for reading or making the instance; and again for checking the plan."""
+"""The limit for imports and for reading the instance, and again for checking the plan."""
 
 
 def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) -> Result:
-    """Run a job in a process of its own and return what came of it; whatever happens there becomes a row.
+    """Run a job in a separate process and return its row, whatever happens there.
 
     The process is killed, and the row worth nothing, once `is_cancelled`.
     """
@@ -58,22 +57,22 @@ def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) ->
 
 @dataclass(eq=False)
 class _Clock:
-    """The moment at which a run is killed: it is moved on from one part of the run to the next."""
+    """The time at which a run is killed, renewed for each part of the run."""
 
     is_cancelled: Callable[[], bool]
     end: float = math.inf
 
     def set(self, limit_s: float) -> None:
-        """Give the run so many seconds from now."""
+        """Set the end to `limit_s` seconds from now."""
         self.end = time.monotonic() + limit_s
 
     def is_over(self) -> bool:
-        """Return True once the time is over, or all is cancelled."""
+        """Return True once the time is over or everything is cancelled."""
         return time.monotonic() > self.end or self.is_cancelled()
 
 
 def _watched(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, Any]:
-    """Give the job, start it when it is ready, and return its messages, merged, and how long it took."""
+    """Send the job, start it when it is ready, and return its merged messages and its time."""
     clock.set(PREPARATION_LIMIT_S)
     child.give(job)
     facts = _message(child)
@@ -89,7 +88,7 @@ def _watched(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, An
 
 
 def _timed(child: ChildProcess) -> dict[str, Any]:
-    """Start the run that is ready, follow it to its end, and time it."""
+    """Start a ready run, follow it to its end, and time it."""
     curve: list[Moment] = []
     begin = time.monotonic()
     child.start()
@@ -100,7 +99,7 @@ def _timed(child: ChildProcess) -> dict[str, Any]:
 
 
 def _message(child: ChildProcess) -> dict[str, Any]:
-    """Return the next message; empty where the process has ended."""
+    """Return the next message; empty if the process has ended."""
     try:
         message: dict[str, Any] = child.answer()
     except EOFError:
@@ -120,7 +119,7 @@ def _unfinished(status: int, complaints: IO[bytes]) -> dict[str, Any]:
 
 @cache
 def machine() -> str:
-    """Describe this machine: its processor, cores and system."""
+    """Return a description of this machine: processor, cores and system."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -1,4 +1,4 @@
-"""Orders of graphs in benchmarks: by our own search, and as given.
+"""Orders of graphs in benchmarks: memplan's search, and the given order.
 
 An order is checked, and its bytes are counted from the graph and the order alone.
 """
@@ -16,7 +16,7 @@ from memplan.planner.operations.order_check import peak_of
 
 
 def load() -> None:
-    """Load what our own search needs, before it is measured."""
+    """Load everything that memplan's search needs, before the measurement."""
     _ = LIBRARY.loaded
 
 
@@ -27,7 +27,7 @@ def _ours(graph: OperationGraph, time_limit_s: float) -> dict[str, Any]:
 
 
 def judged(graph: OperationGraph, order: Sequence[int]) -> dict[str, Any]:
-    """Return what comes of an order, as a Result has it: checked, and its bytes counted anew."""
+    """Return the checked figures of an order as fields of a Result."""
     facts: dict[str, Any] = {"buffers": len(graph.ops), "lower_bound": 0}
     try:
         return {"outcome": "plan", "peak": peak_of(graph, order), "status": "feasible", **facts}
@@ -39,4 +39,4 @@ ORDERERS: Mapping[str, Callable[[OperationGraph, float], dict[str, Any]]] = {
     "order": _ours,
     "given-order": lambda graph, _: judged(graph, range(len(graph.ops))),
 }
-"""Functions that order a graph within a time limit and say what came of it, by their names as solvers."""
+"""Functions that order a graph within a time limit, by their names as solvers."""

@@ -1,4 +1,4 @@
-"""Other planners, to be measured beside ours: small adapters, each to a package maintained elsewhere.
+"""Adapters for other planners, each for a package maintained elsewhere.
 
 A peer is a callable `(problem, time_limit_s) -> offsets`, in bytes and in the problem's order. What it cannot express
 it refuses with OptionError. Its plans are verified like any other. Any other function of this kind can be measured,
@@ -25,7 +25,7 @@ from memplan.solvers.reference.table import PREFIX
 
 PeerSolver = Callable[[Problem, float], I64]
 _THREADS = 6
-"""Fewer, and no member of omnimalloc's portfolio queries the lower bound itself, whatever the number of cores."""
+"""A thread count; with fewer, no member of omnimalloc's portfolio computes the lower bound."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Peer:
 
     @property
     def is_installed(self) -> bool:
-        """True if the package can be imported."""
+        """True if its package can be imported."""
         return is_installed(self.package)
 
     @property
     def version(self) -> str:
-        """Name and version of the distribution that is installed."""
+        """The name and version of the installed distribution."""
         return self.name if self.distribution is None else f"{self.distribution} {version(self.distribution)}"
 
     def load(self) -> PeerSolver:
@@ -59,7 +59,7 @@ PEERS = {
 
 
 def find(name: str) -> Peer | None:
-    """Return the peer of that name; for `module:function`, that function as a peer; None for any other name."""
+    """Return the peer of a name; for `module:function`, that function as a peer; None for other names."""
     if ":" not in name or name.startswith(PREFIX):
         return PEERS.get(name)
     return Peer(name, name, package=name.partition(":")[0].partition(".")[0])
@@ -73,14 +73,14 @@ def supermalloc(problem: Problem, time_limit_s: float) -> I64:
 
 
 def omnimalloc_default(problem: Problem, time_limit_s: float) -> I64:
-    """Return the offsets of omnimalloc's greedy portfolio, which knows no time limit."""
+    """Return the offsets of omnimalloc's greedy portfolio, which has no time limit."""
     from omnimalloc.allocators import OmniAllocator
 
     return _allocate(problem, OmniAllocator())
 
 
 def _allocate(problem: Problem, allocator: Any) -> I64:
-    """Return the offsets of an allocator: sizes are rounded up to alignments, and times moved to begin at 0."""
+    """Return the offsets of an allocator, with sizes rounded to alignments and times shifted to 0."""
     from omnimalloc import Allocation, allocate
 
     table, step = problem.buffers, granule(problem)
@@ -94,7 +94,7 @@ def _allocate(problem: Problem, allocator: Any) -> I64:
 
 
 def granule(problem: Problem) -> int:
-    """Return a step that all alignments divide; raises OptionError where a problem is more than sized intervals.
+    """Return a step that all alignments divide; raises OptionError unless buffers are plain sized intervals.
 
     With sizes rounded up to it, planners that know no alignment will do.
     """

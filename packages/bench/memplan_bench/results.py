@@ -1,4 +1,4 @@
-"""Results: one JSON line a run, flushed at once, so that a benchmark that was cut off goes on where it stood."""
+"""Results: one JSON line for each run, flushed at once, so that an interrupted benchmark can be resumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Key = tuple[str, str, int, float]
 
 
 class Moment(WireValue):
-    """A point of an anytime curve: what was known so many seconds after the start."""
+    """A point of an anytime curve: the state after some seconds."""
 
     wall_time_s: float
     peak: int | None = None
@@ -72,22 +72,22 @@ class Result(WireValue):
 
     @property
     def is_valid(self) -> bool:
-        """True if it is an answer that nothing speaks against, with a plan or without."""
+        """True for an answer without faults, with a plan or without."""
         return self.outcome in ("plan", "none")
 
     @property
     def key(self) -> Key:
-        """The key that rows of one run have in common."""
+        """The key shared by rows of the same run."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 
 def latest(rows: Iterable[Result]) -> list[Result]:
-    """Leave out rows that a later one of the same run replaces, such as skipped ones."""
+    """Drop rows that a later row of the same run replaces, such as skipped ones."""
     return list({row.key: row for row in rows}.values())
 
 
 def read_results(path: Path) -> list[Result]:
-    """Read the rows of a file; a last line that was cut off is left out. Raises FormatError."""
+    """Read the rows of a file, without an incomplete last line. Raises FormatError."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
@@ -103,7 +103,7 @@ def read_results(path: Path) -> list[Result]:
 
 @contextmanager
 def appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
-    """Open a file of results to go on with: yield the rows that it holds, and where further ones go.
+    """Open a result file for appending: yield its rows, and the file for new ones.
 
     Raises FormatError where it cannot be written, or holds something else.
     """

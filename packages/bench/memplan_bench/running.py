@@ -1,4 +1,4 @@
-"""Many runs: which are still to do, and their rows as they come."""
+"""Many runs: those that remain, and their rows as they finish."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def jobs(
     memory_limit_bytes: int,
     is_warm: bool = True,
 ) -> list[BenchTask]:
-    """Return every instance x seed x solver; raises OptionError for a suite or a solver that is none.
+    """Return every instance x seed x solver; raises OptionError for an unknown suite or solver.
 
     The solvers take turns on an instance, so that what disturbs the machine for a while disturbs them alike.
     """
@@ -50,7 +50,7 @@ def jobs(
 
 
 def still_to_do(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
-    """Leave out the jobs that have a row already; what was skipped is tried again."""
+    """Drop the jobs that already have a row; skipped ones are tried again."""
     keys = {result.key for result in done if result.outcome != "skipped"}
     return [job for job in wanted if job.key not in keys]
 
@@ -58,7 +58,7 @@ def still_to_do(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[Ben
 def run(
     wanted: Iterable[T], begin: Callable[[T], Future[R]], at_once: Callable[[], int]
 ) -> Generator[tuple[T, Future[R]], None, None]:
-    """Begin all that is wanted, at most so many at once, and yield each with its future as it ends.
+    """Begin all wanted jobs, at most `at_once` at a time, and yield each with its future as it ends.
 
     Where the caller stops early, what has not started never does.
     """

@@ -1,4 +1,4 @@
-"""Command lines of many files on a cluster: they go there in shares, and what they write comes back."""
+"""Command lines of many files on a cluster: sent in shares, with results copied back."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from memplan_bench.running import run
 from memplan_bench.shares import Done, SentLine, Share, done
 
 _MOST, _EACH = 64, 4
-"""The files of a share at most, and the shares that a processor takes of few files."""
+"""The most files in a share, and the shares for each processor if there are few files."""
 
 
 def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) -> Iterator[Ended]:
-    """Run the command lines of several files on a cluster, and yield each in turn, as `run_apart` does.
+    """Run the command lines of several files on a cluster, and yield each in order, as `run_apart` does.
 
     Each answer goes to `keep` where that is given, and else into the files that its line names. Raises OptionError
     where there is no cluster, or a machine lacks something.
@@ -55,7 +55,7 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
 
 
 def _ended(line: CommandLine, done: Done, keep: Keep | None) -> Ended:
-    """Say and write here what came of a line elsewhere."""
+    """Print and write the result of a remote line."""
     if done.said:
         say(done.said.rstrip("\n"))
     for path, data in done.files.items():
@@ -71,7 +71,7 @@ def _share(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
 
 
 def _sent(line: CommandLine) -> SentLine:
-    """Return a line with its files; one that cannot be read is missed there, too."""
+    """Return a line with its files; an unreadable one is reported as missing remotely."""
     files = dict[str, bytes]()
     for path in (line.given.get(each.name) for each in line.capability.inputs if each.from_file is not None):
         if path == STANDARD:

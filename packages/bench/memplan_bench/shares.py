@@ -1,4 +1,4 @@
-"""A machine's share of the command lines of many files, which it runs in a process of its own.
+"""A machine's share of many command lines, run in a separate process.
 
 A share travels with its files, and what it writes comes back: a machine needs memplan and nothing of this machine's.
 """
@@ -22,13 +22,13 @@ from memplan.solvers.processes.threads import SETTING
 from memplan_bench.clusters import is_unwanted
 
 _IDLE_S = 3.0
-"""The seconds for which a process of shares waits for the next."""
+"""The seconds for which a share's process waits for another share."""
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class SentLine:
-    """A command line for another machine, and the bytes of the files that it reads.
+    """A command line for another machine, with the contents of its input files.
 
     Where some of its values are what its plan remembers, `plain` are those that were given.
     """
@@ -41,7 +41,7 @@ class SentLine:
 
 @dataclass(frozen=True)
 class Share:
-    """Command lines of one command; where answers are wanted, they come back, and nothing is written."""
+    """Lines of one command; requested answers are returned instead of written."""
 
     command: str
     sent_lines: Sequence[SentLine]
@@ -51,7 +51,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Done:
-    """The outcome of a command line: exit status, what is wrong, what was said, answer as JSON, files."""
+    """The outcome of a command line: exit status, errors, messages, answer as JSON, files."""
 
     status: int
     wrong: Sequence[str]
@@ -61,14 +61,14 @@ class Done:
 
 
 def done(share: Share) -> Sequence[Done]:
-    """Do a share on this machine, in a process that ends where nobody wants it any more."""
+    """Run a share on this machine, in a process that ends when nobody needs it."""
     with _Idle.child(share.threads) as child:
         child.give(share)
         return [Done(*answer) for answer in child.answer()]
 
 
 class _Idle:
-    """Processes that wait for the next share, for a few seconds: one starts in the time of 300 small plans."""
+    """Idle processes for further shares, kept for a few seconds: one takes as long to start as 300 small plans."""
 
     _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
     _lock = threading.Lock()
@@ -76,7 +76,7 @@ class _Idle:
     @classmethod
     @contextmanager
     def child(cls, threads: str | None) -> Iterator[ChildProcess]:
-        """Yield a process whose searches have so many threads; it waits after the block, and ends where that raises."""
+        """Yield a process with a limit of threads; it idles after the block, and ends if the block raises."""
         with cls._lock:
             k = next((k for k, (has, _) in enumerate(cls._waiting) if has == threads), None)
             child = None if k is None else cls._waiting.pop(k)[1]
@@ -105,7 +105,7 @@ class _Idle:
 
 
 def main() -> None:
-    """Run a process of shares: its tasks are shares, its answers what came of the command lines of each."""
+    """Run the process of shares: its tasks are shares, its answers the outcomes of their lines."""
     parent = Parent(is_kept=True)
     with suppress(EOFError):  # there is no next one
         while True:
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def _ran(share: Share) -> Iterator[Sequence[Any]]:
-    """Run the command lines of a share, and yield what `Done` is made of."""
+    """Run the lines of a share, and yield the fields of `Done`."""
     capability, extras = capability_of(share.command)
     parameters = parameters_of(capability, extras)
     for sent in share.sent_lines:

@@ -21,7 +21,7 @@ from memplan_bench.worker import BenchTask
 
 
 def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: str | None = None) -> list[Result]:
-    """Run what has no row in `output` yet, so many at once, or on a cluster, and return all that is in it.
+    """Run everything without a row in `output`, locally or on a cluster, and return all rows.
 
     Without a file rows go to standard output.
     """
@@ -65,14 +65,14 @@ def _told(result: Result) -> str:
 
 
 def report(results: Sequence[Result]) -> bool:
-    """Show the report to people; return whether all plans and claims held."""
+    """Print the report; return True if all plans and claims are right."""
     summary = Summary(results)
     say(text_report(summary).rstrip("\n"))
     return not summary.false_claims() and all(row.outcome != "invalid" for row in summary.rows)
 
 
 def tell_comparison(old: Path, new: Path) -> bool:
-    """Say what changed between two files of results; return whether nothing became worse."""
+    """Print the changes between two result files; return True if nothing got worse."""
     comparison = compare(read_results(old), read_results(new))
     for note in comparison.notes:
         say(note)

@@ -1,4 +1,4 @@
-"""Suites: the files that `memplan bench` runs on, and what is known of them."""
+"""Suites: the files that `memplan bench` runs on, and known facts about them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from memplan.planner.model.problem import Pool, Problem, with_fields
 
 _SUFFIXES = (".csv", ".json")
 LISTING = "index.json"
-"""A file that lists what is known of a folder's others: objects with `file`, and perhaps `peer_peaks` and `pools`."""
+"""A file with facts about the others in its folder: objects with `file`, and perhaps `peer_peaks` and `pools`."""
 
 
 @dataclass(frozen=True, eq=False)
 class SuiteProblem:
-    """A problem and, where there is one, a peak that is known to be reachable, in bytes."""
+    """A problem and, if known, a reachable peak in bytes."""
 
     problem: Problem
     known_peak: int | None = None
 
 
 class _Listed(BaseModel):
-    """One file in a folder's listing; peaks count where they are numbers, of plans with one pool."""
+    """A file in a folder's listing; peaks count if they are numbers, for plans with one pool."""
 
     file: str
     peer_peaks: dict[str, Any] = {}
@@ -34,7 +34,7 @@ class _Listed(BaseModel):
 
 
 def instances(suite: str) -> list[str]:
-    """Return the files of a suite, which is a file or a folder, in a fixed order; raises OptionError for neither."""
+    """Return the files of a suite (a file or folder) in a fixed order; raises OptionError for neither."""
     path = Path(suite)
     if path.is_file():
         return [suite]
@@ -47,7 +47,7 @@ def instances(suite: str) -> list[str]:
 
 
 def pose(name: str) -> SuiteProblem:
-    """Read the problem in a file, with what its folder lists of it; raises InputError."""
+    """Read the problem in a file, with the facts in its folder's listing; raises InputError."""
     path = Path(name)
     problem = read_problem(path)
     listed = next((entry for entry in _listing(path.parent / LISTING) if entry.file == path.name), _Listed(file=""))
@@ -58,7 +58,7 @@ def pose(name: str) -> SuiteProblem:
 
 
 def files_of(name: str) -> dict[str, bytes]:
-    """Return a file of a suite, and what its folder lists of it, as files for another machine; raises FormatError."""
+    """Return a suite's file and its facts as files for another machine; raises FormatError."""
     path = Path(name)
     listed = [entry for entry in _listing(path.parent / LISTING) if entry.file == path.name]
     try:

@@ -1,4 +1,4 @@
-"""Summaries of rows of results, per instance and solver, and per solver; and the report of them in plain text."""
+"""Summaries of rows by instance and solver, and by solver; and their report as plain text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from statistics import mean, median, median_low
 from memplan_bench.results import Result, latest
 
 SHORTEST_S = 1e-4
-"""Times are distinguished down to this; what is shorter is noise of the clock and the pipes."""
+"""The resolution of times; shorter ones are noise of clock and pipes."""
 
 
 def outcome_word(run: Result) -> str:
-    """Return the outcome of a run in a word; with the number of its plans, where these differ."""
+    """Return the outcome of a run in a word, with the number of differing plans."""
     word = run.status or "plan" if run.outcome == "plan" else run.outcome
     if not run.costs:
         return word
@@ -25,7 +25,7 @@ def outcome_word(run: Result) -> str:
 
 
 def penalised_s(run: Result, *, is_solved: bool) -> float:
-    """Return what a run counts in PAR2: its wall time, or twice its limit where it is not solved."""
+    """Return a run's PAR2 time: its wall time, or twice its limit if it is not solved."""
     if not is_solved or run.wall_time_s is None:
         return 2 * run.time_limit_s
     return max(run.wall_time_s, SHORTEST_S)
@@ -33,7 +33,7 @@ def penalised_s(run: Result, *, is_solved: bool) -> float:
 
 @dataclass(frozen=True)
 class Cell:
-    """A solver on an instance: the runs with its seeds, of which medians are shown."""
+    """A solver on an instance, with medians over its seeds."""
 
     instance: str
     solver: str
@@ -42,12 +42,12 @@ class Cell:
 
     @cached_property
     def plans(self) -> list[Result]:
-        """The runs that gave a valid plan."""
+        """The runs with a valid plan."""
         return [run for run in self.runs if run.outcome == "plan"]
 
     @property
     def peak(self) -> float | None:
-        """The median peak; None where no run has one."""
+        """The median peak; None without a plan."""
         return median_low([run.peak for run in self.plans if run.peak is not None]) if self.plans else None
 
     @property
@@ -61,24 +61,24 @@ class Cell:
         return sum(self.is_solved(run) for run in self.runs)
 
     def is_solved(self, run: Result) -> bool:
-        """Return True if a run ended at the best bound of all runs, or proved its plan optimal in another way."""
+        """Return True if a run reached the best bound of all runs, or proved its plan optimal otherwise."""
         if run.outcome != "plan" or run.peak is None or self.bound is None:
             return False
         return run.peak <= self.bound or (run.status == "optimal" and (run.lower_bound or 0) <= self.bound)
 
     @property
     def wall_time_s(self) -> float | None:
-        """The median."""
+        """The median wall time."""
         return self._median("wall_time_s")
 
     @property
     def cpu_time_s(self) -> float | None:
-        """The median."""
+        """The median CPU time."""
         return self._median("cpu_time_s")
 
     @property
     def peak_rss_bytes(self) -> float | None:
-        """The median."""
+        """The median memory."""
         return self._median("peak_rss_bytes")
 
     def _median(self, field: str) -> float | None:
@@ -94,7 +94,7 @@ class Cell:
         return ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
 
     def penalised_s(self, run: Result) -> float:
-        """Return the wall time of a run, or twice its limit where it is not solved."""
+        """Return a run's wall time, or twice its limit if it is not solved."""
         return penalised_s(run, is_solved=self.is_solved(run))
 
 
@@ -116,7 +116,7 @@ class SolverLine:
 
 
 class Summary:
-    """Rows of results, grouped. Runs that were skipped are in `skipped` and counted nowhere else."""
+    """Grouped rows. Skipped runs are in `skipped` only."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         rows = latest(results)
@@ -133,13 +133,13 @@ class Summary:
         self.cells = {key: Cell(*key, self.bound(key[0]), tuple(runs)) for key, runs in grouped.items()}
 
     def bound(self, instance: str) -> float | None:
-        """Return the best bound that a run proved, without the bounds that a valid plan contradicts."""
+        """Return the best proved bound, ignoring bounds that a valid plan contradicts."""
         peaks = [row.peak for row in self.of_instance[instance] if row.outcome == "plan" and row.peak is not None]
         bounds = [row.lower_bound for row in self.of_instance[instance] if row.lower_bound is not None]
         return max((bound for bound in bounds if bound <= min(peaks, default=bound)), default=None)
 
     def false_claims(self) -> list[Result]:
-        """Return the runs whose bound is above a valid plan's peak, or whose "infeasible" a valid plan contradicts."""
+        """Return the runs whose bound or "infeasible" a valid plan contradicts."""
         wrong = []
         for rows in self.of_instance.values():
             best = min((row.peak for row in rows if row.outcome == "plan" and row.peak is not None), default=None)
@@ -151,11 +151,11 @@ class Summary:
         return wrong
 
     def overruns(self) -> list[Result]:
-        """Return the runs that broke the promise to answer within half a second of the time limit."""
+        """Return the runs that exceeded the time limit by more than half a second."""
         return [row for row in self.rows if row.outcome != "late" and (row.wall_time_s or 0.0) > row.time_limit_s + 0.5]
 
     def above_known_peak(self, solver: str) -> list[str]:
-        """Return the instances where a solver's median peak is above one that is known to be reachable."""
+        """Return the instances where a solver's median peak is above a reachable one."""
         return [
             instance
             for (instance, name), cell in self.cells.items()
@@ -201,7 +201,7 @@ def _known(cell: Cell) -> list[float]:
 
 
 def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> float | None:
-    """Return the geometric mean of those that are there, each at least so much; None where there are none."""
+    """Return the geometric mean of the available values, each clamped below; None without values."""
     clipped = [max(value, at_least) for value in values if value is not None]
     return exp(mean(log(value) for value in clipped)) if clipped and min(clipped) > 0 else None
 
@@ -212,13 +212,13 @@ _SOLVERS = ("solver", "runs", "plans", "solved", "peak/bound", "PAR2 s", "wall s
 
 
 def text_report(summary: Summary) -> str:
-    """Return the whole report, in lines of plain text."""
+    """Return the whole report as plain text."""
     parts = [_run_table(summary), text_table(_SOLVERS, _solver_rows(summary)), "\n".join(remarks(summary))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def remarks(summary: Summary) -> list[str]:
-    """Say how to read the tables, where the figures come from, and what went wrong."""
+    """Return remarks on reading the tables, the origin of the figures, and failures."""
     shared, instances = len(summary.shared()), len(summary.of_instance)
     machines = sorted({row.machine for row in summary.rows if row.machine})
     versions = sorted({row.version for row in summary.rows if row.version})
@@ -245,7 +245,7 @@ def remarks(summary: Summary) -> list[str]:
 
 
 def _run_table(summary: Summary) -> str:
-    """Set the runs under a line for each instance, so that names of files do not widen the table."""
+    """Return the table of runs under a line for each instance, so that long file names do not widen it."""
     cells = [cell for instance in summary.of_instance for cell in summary.of(instance)]
     header, *lines = text_table(_RUNS, map(_run_row, cells)).split("\n")
     parts = [f"{_INDENT}{header}"]
@@ -266,7 +266,7 @@ def _run_row(cell: Cell) -> tuple[str, ...]:
 
 
 def _by(runs: Iterable[Result]) -> str:
-    """Return what most often found the plan, without the rules of packers behind a colon, and what proved it."""
+    """Return the most frequent finder of the plan, without packing rules, and the prover."""
     makers = Counter((str(run.found_by).partition(":")[0], run.proved_by) for run in runs if run.found_by is not None)
     finder, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
     return finder if proved in (None, finder) else f"{finder}, {proved}"
@@ -291,7 +291,7 @@ def _shown(value: float | None, spec: str = "") -> str:
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return rows in columns as plain text: words to the left, numbers to the right."""
+    """Return rows as plain-text columns: words left-aligned, numbers right-aligned."""
     lines = [header, *rows]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     return "\n".join(

@@ -1,4 +1,4 @@
-"""The process in which one run happens. It reads a job, gets ready, waits for the start, solves, and reports.
+"""The process of one run: it reads a job, prepares, waits for the start, solves, and reports.
 
 Its messages: `ready` and `done` with the CPU time used so far, `moment` for each improvement, and last the facts that a
 Result needs. What is not the solver's work (imports, reading, compiled kernels) comes before `ready`; the check of the
@@ -40,14 +40,14 @@ from memplan_bench.results import Key
 from memplan_bench.suites import pose
 
 DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
-"""The name of a search for so many plans that differ, each at such a distance from those before it."""
+"""The name of a search for several plans that differ pairwise by a distance."""
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]
 
 
 @dataclass(frozen=True)
 class BenchTask:
-    """One run: a solver (or peer) on an instance, by name. The memory limit is that of each process, in bytes."""
+    """One run: a solver (or peer) on an instance, by name. The memory limit applies to each process, in bytes."""
 
     instance: str
     solver: str
@@ -58,7 +58,7 @@ class BenchTask:
 
     @property
     def key(self) -> Key:
-        """The key that its result's row is found by."""
+        """The key of its result's row."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 
@@ -100,7 +100,7 @@ def _run(job: BenchTask, parent: Parent) -> None:
 
 
 def _run_order(job: BenchTask, parent: Parent) -> None:
-    """Order a graph of operations; only our own search has something to be warmed for."""
+    """Order a graph of operations, after warming up memplan's search."""
     graph = files.read_graph(job.instance)
     orders.load()
     with _measured(job, parent):
@@ -110,7 +110,7 @@ def _run_order(job: BenchTask, parent: Parent) -> None:
 
 @contextmanager
 def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
-    """Say what was used before the block and at its end, which has the memory of the job; begin as the parent says."""
+    """Report the resources used before and after the block, under the job's memory limit, from the parent's start."""
     # Imported here: there is none on Windows, where bench runs nothing but must be importable.
     import resource
 
@@ -127,7 +127,7 @@ def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
 
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
-    """Return a solver or peer as a function, imported, and what version it is; raises OptionError."""
+    """Return a solver or peer as an imported function, with its version; raises OptionError."""
     if match := DIFFERING.fullmatch(solver):
         options = validated(
             plans.PlanOptions,
@@ -156,7 +156,7 @@ def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
 
 
 def _placed(problem: Problem, answer: object) -> Plan:
-    """Return the plan of an answer: an array of offsets, or what a planner of a caller's own may return."""
+    """Return the plan of an answer: an array of offsets, or any form that a caller's planner may return."""
     names = tuple(pool.name for pool in problem.pools)
     if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.shape == (len(problem.buffers),):
         return Plan(placements=PlacementTable(problem.buffers.ids, names, column(np.zeros(len(answer))), answer))
@@ -170,7 +170,7 @@ def _placed(problem: Problem, answer: object) -> Plan:
 
 
 def _warm(solver: str) -> None:
-    """Solve a small problem, so that what is imported or loaded on demand is there.
+    """Solve a small problem, so that everything loaded on demand is there.
 
     Ours solves a large one, too, for what small ones do not need; some peers would take long.
     """
@@ -184,7 +184,7 @@ def _warm(solver: str) -> None:
 
 
 def cpu_time_s() -> float:
-    """Return what this process and its ended children have used, by the kernel's account."""
+    """Return the CPU time of this process and its ended children, by the kernel's account."""
     import resource
 
     usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -192,7 +192,7 @@ def cpu_time_s() -> float:
 
 
 def peak_rss_bytes() -> int:
-    """Return the most memory that this process, or a child that ended, had in use at a time."""
+    """Return the peak memory of this process or an ended child."""
     import resource
 
     mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
@@ -201,7 +201,7 @@ def peak_rss_bytes() -> int:
 
 
 def judged(problem: Problem, plan: Plan) -> dict[str, Any]:
-    """Say what a plan is worth, whoever made it: verified, its peak counted anew, claims held against it."""
+    """Return the verdict on a plan: verified, its peak recounted, its claims checked."""
     instance = compile_problem(problem)
     bound = lower_bound(instance).total * instance.unit
     if len(problem.pools) == 1:  # with more, the best plan need not have the least sum of peaks

@@ -1,4 +1,4 @@
-"""Clusters on this machine, where Dask or Ray is installed, a stand-in for one, and work that says what it does."""
+"""Local clusters with Dask or Ray if installed, a stand-in, and work with known effects."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _PATIENCE_S = 120.0
 
 
 def why_not(kind: str) -> str | None:
-    """Say why no cluster of a kind can be started here; None if one can."""
+    """Return why no cluster of a kind can be started here; None if one can."""
     needed = ("distributed",) if kind == "dask" else ("ray", "grpc")
     missing = [name for name in needed if find_spec(name) is None]
     return f"not installed: {', '.join(missing)}" if missing else None
 
 
 class StandIn(ClusterExecutor):
-    """Two processors of a machine that is this one."""
+    """A stand-in for a cluster: two processors of this machine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,11 +41,11 @@ class StandIn(ClusterExecutor):
 
     @property
     def places(self) -> int:
-        """The processors that it has."""
+        """The number of processors."""
         return 2
 
     def everywhere(self, work: Any) -> dict[str, Any]:
-        """Do some work once."""
+        """Run work once, on the only machine of the stand-in."""
         return {"here": work()}
 
     def _begin(self, future: Future[Any], name: str, work: Any) -> None:
@@ -101,7 +101,7 @@ def _answers(address: str) -> bool:
 
 
 def end_its_machine(folder: str, times: int) -> int:
-    """Kill the worker that runs this, the first times that it is begun, and then return how often it was."""
+    """Kill the worker that runs this, the first `times` times; then return the number of attempts."""
     begun = len(list(Path(folder).iterdir()))
     Path(folder, str(begun)).touch()
     if begun < times:
@@ -111,7 +111,7 @@ def end_its_machine(folder: str, times: int) -> int:
 
 
 def wait_to_be_unwanted(folder: str) -> None:
-    """Run until this is cancelled, and leave a file at the beginning and another at the end."""
+    """Run until cancelled, leaving a file at the beginning and another at the end."""
     Path(folder, "begun").touch()
     try:
         is_over = is_unwanted()

@@ -1,4 +1,4 @@
-"""Planners that do something known, for the tests of measuring: callables (problem, time_limit_s) -> offsets."""
+"""Planners with known behaviour for the tests of measuring: callables (problem, time_limit_s) -> offsets."""
 
 from __future__ import annotations
 

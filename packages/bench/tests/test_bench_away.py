@@ -1,4 +1,4 @@
-"""Benchmarks on the machines of a cluster: of Dask, and of Ray, each with two workers on this one."""
+"""Benchmarks on local clusters of Dask and Ray with two workers each."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_work_that_is_cancelled_ends_there(executor: ClusterExecutor, tmp_path: 
         soon(tmp_path / "ended")
 
 
-def test_what_runs_ends_with_its_caller(address: str, tmp_path: Path) -> None:
+def test_running_work_ends_with_its_caller(address: str, tmp_path: Path) -> None:
     with executor_on(address) as executor:
         executor.submit(wait_to_be_unwanted, str(tmp_path))
         soon(tmp_path / "begun")

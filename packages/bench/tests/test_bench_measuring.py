@@ -119,13 +119,13 @@ def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pyt
         ("no_such_module:plan", "skipped", "solver: no_such_module:plan needs no_such_module, which is not installed"),
     ],
 )
-def test_what_goes_wrong_becomes_a_row(planner: str, outcome: str, message: str) -> None:
+def test_a_failure_becomes_a_row(planner: str, outcome: str, message: str) -> None:
     result = measured(planner)
     assert result.outcome == outcome
     assert message in (result.message or "")
 
 
-def test_what_a_planner_prints_is_no_answer(stacked: Result) -> None:
+def test_output_printed_by_a_planner_is_no_answer(stacked: Result) -> None:
     assert measured("chatter").peak == stacked.peak
 
 

@@ -1,4 +1,4 @@
-"""Peers in the benchmark: planners of others, and orders."""
+"""Peers in the benchmark: other planners, and orders."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_every_row_of_the_table_gives_legal_orders(name: str) -> None:
         assert facts["peak"] >= least_peak(graph)
 
 
-def test_orders_that_are_none_are_told_as_invalid() -> None:
+def test_invalid_orders_are_reported() -> None:
     graph = OperationGraph.model_validate({"size": [1, 1], "ops": [{"out": [0]}, {"in": [0], "out": [1]}]})
     assert judged(graph, (1, 0))["outcome"] == "invalid"
 

@@ -1,4 +1,4 @@
-"""Reports of benchmarks, and comparisons of two of them."""
+"""Reports of benchmarks, and comparisons of two."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_run_is_solved_at_the_best_bound_that_any_solver_proved() -> None:
     }
 
 
-def test_what_is_not_solved_counts_twice_its_limit() -> None:
+def test_an_unsolved_run_counts_twice_its_limit() -> None:
     ours, theirs = sorted(Summary(ROWS).lines(), key=lambda line: line.solver)
     assert ours.par2_s == pytest.approx((1 + 3 + 20) / 3)
     assert theirs.par2_s == pytest.approx((20 + 20 + 4 + 20) / 4)
@@ -118,7 +118,7 @@ OLD = [compared(instance=name, seed=seed) for name in "abc" for seed in (1, 2, 3
 
 
 def changed(**facts: object) -> list[Result]:
-    """Return the old rows with the facts of instance b changed."""
+    """Return the old rows with changed facts for instance b."""
     return [result.model_copy(update=facts) if result.instance == "b" else result for result in OLD]
 
 
@@ -170,7 +170,7 @@ def test_short_times_are_not_compared() -> None:
     assert compare(short, [result.model_copy(update={"cpu_time_s": 0.0009}) for result in OLD]).regressions == ()
 
 
-def test_what_only_one_file_holds_is_noted() -> None:
+def test_runs_in_only_one_file_are_noted() -> None:
     comparison = compare(OLD, [*OLD[3:], compared(instance="d")])
     assert comparison.notes == ("only in the old file: auto on a (10 s)", "only in the new file: auto on d (10 s)")
 

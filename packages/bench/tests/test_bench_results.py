@@ -47,13 +47,13 @@ def test_a_last_line_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
     assert [row.seed for row in read_results(path)] == [1, 3]
 
 
-def test_what_has_a_row_is_not_run_again() -> None:
+def test_runs_with_a_row_are_not_repeated() -> None:
     wanted = [job(seed=1), job(seed=2), job("cbc", seed=1), job(instance="b.csv")]
     done = [result(seed=1), result("cbc", seed=1, outcome="late")]
     assert still_to_do(wanted, done) == [wanted[1], wanted[3]]
 
 
-def test_what_was_skipped_is_tried_again_and_its_later_row_counts() -> None:
+def test_skipped_runs_are_repeated_and_their_later_row_counts() -> None:
     skipped, done = result("supermalloc", outcome="skipped"), result("supermalloc")
     assert still_to_do([job("supermalloc")], [skipped]) == [job("supermalloc")]
     assert latest([skipped, done]) == [done]
@@ -103,7 +103,7 @@ T = TypeVar("T")
 
 
 class Lazy(Executor):
-    """An executor that does the first thing that it is given, and puts off the rest."""
+    """An executor that runs its first task and delays the rest."""
 
     def __init__(self) -> None:
         self.futures: list[Future[Any]] = []

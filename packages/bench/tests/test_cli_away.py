@@ -1,4 +1,4 @@
-"""Commands about many files on the machines of a cluster: a stand-in for one, and Dask where it is installed."""
+"""Commands on many files on a cluster: a stand-in, and Dask if installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADDRESS = "dask://127.0.0.1:8786"
 
 
 class Machine(StandIn):
-    """A stand-in for a cluster that counts the lines of each share, and loses its machine in the first shares."""
+    """A stand-in cluster that counts the lines of each share, and loses its machine in the first shares."""
 
     def __init__(self, n_lost: int = 0) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def outputs(folder: Path) -> dict[str, Any]:
-    """Return what is in the files of a folder, but for what clocks say."""
+    """Return the contents of a folder's files, without elapsed times."""
     found = {file.name: json.loads(file.read_text()) for file in sorted(folder.iterdir())}
     for value in found.values():
         value.pop("wall_time_s", None)
@@ -117,7 +117,7 @@ def test_checks_of_a_folder_are_one_report(machine: Machine, tmp_path: Path, cap
     assert sum(machine.sizes) == 3
 
 
-def test_a_machine_that_ends_is_said_of_its_files_alone(
+def test_a_lost_machine_affects_its_own_files_only(
     machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     machine.n_lost = 1
@@ -136,7 +136,7 @@ def test_a_machine_that_ends_is_said_of_its_files_alone(
         (["-", PROBLEMS[0], "-o", "FOLDER/"], "files: must be on a disk with --on"),
     ],
 )
-def test_what_cannot_go_to_a_cluster_is_refused(
+def test_input_that_cannot_go_to_a_cluster_is_refused(
     arguments: list[str], message: str, machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = [word.replace("FOLDER", str(tmp_path)) for word in arguments]

@@ -129,7 +129,7 @@ def test_a_headline_says_why_there_is_no_plan() -> None:
     assert headline(Plan(status="unknown", stop_reason="time_limit")) == "unknown: time_limit"
 
 
-def test_progress_is_said_with_peak_bound_and_gap() -> None:
+def test_progress_is_reported_with_peak_bound_and_gap() -> None:
     event = {"peak": 1500, "lower_bound": 1000, "gap": 0.5, "solver": "greedy"}
     assert progress(event) == "best peak 1,500  bound 1,000  gap 50.00%  greedy"
     assert progress(event | {"peak": None, "gap": None, "solver": ""}).strip() == "best peak none yet  bound 1,000"

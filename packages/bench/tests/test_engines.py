@@ -1,4 +1,4 @@
-"""The command that measures engines by themselves, and goes on where it was stopped."""
+"""The command that measures engines alone, and resumes an interrupted measurement."""
 
 from __future__ import annotations
 

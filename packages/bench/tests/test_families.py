@@ -75,7 +75,7 @@ def test_a_tight_problem_is_full_at_every_time(n: int, height: int, live: int, s
     assert set((instance.load() * instance.unit).tolist()) == {height}
 
 
-def test_random_problems_have_the_means_that_they_are_said_to_have() -> None:
+def test_random_problems_have_their_documented_means() -> None:
     buffers = random(seed=4, n=40_000).buffers
     assert int(buffers.start[-1]) == pytest.approx(20_000, rel=0.02)
     assert float((buffers.end - buffers.start).mean()) == pytest.approx(100, rel=0.02)
@@ -107,7 +107,7 @@ def test_a_problem_mirrored_twice_is_the_problem() -> None:
     assert mirrored(problem) != problem
 
 
-def test_shuffling_keeps_what_is_said_of_pools_and_conflicts() -> None:
+def test_shuffling_keeps_pools_and_conflicts() -> None:
     problem = Problem.model_validate(
         {
             "buffers": [{"id": k, "size": 8, "start": 0, "end": 1} for k in range(9)],

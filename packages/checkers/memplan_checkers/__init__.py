@@ -1,1 +1,1 @@
-"""Programs that check certificates, and share no code with memplan: `docs/certificates.md` says why they are right."""
+"""Programs that check certificates and share no code with memplan; `docs/certificates.md` proves them right."""

@@ -1,4 +1,4 @@
-"""Check a plan for all values of symbols without memplan: all_values.py ANSWER [PROBLEM].
+"""Checks a plan for all values of symbols without memplan: all_values.py ANSWER [PROBLEM].
 
 Exit status 0 proved, 3 refused, 4 neither found in so many boxes, 2 wrong input.
 """
@@ -48,7 +48,7 @@ class Plan:
         self.loads = self.symbols.largest([*self.sums, *ends])
 
     def root(self, buffer):
-        """Return the buffer that one finally lies in, itself if it is no view."""
+        """Return the buffer that a view finally lies in; a buffer itself otherwise."""
         return self.views.get(buffer, (buffer,))[0]
 
     def total(self, buffers):
@@ -59,7 +59,7 @@ class Plan:
         return total
 
     def peak(self, i, program):
-        """Return the forms of the peak of a program whose offsets are those of stacking in its order."""
+        """Return the forms of the peak of a program that stacks buffers in its order."""
         order, symbols = program["order"], self.symbols
         if sorted(order) != list(range(len(self.size))) or len(program["which"]) != len(order):
             raise Refused(f"programs[{i}] has not each buffer once")
@@ -105,7 +105,7 @@ class Plan:
 
 
 def compare(plan, answer, problem):
-    """Raise Refused where an answer is not about a problem."""
+    """Raise Refused if an answer does not belong to a problem."""
     rows, symbols = problem["buffers"], plan.symbols
     if Symbols(problem["symbols"]).box != symbols.box or Symbols(problem["symbols"]).step != symbols.step:
         raise Refused("the symbols are not those of the problem")
@@ -143,7 +143,7 @@ def _compare_rules(plan, rows, conflicts):
 
 
 def check(answer, problem=None, is_over=lambda: False):
-    """Return what an answer proves, as a sentence; raises Refused, Undecided, or ValueError and the like.
+    """Return the proved statement as a sentence; raises Refused, Undecided, or ValueError and the like.
 
     Once `is_over`, a function, says so, nothing more is decided.
     """

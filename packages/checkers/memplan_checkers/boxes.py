@@ -1,4 +1,4 @@
-"""Proofs about sizes for all values of symbols, box by box, in whole numbers and fractions."""
+"""Proofs about sizes for all values of symbols, box by box, in integers and fractions."""
 
 import math, sys
 from fractions import Fraction
@@ -18,7 +18,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def same(symbols, some, others):
-    """Say whether two lists of forms are proved to have the same maximum at all values."""
+    """Return True if two lists of forms are proved to have the same maximum at all values."""
     if {*map(key, some)} == {*map(key, others)}:
         return True
     try:
@@ -30,7 +30,7 @@ def same(symbols, some, others):
 
 
 def prove(symbols, peaks, loads, over):
-    """Prove that at each value one list of forms is at most 1 + over times the largest load; raises Refused."""
+    """Prove that at each value some list of forms is at most 1 + over times the largest load; raises Refused."""
     top, bottom = over.numerator + over.denominator, over.denominator
     room = {}
 

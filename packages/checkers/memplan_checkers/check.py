@@ -19,13 +19,13 @@ INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
 
 @lru_cache(1 << 16)
 def entry_of(word):
-    """Return a buffer of a state and its lows, one a pool."""
+    """Return a buffer of a state and its least offsets, one for each pool."""
     i, lows = word.split(":")
     return number(i), tuple(INF if at == "-" else number(at) for at in lows.split(","))
 
 
 class Claim:
-    """That the buffers do not fit where the pools end at some capacities: sets that meet pairwise, and lemmas."""
+    """The claim that buffers do not fit given capacities, with conflict sets and lemmas."""
 
     def __init__(self, problem, ends, least=None, said=("used",)):
         self.problem, self.ends, self.sets, self.lemmas, self.worths = problem, ends, [], [], []
@@ -33,12 +33,12 @@ class Claim:
 
     @cache
     def first(self, i):
-        """Return the least offsets of a buffer, one a pool, where nothing is placed; None where it has no bytes."""
+        """Return a buffer's least offsets in the empty pools; None if it has no bytes."""
         p = self.problem
         return tuple(p.legal(i, q, 0, end) for q, end in enumerate(self.ends)) if i in p.solid else None
 
     def add_set(self, kind, numbers):
-        """Take what is alive at a time, or buffers that meet pairwise."""
+        """Add a set: the buffers alive at a time, or pairwise conflicting ones."""
         p, numbers_of_set = self.problem, self.problem.solid.intersection(numbers)
         if kind == "time":
             numbers_of_set = {i for i in p.solid if any(a <= numbers[0] < b for a, b in p.lives[i])}
@@ -54,7 +54,7 @@ class Claim:
         )
 
     def is_refuted(self, low, ref, changed):
-        """Say whether a state cannot be: what has changed has no place, a lemma says so, or a set is too long."""
+        """Return True if a state is impossible: a buffer has no place, a lemma applies, or a set is too long."""
         for i in changed:
             if min(low(i)) >= INF:
                 return True
@@ -87,7 +87,7 @@ class Claim:
         return False
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma: b cannot be below all that it meets, nor on one of them; or it can be in none of its pools."""
+        """Check a lemma: b can be neither below all its neighbours nor on any of them, or in none of its pools."""
         p, pools = self.problem, [q for q, at in enumerate(low[b]) if at < INF]
         only = lambda q, at: {**low, b: tuple(at if k == q else INF for k in range(len(self.ends)))}
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):
@@ -105,7 +105,7 @@ class Claim:
         self.lemmas.append(low)
 
     def add_line(self, word, *rest):
-        """Take a set, multipliers or a lemma, from the words of a line."""
+        """Add the set, multipliers or lemma in the words of a line."""
         p, count = self.problem, len(self.ends)
         if word == "set" and rest[0] == "time":
             (time,) = rest[1:]
@@ -124,14 +124,14 @@ class Claim:
             raise ValueError("a line that is none of a certificate", word, *rest)
 
     def close(self, ref):
-        """Check the end of a claim: what refutes that the buffers fit."""
+        """Check the end of a claim: the refutation of the whole."""
         alone = [number(ref[1:])] if ref[0] == "!" else []
         if not self.is_refuted(self.first, "-" if alone else ref, alone):
             raise Refused("the last line does not refute that the buffers fit")
 
 
 def check(text, lines, given=None, interval=None):
-    """Return what a certificate proves of a problem, as a sentence; raises Refused.
+    """Return the statement that a certificate proves about a problem; raises Refused.
 
     `given` are the sizes and base addresses of the pools, where those of the problem are not meant.
     """
@@ -157,7 +157,7 @@ def check(text, lines, given=None, interval=None):
 
 
 def check_price(problem, lines, least):
-    """Check the price of sharing bytes that no plan is below, by cliques; return the sentence."""
+    """Check a lower bound on the price of sharing bytes, by cliques; return the sentence."""
     (word, scale), *rows = lines
     if word != "scale" or number(scale) < 1 or rows[:1] != [["part"]]:
         raise ValueError("a price without a scale, or without a part")
@@ -175,7 +175,7 @@ def check_price(problem, lines, least):
 
 
 def shown(problem, sentence, sizes, given, text):
-    """Return what is proved, with what it is about."""
+    """Return the proved sentence together with its subject."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     bases = [base for _, base in given] if given else [None] * (len(sizes) - 1)
     of = ", ".join(size if base is None else f"{size}@{base}" for size, base in zip(sizes[1:], bases))
@@ -183,13 +183,13 @@ def shown(problem, sentence, sizes, given, text):
 
 
 def given_pools(sizes):
-    """Return size and base address of each pool, from words such as `65536@536870912`, `-` for no size."""
+    """Return size and base address of each pool from words such as `65536@536870912`; `-` means no size."""
     pools = [(size, at and number(base)) for size, at, base in (size.partition("@") for size in sizes)]
     return [(None if size == "-" else number(size), None if base == "" else base) for size, base in pools]
 
 
 def checked(words):
-    """Return what a certificate proves, from the words of the command: options, two files, sizes."""
+    """Return the proved statement for the words of the command: options, two files, sizes."""
     interval = INTERVALS[words[0]] if words[0][:2] == "--" else None
     first, second, *sizes = words[interval is not None :]
     pools = given_pools(sizes)
@@ -201,7 +201,7 @@ def checked(words):
 
 
 def main(words):
-    """Return the exit status, and what is said."""
+    """Return the exit status and the output."""
     try:
         return 0, checked(words)
     except Refused as why:

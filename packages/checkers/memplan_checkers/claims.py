@@ -1,4 +1,4 @@
-"""The claims that a certificate must prove, in their order, and the sentence that says them."""
+"""The claims that a certificate must prove, in order, and their sentence."""
 # docs/certificates.md lists them.
 
 import re
@@ -7,14 +7,14 @@ from functools import lru_cache
 
 @lru_cache(1 << 16)
 def number(word, limit=2**63):
-    """Return a number of a certificate: digits, no 0 before others."""
+    """Return a number of a certificate: digits without a leading 0."""
     if not re.fullmatch("0|[1-9][0-9]{0,38}", word) or int(word) >= limit:
         raise ValueError("a wrong number", word)
     return int(word)
 
 
 def claimed(ends, kind, words):
-    """Return the capacities of each claim, each with what no plan there costs less than or None; and all in words."""
+    """Return the capacities of each claim with its cost bound or None; and all claims in words."""
     if kind == "infeasible" and not words:
         return [(ends, None)], "nothing fits"
     cost, last, count = words[:2] * (kind != "used"), words[2 * (kind != "used") :], len(ends)

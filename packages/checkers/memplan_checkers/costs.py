@@ -1,4 +1,4 @@
-"""The part of check.py for least costs: prices as whole numbers, and what multipliers prove of them."""
+"""Least costs in check.py: prices as integers, and bounds by multipliers."""
 # docs/certificates.md says why they do.
 
 from fractions import Fraction
@@ -6,7 +6,7 @@ from math import gcd
 
 
 def prices(problem, kind, parts):
-    """Return what each buffer costs in each pool, in parts of the unit of costs, which must come out whole.
+    """Return the cost of each buffer in each pool as an integer, in parts of the unit of costs.
 
     Where all pools cost the same, profiles count 0 for the first one, 1 for the second, and so on.
     """
@@ -24,13 +24,13 @@ def prices(problem, kind, parts):
 
 
 def free_bytes(blocks, end):
-    """Return the bytes below the end of a pool that are outside of some ranges, disjoint and ascending."""
+    """Return the free bytes below an end of a pool, outside of disjoint ascending ranges."""
     edges = [0, *(at for block in blocks for at in block), end]
     return sum(max(0, min(high, end) - low) for low, high in zip(edges[::2], edges[1::2]))
 
 
 def worth(claim, words):
-    """Return the function that says of a state whether each of its plans costs no less than the claim says.
+    """Return a function that decides whether all plans of a state cost at least the claimed value.
 
     `words` are a scale, and set, pool and weight for what a byte of that set is worth in that pool.
     """

@@ -1,5 +1,4 @@
-"""Check without memplan what running again costs: extra.py GRAPH LIMIT COST [OPERATION]; exit status 0 proved, 3
-refused, 2 wrong.
+"""Checks the cost of recomputation without memplan: extra.py GRAPH LIMIT COST [OPERATION].
 
 Proved is that no sequence of operations keeps within LIMIT bytes for less than COST; for COST `none`, that none does at
 any cost. GRAPH is operations-by-bytes/1 in JSON whose operations have costs, and are only made to wait by tensors. With
@@ -30,14 +29,14 @@ def bits(numbers):
 
 
 def members(mask):
-    """Yield the numbers in a set of bits."""
+    """Yield the numbers in a bit set."""
     while mask:
         yield (mask & -mask).bit_length() - 1
         mask &= mask - 1
 
 
 class Runs:
-    """The states of a graph, and what leads from one to the next."""
+    """The states of a graph, and the transitions between them."""
 
     def __init__(self, text, limit):
         graph = self.graph = orders.Graph(text)
@@ -63,7 +62,7 @@ class Runs:
         return sum(self.size[t] for t in members(tensors))
 
     def lacking(self, done, memory):
-        """Return what must be there at some time, what must run again for that, and its cost; None for a dead end."""
+        """Return what must exist at some time, what must run again for that, and its cost; None for a dead end."""
         made, wanted = self.given, self.kept
         for v in range(len(self.cost)):
             if done >> v & 1:
@@ -85,7 +84,7 @@ class Runs:
         return wanted, again, cost
 
     def useful(self, done, wanted, again, slack):
-        """Return the tensors that can be of use where less than `slack` more is spent."""
+        """Return the tensors that can be useful if less than `slack` more is spent."""
         for v in reversed(range(len(self.cost))):
             runs = self.is_again[v] and self.makes[v] & wanted and (again >> v & 1 or self.cost[v] < slack)
             if not done >> v & 1 or runs:
@@ -93,7 +92,7 @@ class Runs:
         return wanted
 
     def given_up(self, tensors, over):
-        """Yield the sets of tensors of at least `over` bytes from which no tensor could be left out."""
+        """Yield the minimal sets of tensors with at least `over` bytes."""
         rows = sorted(members(tensors), key=lambda t: -self.size[t])
 
         def chosen(k, over, least):
@@ -109,7 +108,7 @@ class Runs:
         yield from chosen(0, over, self.bytes_of(tensors) + 1)
 
     def after(self, done, memory):
-        """Yield each state that may come next, with what it costs more."""
+        """Yield each possible next state with its extra cost."""
         for v in range(len(self.cost)):
             is_again = done >> v & 1
             if self.needs[v] & ~memory or (self.before[v] & ~done if not is_again else not self.is_again[v]):
@@ -124,7 +123,7 @@ class Runs:
 
 
 def beside(runs, v):
-    """Return the bytes above the limit while an operation first runs, and (bytes, cost) of what may run again."""
+    """Return the excess over the limit while an operation first runs, and (bytes, cost) of removable tensors."""
     before, behind = runs.graph.around(v)
     own, of_maker = runs.needs[v] | runs.makes[v], {}
     there = runs.bytes_of(own) + runs.work[v]
@@ -138,7 +137,7 @@ def beside(runs, v):
 
 
 def is_dear(rows, over, cost, nodes=10_000):
-    """Say whether rows of so many bytes cost no less than `cost`, whichever are taken."""
+    """Return True if all choices of rows with `over` bytes cost at least `cost`."""
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
     def in_parts(k, over):
@@ -162,12 +161,12 @@ def is_dear(rows, over, cost, nodes=10_000):
 
 
 def beside_one(runs, cost, operations):
-    """Return the first of some operations beside which so much must be away that this costs enough, or None."""
+    """Return the first of some operations whose excess alone costs enough, or None."""
     return next((v for v in operations if is_dear(*beside(runs, v)[::-1], cost)), None)
 
 
 def check(text, limit, cost, states=STATES):
-    """Return how many states were visited; raises Refused where a sequence costs less, or there are too many."""
+    """Return the number of states visited; raises Refused for a cheaper sequence or too many states."""
     runs = Runs(text, limit)
     cost = float("inf") if cost is None else cost
     if beside_one(runs, cost, range(len(runs.cost))) is not None:
@@ -199,7 +198,7 @@ def check(text, limit, cost, states=STATES):
 
 
 def check_beside(text, limit, cost, v):
-    """Return a sentence where what must be away beside one operation is the proof; raises Refused."""
+    """Return the sentence proved by the excess beside one operation; raises Refused."""
     runs = Runs(text, limit)
     if not 0 <= v < len(runs.cost):
         raise ValueError(f"no operation {v}")

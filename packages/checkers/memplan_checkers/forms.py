@@ -1,11 +1,11 @@
-"""Sums of products of names, as maps from products to numbers: added, multiplied, and shown not to be below 0."""
+"""Sums of products of names, as maps from products to numbers: arithmetic, and proofs of non-negativity."""
 
 import math
 from itertools import product
 
 
 def add(left, right, factor=1):
-    """Return left + factor * right, of maps from products of names to numbers other than 0."""
+    """Return left + factor * right for maps from products of names to non-zero numbers."""
     total = dict(left)
     for names, value in right.items():
         total[names] = total.get(names, 0) + factor * value
@@ -22,19 +22,19 @@ def times(left, right):
 
 
 def whole(form):
-    """Return the number that a form is; raises ValueError for another one."""
+    """Return the number that a constant form equals; raises ValueError for other forms."""
     if set(form) - {()}:
         raise ValueError("a number is needed")
     return form.get((), 0)
 
 
 def key(form):
-    """Return what equal forms share."""
+    """Return a key shared by equal forms."""
     return frozenset(form.items())
 
 
 def put(form, name, value):
-    """Return a form with another one in the place of a name."""
+    """Return a form with a name replaced by another form."""
     replaced = {}
     for names, number in form.items():
         term = {tuple(each for each in names if each != name): number}
@@ -45,13 +45,13 @@ def put(form, name, value):
 
 
 def in_whole_numbers(form):
-    """Return a form times a number above 0, so that its numbers are whole."""
+    """Return a form times a positive number that makes its coefficients integers."""
     scale = math.lcm(*(value.denominator for value in form.values()))
     return {names: int(value * scale) for names, value in form.items()}
 
 
 def no_less_than_0(form, box):
-    """Say whether all coefficients of a form of symbols are at least 0, in Bernstein's basis on a box.
+    """Return True if all Bernstein coefficients of a form on a box are non-negative.
 
     Its values lie between these. Of a symbol without a bound, they are those of powers of what is above its least.
     """

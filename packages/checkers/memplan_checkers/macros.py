@@ -1,16 +1,16 @@
-"""Operations that run in a row, for searched.py: what they make of the bytes alive, and which may be joined."""
+"""Merged operations for searched.py: their effect on live bytes, and which may be merged."""
 # docs/certificates.md proves the rules sound.
 
 Refused = type("Refused", (Exception,), {})
 
 
 def bits(numbers):
-    """Return a set of numbers as the bits of one."""
+    """Return a set of numbers as bits."""
     return sum(1 << k for k in set(numbers))
 
 
 class Macros:
-    """Operations in a row, known by the first of them; sets of operations are bits, those of a macro all or none."""
+    """Consecutive operations, named by their first; sets of operations are bits, all or none of each macro."""
 
     def __init__(self, graph):
         n = len(graph.ops)
@@ -48,7 +48,7 @@ class Macros:
             self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in groups.items())
 
     def saved(self, k, done):
-        """Return the most bytes of outputs that an operation can write over inputs that nothing else will need."""
+        """Return the most bytes of outputs that an operation can write over inputs needed by nothing else."""
         holds, total = {}, 0
 
         def finds(row, tried):
@@ -65,7 +65,7 @@ class Macros:
         return total
 
     def run(self, v, done):
-        """Return the most bytes that are alive while a macro runs, and those after it, less those alive before it."""
+        """Return the peak while a macro runs, and the change of live bytes."""
         if (key := (v, len(self.rows[v]), done & self.seen[v])) in self.known:
             return self.known[key]
         top = net = 0
@@ -80,7 +80,7 @@ class Macros:
         return top, net
 
     def join(self, u, v):
-        """Let v run right after u, always: v may if u can, and does no harm, or u has no use but for v."""
+        """Merge v right after u: allowed if v can run then and does no harm, or if u serves only v."""
         # The less has run, the more bytes a macro adds: so these are bounds over all states.
         (most_u, high_u), (most_v, high_v) = (self.run(w, self.before[w]) for w in (u, v))
         (least_u, low_u), (least_v, _) = (self.run(w, self.every & ~self.after[w] & ~self.bits[w]) for w in (u, v))

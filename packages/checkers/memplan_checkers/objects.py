@@ -1,4 +1,4 @@
-"""Check shared objects without memplan: objects.py PROBLEM ANSWER; exit status 0 valid, 3 refused, 2 wrong input.
+"""Checks shared objects without memplan: objects.py PROBLEM ANSWER; exit status 0 valid, 3 refused, 2 wrong input.
 
 PROBLEM has `"kind": "objects"`, ANSWER the ids of the buffers of each object: `{"objects": [{"buffers": [...]}]}`.
 """
@@ -19,7 +19,7 @@ BUFFER = "id=i size=b? width=a? height=a? kind=S? start=t end=t"
 
 
 class Demand:
-    """A buffer: what may share an object with it, its sides, and when it is alive."""
+    """A buffer: its sharing class, its sides, and its lifetime."""
 
     def __init__(self, row, shift, alignment):
         row = reading.fields(row, BUFFER, "id", "start", "end")
@@ -31,7 +31,7 @@ class Demand:
 
 
 def read(text):
-    """Return the buffers of a problem, and the ratio that limits sides."""
+    """Return the buffers of a problem, and its limit on the ratio of sides."""
     data = reading.fields(json.loads(text, object_pairs_hook=reading.once), PROBLEM, "kind", "buffers")
     need(data["kind"] == "objects", "a problem of another kind")
     shift = reading.SHIFTS[data.get("interval", "half-open")]
@@ -41,12 +41,12 @@ def read(text):
 
 
 def area(sides):
-    """Return what an object of these sides takes."""
+    """Return the area of an object."""
     return sides[0] * sides[1]
 
 
 def least(rows):
-    """Return what no objects are below."""
+    """Return a lower bound on the total of objects."""
     by_kind, total = defaultdict(list), 0
     for row in rows:
         by_kind[row.kind].append(row)
@@ -61,7 +61,7 @@ def least(rows):
 
 
 def check(text, answer):
-    """Return what the objects take together, and what no objects are below; raises Refused."""
+    """Return the total of the objects, and a lower bound; raises Refused."""
     rows, ratio = read(text)
     index, seen, total = {row.name: row for row in rows}, set(), 0
     for shared in json.loads(answer)["objects"]:

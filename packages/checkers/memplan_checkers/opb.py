@@ -1,19 +1,19 @@
-"""The formula of a problem of one pool in OPB: linear constraints over bits of offsets and over orders of pairs."""
+"""The OPB formula of a one-pool problem: linear constraints over bits of offsets and orders of pairs."""
 
 from itertools import combinations
 
 
 class Formula:
-    """The problem as linear constraints over bits of offsets and selectors of pairs, numbered from 1."""
+    """The problem as linear constraints over offset bits and pair selectors, numbered from 1."""
 
     def __init__(self, rows, end):
         self.rows, self.size = rows, rows.size
         self.lines = []
         self.names = set()
         self.grid = {}
-        """Of a buffer: (step, rest, last y, number of bits)."""
+        """For each buffer, (step, rest, last y, number of bits)."""
         self.below = {}
-        """The number of the constraint that a buffer ends where another starts, if its selector is true."""
+        """The number of the constraint that one buffer ends where another starts, if its selector is true."""
         for i in sorted(rows.solid):
             step, rest, _ = rows.place(i, 0)
             last = (end - self.size[i] - rest) // step
@@ -31,7 +31,7 @@ class Formula:
         return rest + step * y
 
     def least(self, i, at):
-        """Return the least y of a buffer that lies at an offset or above; one after the last if there is none."""
+        """Return the least y of a buffer at or above an offset; one past the last if there is none."""
         step, rest, last, _ = self.grid[i]
         return max(0, min(last + 1, -((rest - at) // step)))
 

@@ -1,4 +1,4 @@
-"""Check the bound of an order without memplan: order.py GRAPH CERTIFICATE; exit status 0 proved, 3 refused, 2 wrong."""
+"""Checks an order's bound without memplan: order.py GRAPH CERTIFICATE; exit status 0 proved, 3 refused, 2 wrong."""
 # GRAPH is operations-by-bytes/1 in JSON. docs/certificates.md proves the rules sound.
 
 import hashlib, json, sys
@@ -12,14 +12,14 @@ Refused = searched.Refused
 
 
 def once(pairs):
-    """Return a JSON object, no key of which may be there twice."""
+    """Return a JSON object; raises for duplicate keys."""
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a key twice")
     return dict(pairs)
 
 
 class Graph:
-    """Operations and the tensors that they read and make; what a tensor takes is 0 where it lies apart."""
+    """Operations and the tensors that they read and make; a resident tensor counts 0 bytes."""
 
     def __init__(self, text):
         data = json.loads(text, object_pairs_hook=once)
@@ -59,7 +59,7 @@ class Graph:
             raise ValueError("operations that do not run in the given order")
 
     def closure(self, v, rows):
-        """Return what is reached from an operation, which is not in it but by a circle."""
+        """Return what is reachable from an operation; it contains the operation only on a cycle."""
         reached, waiting = set(), [v]
         while waiting:
             more = rows[waiting.pop()] - reached
@@ -76,7 +76,7 @@ class Graph:
         return alive
 
     def around(self, v):
-        """Return the operations that must run before one, and those that must run after it."""
+        """Return the operations that must run before an operation, and those that must run after it."""
         after = [set() for _ in self.ops]
         for k, some in enumerate(self.before):
             for j in some:
@@ -85,7 +85,7 @@ class Graph:
 
 
 def bytes_of_state(graph, done):
-    """Return the bytes alive once exactly these operations have run; each order must come through that state."""
+    """Return the bytes alive once exactly these operations have run, a state of every order."""
     for k in range(len(graph.ops)):
         if k not in done and graph.closure(k, graph.before) < done:
             raise Refused("operations that may run before the state is reached")
@@ -95,7 +95,7 @@ def bytes_of_state(graph, done):
 
 
 def bytes_while(graph, v, lines):
-    """Return the bytes that are alive at least while an operation runs, by a flow from before it to after it.
+    """Return a lower bound on the bytes alive while an operation runs, by a flow from before it to after it.
 
     A line `t T K F` sends F bytes of tensor T to a user K of it, or to `-` where it is kept; `o K J F` sends F from
     operation K to J, which must run before it.
@@ -126,7 +126,7 @@ def bytes_while(graph, v, lines):
 
 
 def check(text, lines):
-    """Return what a certificate proves of a graph, as a sentence; raises Refused."""
+    """Return the statement that a certificate proves about a graph; raises Refused."""
     head, (word, claimed), (kind, *which), *rest = [line.split() for line in lines if line.strip()]
     graph = Graph(text)
     if head != ["memplan-order/1"] or word != "least":

@@ -1,4 +1,4 @@
-"""Check a plan without memplan: plan.py [--inclusive|--half-open] PROBLEM PLAN [SIZE[@ADDRESS]|- ...]
+"""Checks a plan without memplan: plan.py [--inclusive|--half-open] PROBLEM PLAN [SIZE[@ADDRESS]|- ...]
 
 Exit status: 0 valid, 3 a rule is broken, 2 wrong input. `--heaps SIZE` before the files: the pools are those that the
 plan names, each of that size. PLAN is JSON with `placements`, or a table with the columns id and offset, maybe pool.
@@ -20,7 +20,7 @@ Refused, need = reading.Refused, reading.need
 
 
 def placements(text):
-    """Return (id, name of a pool or None, offset) for each buffer that a plan places."""
+    """Return (id, pool name or None, offset) for each placed buffer."""
     if text.lstrip(" \t\r\n\ufeff")[:1] in ("{", "["):
         data = json.loads(text, object_pairs_hook=reading.once, parse_int=reading.integer)
         rows = data["placements"] if isinstance(data, dict) else data
@@ -41,12 +41,12 @@ def placements(text):
 
 
 def number(text):
-    """Return the whole number of a cell."""
+    """Return the integer in a cell."""
     return checker.number(text.strip(" "))
 
 
 class Plan:
-    """Where each root of a problem lies: `at[i]` is (pool, offset)."""
+    """The places of the roots of a problem: `at[i]` is (pool, offset)."""
 
     def __init__(self, text, plan, given, interval, heap):
         self.data, rows = reading.read(text, interval), placements(plan)
@@ -70,7 +70,7 @@ class Plan:
         self.end = {i: offset + p.size[i] for i, (_, offset) in self.at.items()}
 
     def check(self):
-        """Raise Refused where the plan breaks a rule."""
+        """Raise Refused if the plan breaks a rule."""
         p = self.problem
         for i, (q, offset) in sorted(self.at.items()):
             step, rest, ways = p.place(i, q)
@@ -103,12 +103,12 @@ class Plan:
         return {row["id"]: i for i, row in enumerate(self.problem.rows)}
 
     def place_of(self, i):
-        """Return pool and offset of a row, alias or not."""
+        """Return pool and offset of a row; an alias takes its root's."""
         root, above = self.problem.rows[i]["root"]
         return self.at[root][0], self.at[root][1] + above
 
     def overlapping(self):
-        """Yield all pairs that have bytes in common."""
+        """Yield all pairs with bytes in common."""
         rows = sorted((*self.at[i], i) for i in self.problem.solid)
         for k, (q, _, i) in enumerate(rows):
             for other, offset, j in rows[k + 1 :]:
@@ -117,7 +117,7 @@ class Plan:
                 yield i, j
 
     def colliding(self):
-        """Yield pairs that have bytes in common: each one that conflicts by name, and one of those alive together."""
+        """Yield colliding pairs: all explicit conflicts, and one of those alive together."""
         p = self.problem
         for i, j in map(sorted, (pair for pair in p.named if len(pair) == 2)):
             if p.solid >= {i, j} and self.touch(i, j):
@@ -139,12 +139,12 @@ class Plan:
             insort(there, row)
 
     def touch(self, i, j):
-        """Say whether two buffers have bytes in common."""
+        """Return True if two buffers have bytes in common."""
         (q, low), (other, offset) = self.at[i], self.at[j]
         return i != j and q == other and low < self.end[j] and offset < self.end[i]
 
     def clashes(self):
-        """Yield pairs of `bank` entries that touch a common bank, with their weight; None is never."""
+        """Yield `bank` pairs that touch a common bank, with their weight; None means forbidden."""
         p = self.problem
         for use in self.data.get("bank") or ():
             roots = [p.root[self.index[name]] for name in use["buffers"]]
@@ -159,7 +159,7 @@ class Plan:
                         yield (i, j), use.get("weight")
 
     def reused(self):
-        """Yield the price of each pair of `reuse` that has bytes in common and is never alive together."""
+        """Yield the price of each `reuse` pair with common bytes that is never alive together."""
         p = self.problem
         for use in p.reuse:
             for i, j in ((p.root[self.index[a]], p.root[self.index[b]]) for a, b in use["pairs"]):
@@ -175,7 +175,7 @@ class Plan:
         ]
 
     def cost(self):
-        """Return the cost: bytes moved by what pools cost, weights of banks, and prices of shared bytes."""
+        """Return the cost: traffic x pool costs, weights of banks, and prices of shared bytes."""
         p = self.problem
         parts = 10**60
         price = costs.prices(p, "cost", parts)
@@ -185,7 +185,7 @@ class Plan:
 
 
 def alive(problem):
-    """Return the most bytes alive at a time, of which no two may be the same: no pools together are below it."""
+    """Return the most bytes alive at a time that must be distinct: a lower bound for all pools together."""
     if problem.has_ties:
         return 0
     moves = sorted(
@@ -202,7 +202,7 @@ def alive(problem):
 
 
 def check(text, plan, given=None, interval=None, heap=None):
-    """Return the bytes used of each pool, the cost, and the bytes alive, of a plan that keeps all rules.
+    """Return the bytes used of each pool, the cost, and the live bytes of a valid plan.
 
     Raises Refused.
     """
@@ -212,7 +212,7 @@ def check(text, plan, given=None, interval=None, heap=None):
 
 
 def checked(words):
-    """Return what a plan is worth, in a sentence, from the words of the command."""
+    """Return the verdict on a plan as a sentence, from the words of the command."""
     interval = heap = None
     while words and words[0].startswith("--"):
         if words[0] == "--heaps":

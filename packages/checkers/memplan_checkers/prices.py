@@ -1,4 +1,4 @@
-"""The part of check.py for the price of sharing bytes: cliques that are larger than their pool, times multipliers."""
+"""The price of sharing bytes in check.py: cliques larger than their pool, times multipliers."""
 # docs/certificates.md says why they prove a price.
 
 from importlib import import_module
@@ -8,7 +8,7 @@ costs = import_module(f"{__package__ or ''}.costs".lstrip("."))
 
 
 def prices_of(problem):
-    """Return what each pair of buffers costs if it shares bytes: of some bytes both, and never to be kept apart."""
+    """Return the price of each pair of buffers with bytes that may share."""
     prices = {}
     for row in problem.reuse:
         for pair in row["pairs"]:
@@ -20,7 +20,7 @@ def prices_of(problem):
 
 
 def proved(problem, scale, parts):
-    """Return a price that no plan is below; ValueError for what is no clique of one pool, or for a pair in two parts.
+    """Return a proved lower bound on the price; ValueError for a wrong clique, or a pair in two parts.
 
     Each part is a list of cliques: the multiplier, what both sides of the row are divided by, and the buffers.
     """
@@ -36,7 +36,7 @@ def proved(problem, scale, parts):
 
 
 def added_up(problem, prices, scale, cliques):
-    """Return what the cliques of a part add up to, times scale, and the pairs that they are about."""
+    """Return the sum proved by a part's cliques, times scale, and their pairs."""
     used, total = {}, 0
     for times, divisor, *members in cliques:
         buffers = {*members}

@@ -1,4 +1,4 @@
-"""A problem for check.py: the rules that certificates use, and where each buffer may lie."""
+"""A problem for check.py: the rules that certificates use, and the legal places of each buffer."""
 # docs/certificates.md proves that to leave out the others is sound.
 
 from functools import cache
@@ -10,7 +10,7 @@ INF, LIMIT = 2**80, 2**63  # above all offsets, and where a pool without a size 
 
 
 class Problem:
-    """The rules that certificates use, of the buffers that are no aliases; to leave out others proves no less.
+    """The rules that certificates use, for buffers that are no aliases; omitting rules is safe.
 
     `pools` are (size, base address or None), those of the certificate or, if `is_given`, those that replace the file's.
     """
@@ -48,12 +48,12 @@ class Problem:
 
     @cache
     def meets(self, i, j):
-        """Say whether two buffers may never share bytes."""
+        """Return True if two buffers may never share bytes."""
         pair, apart = frozenset((i, j)), not any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
         return i != j and (pair in self.named or not (apart or pair in self.sharing or self.group[i] == self.group[j]))
 
     def fixed(self, buffers, q):
-        """Return the ranges of a pool that are reserved, or taken by those of the buffers that are pinned there."""
+        """Return the ranges of a pool that are reserved or taken by pinned ones of the buffers."""
         rows, top = [(at, at + size) for at, size in self.pools[q].get("reserved") or () if size], 0
         rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
         for k, (low, high) in enumerate(sorted(rows)):
@@ -62,7 +62,7 @@ class Problem:
 
     @cache
     def place(self, i, q):
-        """Return (step, rest, ranges in the way) of a buffer in a pool; (1, 0, everything) where it may not be."""
+        """Return (step, rest, blocked ranges) of a buffer in a pool; (1, 0, everything) if it is forbidden."""
         base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
         step, rest, is_open = 1, 0, q in self.open[i]
@@ -77,7 +77,7 @@ class Problem:
 
     @cache
     def legal(self, i, q, at, end):
-        """Return the first offset of a buffer in a pool, not below `at`, from which it ends by `end`; else INF."""
+        """Return a buffer's first legal offset in a pool from `at` on that ends by `end`; else INF."""
         (step, rest, ways), before, turns = self.place(i, q), -1, 0
         size, page, base, pin = self.size[i], self.page[i], self.pools[q].get("base_address", 0), self.pin[i]
         while before < at <= end - size and turns < 1000:
@@ -88,7 +88,7 @@ class Problem:
 
 
 def reach(blocks, grain, rest, at, amount):
-    """Return the least end with so much free between `at` and it, in whole cells of the grain, outside of blocks."""
+    """Return the least end with `amount` free above `at`, in whole cells of the grain, outside of blocks."""
     for low, high in ((low + (rest - low) % grain, high + (rest - high) % grain) for low, high in blocks):
         if amount <= low - at:
             break

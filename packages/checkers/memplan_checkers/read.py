@@ -1,4 +1,4 @@
-"""Read a problem for check.py: memplan's JSON, or its CSV without quotes; ValueError for what may have two readings."""
+"""Reads a problem for check.py: memplan's JSON, or CSV without quotes; ValueError for ambiguous input."""
 # docs/certificates.md lists what is read; json.h and read.h do the same.
 
 import json, re
@@ -19,23 +19,23 @@ COLUMNS |= {"alignment": "alignment", "offset": "offset"}
 
 
 def need(is_so, *rule):
-    """Raise ValueError unless something is so."""
+    """Raise ValueError unless a condition holds."""
     if not is_so:
         raise ValueError(*rule)
 
 
 def whole(low, high):
-    """Return the test for a whole number in a range."""
+    """Return a test for an integer in a range."""
     return lambda value: type(value) is int and low <= value <= high
 
 
 def each(is_right, least=0, most=2**63):
-    """Return the test for a list of so many entries, each of which is right."""
+    """Return a test for a list of valid entries with a limited length."""
     return lambda value: type(value) is list and least <= len(value) <= most and all(map(is_right, value))
 
 
 def is_name(value):
-    """Say whether a value is a text that is not empty."""
+    """Return True for a non-empty text."""
     return type(value) is str and value != ""
 
 
@@ -49,7 +49,7 @@ KINDS["T"] = each(each(KINDS["t"], 2, 2), 1)
 
 
 def fields(value, spec, *required):
-    """Return an object without what is null; its fields must be some of those of the spec."""
+    """Return an object without null fields; all fields must be in the spec."""
     kinds = dict(word.split("=") for word in spec.split())
     need(type(value) is dict, "an object was expected", value)
     for name, entry in value.items():
@@ -63,19 +63,19 @@ def fields(value, spec, *required):
 
 
 def once(pairs):
-    """Return an object of JSON, in which no key may be there twice."""
+    """Return a JSON object; raises for duplicate keys."""
     need(len(dict(pairs)) == len(pairs), "a key twice")
     return dict(pairs)
 
 
 def integer(text):
-    """Return a whole number of JSON."""
+    """Return a JSON integer."""
     need(text != "-0" and len(text) <= 40, "a wrong number", text)
     return int(text)
 
 
 def decimal(text):
-    """Return a number of JSON as it is written, not as it is rounded."""
+    """Return a JSON number exactly, without rounding."""
     need(
         text[0] != "-" and len(text) <= 40 and re.search(r"^[^eE]*([eE][+-]?[0-9]{1,3})?$", text),
         "a wrong number",
@@ -96,7 +96,7 @@ def half_open(start, end, shift):
 
 
 def chains(after):
-    """Return where the chains of (next, distance) end, and how far away; None is the end of one."""
+    """Return the end of each chain of (next, distance), and its distance; None marks an end."""
     chains_ = {}
     for i in range(len(after)):
         path = []
@@ -112,7 +112,7 @@ def chains(after):
 
 
 def read_json(text, interval):
-    """Return the fields of a problem in JSON, checked, with what read() adds."""
+    """Return the validated fields of a JSON problem, completed as in read()."""
     data = json.loads(text, object_pairs_hook=once, parse_int=integer, parse_float=decimal, parse_constant=constant)
     if "\\u" in text:
         json.dumps(data, ensure_ascii=False, default=str).encode()  # not where a surrogate is alone
@@ -143,7 +143,7 @@ def read_json(text, interval):
 
 
 def check_row(row, index, names):
-    """Check what the fields of a buffer say of each other."""
+    """Check the consistency of a buffer's fields."""
     need(("start" in row) == ("end" in row), "half a lifetime")
     need("start" not in row or "lifetimes" not in row, "lifetimes beside start and end")
     if mod := row.get("offset_mod"):
@@ -160,7 +160,7 @@ def check_row(row, index, names):
 
 
 def read_csv(text, interval):
-    """Return the fields of a table of buffers, checked, with what read() adds."""
+    """Return the validated fields of a table of buffers, completed as in read()."""
     need(not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "quotes or control characters in a table")
     table = [line.removesuffix("\r").split(",") for line in text.split("\n") if line.strip(" \r")]
     head = [cell.strip(" ") for cell in table[0]] if table else []
@@ -181,7 +181,7 @@ def read_csv(text, interval):
 
 
 def cell_of(name, cell):
-    """Return what a cell says; None where it is empty and may be so."""
+    """Return the value of a cell; None if it is empty and may be."""
     if name == "id":
         return cell
     cell = cell.strip(" ")
@@ -195,7 +195,7 @@ def cell_of(name, cell):
 
 
 def read(text, interval=None):
-    """Return a problem's fields, absent ones left out, with `lives` half-open; a table has no pools.
+    """Return a problem's fields without absent ones, with half-open `lives`; a table has no pools.
 
     Beside them each buffer has its `root` and the bytes above that, and the end of its chain of ties, its `group`.
     """

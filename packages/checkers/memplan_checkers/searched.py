@@ -1,4 +1,4 @@
-"""Check that no order of macros stays within a budget, for order.py: what is said of each state that is left."""
+"""The check for order.py that no order of macros stays within a budget, state by state."""
 # docs/certificates.md has the lines, and proves the rules sound.
 
 from collections import Counter
@@ -9,7 +9,7 @@ Refused, Macros = found.Refused, found.Macros
 
 
 class Search:
-    """States between two that each order has, from the first on, or from the last one back; bytes alive in each."""
+    """The states between two that every order passes, forwards or backwards; with live bytes."""
 
     def __init__(self, macros, part, is_forward, budget):
         self.macros, self.part, self.is_forward, self.budget = macros, part, is_forward, budget
@@ -34,7 +34,7 @@ class Search:
         return self.waiting[self.at - 1]
 
     def step(self, state, alive, v):
-        """Return the state after a macro runs, or before it, the bytes meanwhile, and the bytes then; None: not yet."""
+        """Return the next state when a macro runs, the peak meanwhile, and the bytes then; None if it cannot run."""
         macros, mine = self.macros, self.macros.bits[v]
         if self.is_forward:
             if mine & state or macros.before[v] & ~state:
@@ -47,7 +47,7 @@ class Search:
         return state & ~mine, alive - net + top, alive - net
 
     def reach(self, state, alive):
-        """Let a state wait, if it is new; an order within the budget must not end here."""
+        """Queue a new state; an order within the budget must not end here."""
         if state == self.goal:
             raise Refused("an order within the bytes")
         if state not in self.alive:
@@ -55,7 +55,7 @@ class Search:
             self.waiting.append(state)
 
     def branch(self, state):
-        """Run whatever can run within the budget."""
+        """Expand everything that can run within the budget."""
         alive = self.alive[state]
         for v in self.part:
             reached = self.step(state, alive, v)
@@ -63,7 +63,7 @@ class Search:
                 self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
-        """Run macros without a choice: each rise is paid for by falls of later ones that must come after it."""
+        """Run forced macros: each rise is paid for by later falls that must follow."""
         alive, change = self.alive[state], []
         for v in row:
             reached = self.step(state, alive, v)
@@ -83,7 +83,7 @@ class Search:
         self.reach(state, alive)
 
     def swap(self, pairs):
-        """Take it that macros of a part may change places in pairs, which changes nothing but their names."""
+        """Declare that the macros in pairs of a part are interchangeable up to their names."""
         macros, graph, image = self.macros, self.macros.graph, list(range(len(self.macros.graph.ops)))
         for pair in pairs:
             a, b = (macros.rows[v] for v in pair)
@@ -109,13 +109,13 @@ class Search:
         self.swaps.append([(macros.bits[a], macros.bits[b]) for a, b in pairs])
 
     def swapped(self, state, k):
-        """Return a state with the macros of a swap in each other's places."""
+        """Return a state with a swap's macros exchanged."""
         for a, b in self.swaps[k]:
             state ^= a | b if bool(state & a) != bool(state & b) else 0
         return state
 
     def rename(self, state, swaps):
-        """Go on with a state after swaps in turn, which must be a smaller number."""
+        """Continue with a state after some swaps, which must give a smaller number."""
         image = state
         for k in swaps:
             image = self.swapped(image, k)
@@ -125,7 +125,7 @@ class Search:
 
 
 def no_order(graph, budget, lines):
-    """Raise Refused unless lines say, state by state, why no order of some macros stays within a budget."""
+    """Raise Refused unless the lines prove that no order of some macros stays within a budget."""
     macros, search = Macros(graph), None
     for kind, *words in lines:
         if kind == "search" and search is None:

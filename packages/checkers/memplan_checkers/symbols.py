@@ -1,4 +1,4 @@
-"""Sizes as expressions over symbols, in whole numbers and fractions."""
+"""Sizes as expressions over symbols, in integers and fractions."""
 
 import ast, math, sys
 from fractions import Fraction
@@ -18,11 +18,11 @@ FUNCTIONS |= {"ceil_div": "ceil", "CeilDiv": "ceil", "align": "align"}
 
 
 Refused, Undecided = (type(name, (Exception,), {}) for name in ("Refused", "Undecided"))
-"""What does not prove its claim; what is neither proved nor refuted in so many boxes and forms."""
+"""Refused: not a proof. Undecided: neither proved nor refuted within the limits of boxes and forms."""
 
 
 class Symbols:
-    """Symbols, which count steps of their divisors, and atoms: names of floors, and of positive parts of forms."""
+    """Symbols, in steps of their divisors, and atoms: names of floors and of positive parts of forms."""
 
     def __init__(self, rows, is_over=lambda: False):
         self.is_over = is_over
@@ -86,7 +86,7 @@ class Symbols:
         return quotient if function == "ceil" else times(quotient, {(): divisor})
 
     def floor(self, form, divisor):
-        """Return the floor of a quotient; what divides leaves it, so that equal ones have one name."""
+        """Return the floor of a quotient, with integer parts moved out, so that equal floors share a name."""
         if divisor < 1:
             raise ValueError("a divisor below 1")
         out = {names: value // divisor for names, value in form.items() if value // divisor}
@@ -94,7 +94,7 @@ class Symbols:
         return add(out, self._atom(rest, divisor)) if set(rest) - {()} else out
 
     def positive(self, form):
-        """Return the form where it is above 0, else 0."""
+        """Return the form's positive part: its value if above 0, else 0."""
         if self.ends(form)[0] >= 0:
             return form
         if self.ends(form)[1] <= 0:
@@ -109,12 +109,12 @@ class Symbols:
         return {(name,): 1}
 
     def stop_if_over(self):
-        """Raise Undecided once the time is over, before work that has no end known beforehand."""
+        """Raise Undecided once the time is over, before work of unknown length."""
         if self.is_over():
             raise Undecided("time is over")
 
     def value(self, form, at):
-        """Return the value of a form where each symbol has a number of steps; `at` takes those of atoms, too."""
+        """Return the value of a form at given symbol steps; values of atoms are cached in `at`."""
         total = 0
         for names, value in form.items():
             for name in names:
@@ -129,7 +129,7 @@ class Symbols:
     # What is below a form, and has no atoms
 
     def below(self, form):
-        """Return forms of symbols alone, one of which is never above the given one at each value."""
+        """Return forms of symbols alone, one of which is a lower bound at each value."""
         key_of_form = key(form)
         if key_of_form not in self.lowered:
             self.stop_if_over()
@@ -143,7 +143,7 @@ class Symbols:
         return self.lowered[key_of_form]
 
     def _without_floors(self, form):
-        """Put (p - r) / d in the place of each floor: `~@3` is r / d, from 0 to (d - 1) / d."""
+        """Replace each floor by (p - r) / d; `~@3` is r / d, from 0 to (d - 1) / d."""
         for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
             inner, divisor = self.atoms[name]
             inner = self._without_floors(inner)
@@ -162,7 +162,7 @@ class Symbols:
         return form_left
 
     def never_negative(self, form):
-        """Say whether a form is proved to have no value below 0."""
+        """Return True if a form is proved to be non-negative."""
         key_of_form = key(form)
         if key_of_form not in self.signs:
             self.stop_if_over()
@@ -173,7 +173,7 @@ class Symbols:
         return self.signs[key_of_form]
 
     def ends(self, form):
-        """Return two numbers between which all values lie, as if all symbols and atoms were independent."""
+        """Return an interval with all values, as if symbols and atoms were independent."""
         low = high = 0
         for names, value in form.items():
             least = most = value
@@ -185,7 +185,7 @@ class Symbols:
         return low, high
 
     def ends_of(self, name):
-        """Return the ends of a symbol or an atom; endless ones are infinite."""
+        """Return the interval of a symbol or atom, infinite if unbounded."""
         if name not in self.atoms:
             low, high = self.box[name]
             return low, math.inf if high is None else high
@@ -196,14 +196,14 @@ class Symbols:
         return tuple(each if abs(each) == math.inf else each // divisor for each in (low, high))
 
     def free(self, forms):
-        """Return the symbols of forms, those inside of atoms as well."""
+        """Return the symbols of forms, including those inside atoms."""
         names_used = {name for form in forms for names in form for name in names}
         return {
             each for name in names_used for each in (self.free([self.atoms[name][0]]) if name in self.atoms else [name])
         }
 
     def largest(self, forms):
-        """Return the forms that may be the largest somewhere."""
+        """Return the forms that may be largest somewhere."""
         forms_left = list({key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
             raise Undecided(f"{len(forms_left)} forms of one offset")

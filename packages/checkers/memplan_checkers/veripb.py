@@ -1,4 +1,4 @@
-"""A certificate of one pool for VeriPB, without memplan: veripb.py PROBLEM CERTIFICATE FORMULA PROOF
+"""Converts a one-pool certificate for VeriPB without memplan: veripb.py PROBLEM CERTIFICATE FORMULA PROOF
 
 It writes a formula in OPB and a proof of format 2.0. Exit status: 0 written, 3 refused, 2 wrong input or not covered.
 An offset is `rest + step * y` with the bits of y as variables; `s3_4` says that buffer 3 lies below buffer 4, and
@@ -16,15 +16,15 @@ if not __package__:
 checker, opb = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in ("check", "opb"))
 MOST_BUFFERS = 40
 MOST_TOGETHER = 12
-"""A set is refuted by all orders of its buffers: 2^12 subsets are some 100,000 steps, 10 MB."""
+"""The most buffers in a set, refuted by all orders: 2^12 subsets take some 100,000 steps and 10 MB."""
 
 
 class NotCoveredError(ValueError):
-    """The certificate may be right, but no formula of this kind says what it proves."""
+    """The certificate may be right, but this kind of formula cannot express its claim."""
 
 
 def translated(problem, certificate, core=()):
-    """Return the formula that a plan ends at or below the claimed capacity, and the proof that none does.
+    """Return the formula that a plan reaches the claimed capacity, and the proof that none does.
 
     `problem` is memplan's JSON; of a proof without lemmas, the formula is about the buffers of its `core` alone. Raises
     Refused for a wrong certificate, and NotCoveredError for several pools or claims, costs, pins, reserved ranges,
@@ -53,7 +53,7 @@ def translated(problem, certificate, core=()):
 
 
 class Translation(checker.Claim):
-    """A claim that writes, as it is checked, the steps that prove the same from the formula."""
+    """A claim that, while it is checked, writes the equivalent steps for the formula."""
 
     def __init__(self, rows, ends):
         super().__init__(rows, ends)
@@ -72,7 +72,7 @@ class Translation(checker.Claim):
         return "\n".join([*head, *self.steps, *foot]) + "\n"
 
     def is_refuted(self, low, ref, changed):
-        """Say whether a state cannot be, as the checker does; write why, if a set is too long for it."""
+        """Return True if a state is impossible, as the checker does; write the proof for a set that is too long."""
         is_so = bool(super().is_refuted(low, ref, changed))
         if is_so and ref[0] == "@" and all(min(low(i)) < checker.INF for i in changed):
             self._write_set(low, ref)
@@ -100,7 +100,7 @@ class Translation(checker.Claim):
         self._rup([])
 
     def _write_set(self, low, ref):
-        """Write that the highest buffers of a set, all at or above the least low of them, do not fit."""
+        """Write that the highest buffers of a set, all at or above their least low, do not fit."""
         k, grain, rest, _ = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         amount, waste, size, ids = 0, 0, self.formula.size, []
         for at, i in sorted(((low(i)[0], i) for i in self.sets[k][0] if low(i)), key=lambda row: (-row[0], row[1])):
@@ -116,7 +116,7 @@ class Translation(checker.Claim):
         self._refute(frozenset(ids), at + (rest - at) % grain, grain)
 
     def _refute(self, some, at, grain):
-        """Write that buffers which meet pairwise cannot all lie at or above an offset; return their least y."""
+        """Write that pairwise conflicting buffers cannot all lie at or above an offset; return their least y."""
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
         formula = self.formula
@@ -140,7 +140,7 @@ class Translation(checker.Claim):
         return self.refuted.setdefault((some, at, grain), least)
 
     def _write_cycles(self, order):
-        """Write that no two or three buffers lie below each other in a circle."""
+        """Write that no two or three buffers lie below each other in a cycle."""
         circles = [*combinations(order, 2), *combinations(order, 3)]
         circles += [(i, k, j) for i, j, k in combinations(order, 3)]
         for circle in circles:
@@ -152,7 +152,7 @@ class Translation(checker.Claim):
             self._add(f"pol {numbers[0]} {' '.join(f'{number} +' for number in numbers[1:])} s {total} d")
 
     def _push(self, i, j, y):
-        """Write where the second buffer starts, if the first is at some y or above, and below it."""
+        """Write the start of the second buffer when it lies above the first, which has some y or more."""
         formula = self.formula
         to = formula.least(j, formula.value(i, y) + formula.size[i])
         if to == 0 or ("push", i, j, y) in self.known:
@@ -169,7 +169,7 @@ class Translation(checker.Claim):
         return [f"~{self._at_least(i, y)}" for i, y in least.items()]
 
     def _at_least(self, i, y):
-        """Return the literal that a buffer's y is at least some number, defined when it is first needed."""
+        """Return the literal for a lower bound on a buffer's y, defined on first use."""
         name = f"g{i}_{y}"
         if (i, y) in self.meanings:
             return name

@@ -1,4 +1,4 @@
-"""The strongest claim that is true of a problem, by brute force, as certificates write it; and false ones."""
+"""The strongest true claim about a problem by brute force, in certificate form; and false ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support import oracle
 
 
 def best_goals(problem: Problem, profile: Profile | None) -> tuple[float | None, list[int]] | None:
-    """Return the cost, if there is one, and what is used of each pool by a best plan; None where nothing fits."""
+    """Return the cost, if any, and the use of each pool in a best plan; None if nothing fits."""
     if len(problem.pools) == 1 or profile in (None, "size"):
         problem = problem if profile is None else with_profile(problem, profile)
         best = oracle.best_score(problem)
@@ -31,7 +31,7 @@ def _split(problem: Problem, best: tuple[float, ...]) -> tuple[float | None, lis
 
 
 def is_claim_of(line: str, best: tuple[float | None, list[int]] | None) -> bool:
-    """Say whether the third line of a certificate claims just what is the best; less, where it has `-`, is fine."""
+    """Return True if a certificate's third line claims exactly the best, or less where it has `-`."""
     kind, *words = line.split()
     if best is None or kind == "infeasible":
         return best is None and line == "infeasible"
@@ -49,7 +49,7 @@ def is_claim_of(line: str, best: tuple[float | None, list[int]] | None) -> bool:
 
 
 def false_claims(lines: list[str]) -> list[list[str]]:
-    """Return a certificate with claims of one more than what it claims: of the cost, and of each pool's use."""
+    """Return a certificate whose claims are increased by one: the cost, and each pool's use."""
     kind, *words = lines[2].split()
     found = []
     for k, word in enumerate(words):
@@ -62,7 +62,7 @@ def false_claims(lines: list[str]) -> list[list[str]]:
 
 
 def with_right_capacities(lines: list[str], sizes: list[int | None]) -> list[str]:
-    """Return a certificate in which the claims have the capacities that its third line makes them have."""
+    """Return a certificate with the capacities that its third line implies."""
     kind, *words = lines[2].split()
     ends = [2**63 - 1 if size is None else size for size in sizes]
     used = [0 if word == "-" else int(word) for word in (words if kind == "used" else words[2:])] or [0] * len(ends)

@@ -1,4 +1,4 @@
-"""The checkers of certificates as people call them: the status and the sentence that each answers with."""
+"""Certificate checkers as users call them: their exit status and sentence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHECKER: Any = check
 
 
 def compiled(folder: Path) -> str:
-    """Compile the checker in C so that it stops at each wrong index and each overflow."""
+    """Compile the C checker with traps for wrong indices and overflows."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler")
@@ -33,7 +33,7 @@ def compiled(folder: Path) -> str:
 def answers(
     program: str, arguments: Sequence[str | Path], *, python_flags: Sequence[str] | None = None
 ) -> tuple[int, str]:
-    """Return the status and the sentence of both checkers, which must be the same but for what is wrong with an input.
+    """Return the status and sentence of both checkers, which must agree except on wrong input.
 
     The proved checker, where it can be built, must take or refuse the same.
 
@@ -54,7 +54,7 @@ def answers(
 def both(
     program: str, arguments: Sequence[str | Path], python_flags: Sequence[str] | None = None
 ) -> list[tuple[int, str]]:
-    """Return the status and what is said by the checker in Python, and by that in C."""
+    """Return the status and the output of the Python checker and of the C checker."""
     words = [*map(str, arguments)]
     said = [CHECKER.main(words) if python_flags is None else _run(sys.executable, *python_flags, SCRIPT, *words)]
     return [*said, _run(program, *words)]

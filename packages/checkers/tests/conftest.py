@@ -7,5 +7,5 @@ from packages.checkers.tests.checkers import compiled
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The checker in C, which stops at each wrong index and each overflow."""
+    """The C checker, with traps for wrong indices and overflows."""
     return compiled(tmp_path_factory.mktemp("checker"))

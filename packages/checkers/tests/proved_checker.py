@@ -1,4 +1,4 @@
-"""The checker that is proved in Coq, built of what was extracted."""
+"""The checker proved in Coq, built from the extracted code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 @cache
 def program() -> str | None:
-    """Build the checker, once a process; None where there is no OCaml with zarith."""
+    """Build the checker once for each process; None without OCaml and zarith."""
     find = shutil.which("ocamlfind")
     if find is None or subprocess.run([find, "query", "zarith"], capture_output=True, check=False).returncode:
         return None

@@ -38,18 +38,18 @@ def prove(formula: str, proof: str) -> None:
 
 
 def holds(formula: str, true: Mapping[str, bool]) -> bool:
-    """Say whether all constraints of a formula hold where names are true or false."""
+    """Return True if an assignment satisfies all constraints of a formula."""
     rows = (_constraint(line.split()) for line in formula.splitlines() if not line.startswith("*"))
     return all(sum(by for x, by in terms.items() if true[x.lstrip("~")] != (x[0] == "~")) >= low for terms, low in rows)
 
 
 def negated(literal: str) -> str:
-    """Return the other literal of a name."""
+    """Return the opposite literal."""
     return literal[1:] if literal[0] == "~" else f"~{literal}"
 
 
 def _normal(terms: Iterable[tuple[int, str]], least: int) -> Constraint:
-    """Return a constraint with factors above 0 and each name once."""
+    """Return a constraint with positive factors and each name once."""
     sums: dict[str, int] = defaultdict(int)
     for factor, literal in terms:
         if literal[0] == "~":
@@ -72,7 +72,7 @@ def _constraint(words: list[str]) -> Constraint:
 
 
 class _Known:
-    """The constraints that are there, and what follows from them by unit propagation."""
+    """The known constraints, and their unit propagation."""
 
     def __init__(self) -> None:
         self.rows: list[Constraint] = []
@@ -87,14 +87,14 @@ class _Known:
         self.slack.append(sum(row[0].values()) - row[1])
 
     def rup(self, words: list[str]) -> Constraint:
-        """Return a constraint whose contrary leads to a contradiction by unit propagation."""
+        """Return a constraint whose negation propagates to a contradiction."""
         row = _constraint(words)
         if not self.leads_nowhere([_contrary(row)]):
             raise WrongProofError(f"rup {words}")
         return row
 
     def red(self, words: list[str]) -> Constraint:
-        """Return a constraint that holds again, with all others, if one name is set."""
+        """Return a constraint that can be satisfied again by setting one name."""
         at = words.index(";")
         row, (name, arrow, value) = _constraint(words[: at + 1]), words[at + 1 :]
         if arrow != "->" or value not in "01":
@@ -107,7 +107,7 @@ class _Known:
         return row
 
     def pol(self, words: list[str]) -> Constraint:
-        """Return what sums, multiples, divisions and saturations of constraints give, in reverse Polish notation."""
+        """Return the result of sums, multiples, divisions and saturations in reverse Polish notation."""
         stack: list[Constraint | int] = []
         for word in words:
             if word.isdigit():
@@ -134,7 +134,7 @@ class _Known:
         return self.rows[entry - 1] if isinstance(entry, int) else entry
 
     def leads_nowhere(self, assumed: list[Constraint]) -> bool:
-        """Say whether unit propagation with some more constraints ends at a contradiction."""
+        """Return True if unit propagation with further constraints reaches a contradiction."""
         rows = [*self.rows, *assumed]
         slack = [*self.slack, *(sum(terms.values()) - least for terms, least in assumed)]
         extra: Mapping[str, list[tuple[int, int]]] = defaultdict(list)

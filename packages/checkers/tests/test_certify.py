@@ -45,7 +45,7 @@ def is_accepted(text: str, lines: list[str]) -> bool:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
-def test_what_is_optimal_is_certified_and_no_feasible_peak_is(feature: str) -> None:
+def test_optimal_peaks_are_certified_and_feasible_ones_are_not(feature: str) -> None:
     rng = random.Random(feature)
     for seed in seeds(6):
         problem = tight_problem(seed, feature)
@@ -100,7 +100,7 @@ def test_decimal_prices_and_pools_that_load_alone_does_not_rule_out_are_certifie
 
 
 @pytest.mark.drawn
-def test_whatever_is_certified_of_problems_with_all_rules_is_so() -> None:
+def test_certificates_of_problems_with_all_rules_are_true() -> None:
     certified = 0
     for seed in seeds(20):
         problem = tied_problem(seed, 5).model_copy(update={"objective": "peak"})

@@ -1,4 +1,4 @@
-"""What the checkers read and refuse, as docs/certificates.md lists it: the same in Python and in C."""
+"""The inputs that checkers accept and refuse, as in docs/certificates.md: the same in Python and C."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_table_of_two_pools_has_both(program: str, tmp_path: Path) -> None:
     assert status(program, tmp_path, table, false.replace("10 20", "10 19").replace(":2\n", ":3\n")) == 0
 
 
-def test_what_was_proved_is_said_with_the_capacities_and_the_hash_of_the_file(program: str, tmp_path: Path) -> None:
+def test_what_was_proved_is_reported_with_the_capacities_and_the_hash_of_the_file(program: str, tmp_path: Path) -> None:
     table = "id,lower,upper,size\na,0,1,20\nb,0,1,10\n"
     proof = "memplan-lemmas/1\nsizes 29\ninfeasible\nclaim 29\nset time 0\nend @0\n"
     digest = sha256(table.encode()).hexdigest()
@@ -207,7 +207,7 @@ def test_the_checkers_read_less_than_memplan(program: str, tmp_path: Path, text:
         "\ufeffid , size,lower,upper,alignment,offset\r\n\r\na, 4 ,0,2,,\r\n b,4,-1,3,1,\r\n  \r\n",
     ],
 )
-def test_what_both_read(program: str, tmp_path: Path, text: str) -> None:
+def test_both_read_the_same(program: str, tmp_path: Path, text: str) -> None:
     FORMATS["csv" if "lower" in text else "json"].read_problem(text.encode())
     assert status(program, tmp_path, text, FITS_NOT) == 0
 

@@ -1,4 +1,4 @@
-"""The checkers of certificates, in Python, in C and proved in Coq, say the same; and the proof of the last holds."""
+"""Agreement of the certificate checkers in Python, C and Coq; and the proof of the last."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 
 def agreed(program: str, folder: Path, text: str, lines: list[str]) -> int:
-    """Return the status of all checkers, as far as it says whether a certificate is taken."""
+    """Return the common verdict of all checkers on a certificate."""
     problem, proof = folder / "problem", folder / "plan.proof"
     problem.write_text(text)
     proof.write_text("\n".join(lines) + "\n")

@@ -1,4 +1,4 @@
-"""The checkers of plans, in Python and in C: what the verifier says of plans with one buffer moved, they say."""
+"""Agreement of the plan checkers in Python and C with the verifier, on plans with one moved buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of the price of shared bytes: what the checkers in Python and in C take, and what both refuse."""
+"""Price certificates: those that the Python and C checkers accept, and those that both refuse."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_both_checkers_say_the_same(
         assert "no plan pays less than 8" in said[0][1]
 
 
-def test_what_costs_nothing_is_certified_by_no_clique(program: str, tmp_path: Path) -> None:
+def test_a_price_of_zero_needs_no_clique(program: str, tmp_path: Path) -> None:
     cheap = PROBLEM.model_copy(update={"pools": (Pool(name="ub"),)})
     plan = solve(cheap)
     found = certify(cheap, plan)

@@ -20,9 +20,9 @@ from tests.support.tight_problems import mixed_alignments
 CHECKER: Any = check
 VERIPB: Any = veripb
 OPB: Any = opb
-"""They have no types: they are for people without memplan."""
+"""The module has no types, as it is for people without memplan."""
 LEMMAS = ((6, 14), (7, 6), (7, 11), (8, 0), (8, 20), (9, 11), (9, 20), (10, 0), (10, 9), (10, 11))
-"""Numbers of buffers and seeds of mixed alignments whose proofs need lemmas."""
+"""Numbers of buffers and seeds of mixed-alignment problems whose proofs need lemmas."""
 HARD = Problem.model_validate(
     {
         "buffers": [
@@ -114,7 +114,7 @@ def test_a_weaker_formula_is_refused() -> None:
         ({"buffers": []}, "claims nothing"),
     ],
 )
-def test_what_is_not_covered_is_refused_with_a_sentence(changed: dict[str, Any], sentence: str) -> None:
+def test_uncovered_certificates_are_refused_with_a_sentence(changed: dict[str, Any], sentence: str) -> None:
     data = {"buffers": [{"id": i, "start": 0, "end": 2, "size": 3 + i} for i in range(3)]} | changed
     problem = Problem.model_validate(data)
     plan = solve(problem)

@@ -1,4 +1,4 @@
-"""The cheapest plans that differ in the pairs of buffers that pay: `memplan plan --plans`."""
+"""The cheapest plans that differ in the pairs that pay: `memplan plan --plans`."""
 
 from memplan.capabilities import Search
 

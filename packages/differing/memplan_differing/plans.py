@@ -1,4 +1,4 @@
-"""Plans that differ in the pairs of buffers that pay: the cheapest first, each proved, or that there are no more."""
+"""Plans that differ in the pairs that pay, cheapest first: each is proved, or that there are no more."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from memplan.solvers.search.to_plan import gap_of
 from memplan_differing.search import NAME, WORK_PER_S, FurtherPlan, FurtherPlans
 
 FIRST_SHARE = 0.5
-"""The part of the time that the first plan may take."""
+"""The share of the time for the first plan."""
 
 
 def several_plans(
     problem: Problem, count: int, distance: int, control: Control, first: Callable[[float], Plan]
 ) -> Plan:
-    """Return the first plan, which is made in a part of the time, with up to `count - 1` others."""
+    """Return the first plan with up to `count - 1` others, within a call's time."""
     _refuse_unless_priced(problem)
     answer = first(FIRST_SHARE)
     return _with_others(problem, answer, count, distance, control) if answer.placements else answer
 
 
 def _refuse_unless_priced(problem: Problem) -> None:
-    """Raise OptionError for a problem of which plans cannot differ, or that has a choice of pools."""
+    """Raise OptionError for a problem whose plans cannot differ, or that has a choice of pools."""
     # In the units of the search: in coarser ones, two that lie apart may be in no common bank whatever the plan.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced):
@@ -95,7 +95,7 @@ def _placed(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]
 
 
 def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPlan) -> Plan:
-    """Return the plan of what was found beside a first plan; a bound is one of plans that differ so."""
+    """Return a further plan; its bound is about plans that differ from the earlier ones."""
     is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.of(instance)
     cost = costs.of_steps(found.steps)
     bound = None if first.cost_lower_bound is None else costs.of_steps(found.bound)

@@ -1,4 +1,4 @@
-"""Plans that differ: each the cheapest whose pairs with a price meet otherwise than in all plans before it.
+"""The search for further plans: each is the cheapest whose paying pairs differ from all earlier plans'.
 
 Two plans differ by the pairs that meet in one of them alone. Of buffers that can be exchanged, the one listed first
 lies no higher, or the list would be of copies. Starts are whole bytes, not the coarser ones that the cheapest plan can
@@ -29,7 +29,7 @@ _CUT_ROUNDS = 20
 
 
 class _Part:
-    """A part of the instance, and the pairs with a price that meet in each plan so far."""
+    """A part of the instance, and the pairs that meet in each plan so far."""
 
     def __init__(self, piece: Piece, coarse: Piece, offset: I64, is_least: bool, flag: I64) -> None:
         self.piece, self.twin, self.at = piece, _twins(piece), offset[piece.members]
@@ -45,7 +45,7 @@ class _Part:
             self._answers[frozenset()] = self.price, self.at
 
     def cheapest(self, need: I64, upper: int, least: int, control: Control) -> tuple[int, I64, bool] | None:
-        """Return the least price below `upper`, its starts, and whether none is less; None where there is none.
+        """Return the least price below `upper`, its starts, and whether it is proved; None if there is none.
 
         It differs by `need` from the plans so far; none costs less than `least`. Without starts, `upper` was not
         reached before the control ended the search.
@@ -78,7 +78,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class FurtherPlan:
-    """A plan of an instance: its offsets, and the steps of `Costs` that it adds, of which `bound` are proved."""
+    """A plan of an instance: its offsets, and its steps of `Costs`, of which `bound` are proved."""
 
     offset: I64
     steps: int
@@ -86,7 +86,7 @@ class FurtherPlan:
 
 
 class FurtherPlans:
-    """The plans that differ from a first one, and from each other; the cheapest first.
+    """The plans that differ from a first one and from each other, cheapest first.
 
     `first` is the first plan with exchangeable buffers in order; `is_least` says that no plan is cheaper. `is_complete`
     says that no further plan differs from all.
@@ -116,7 +116,7 @@ class FurtherPlans:
         return FurtherPlan(offset, steps, min(steps, self._floor))
 
     def next(self, control: Control) -> FurtherPlan | None:
-        """Return the next plan; None where there is none, or none was found until the control ended the search."""
+        """Return the next plan; None if there is none, or none was found in time."""
         need = np.full(len(self.parts[0].known) if self.parts else 1, self.distance)
         is_first_open, self._is_proved = not self._is_proved, True
         answer = self._cheapest(0, need, _NONE_ABOVE, control)
@@ -132,7 +132,7 @@ class FurtherPlans:
         return self._plan(self.first.offset, starts)
 
     def _cheapest(self, k: int, need: I64, upper: int, control: Control, paid: int = 0) -> tuple[int, list[I64]] | None:
-        """Return the least price of the parts from `k` on below `upper`, and their starts; None where there is none.
+        """Return the least price below `upper` of the parts from `k` on, with their starts; None if there is none.
 
         Together they differ by `need` from the plans so far, and the parts before them cost `paid`.
         """
@@ -170,7 +170,7 @@ class FurtherPlans:
 
 
 def _in_order(at: I64, twin: I64) -> I64:
-    """Return the starts with those of buffers that can be exchanged ascending."""
+    """Return the starts with those of interchangeable buffers ascending."""
     root, at = np.arange(len(at)), at.copy()
     for v in np.flatnonzero(twin >= 0).tolist():
         root[v] = root[twin[v]]
@@ -180,7 +180,7 @@ def _in_order(at: I64, twin: I64) -> I64:
 
 
 def _twins(piece: Piece) -> I64:
-    """Return for each buffer an earlier one that can be exchanged with it, or -1."""
+    """Return for each buffer an earlier interchangeable one, or -1."""
     own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)
     both = np.stack((piece.price, piece.grid, piece.gap), axis=2)
     twins = np.full(len(piece), -1)
@@ -195,7 +195,7 @@ def _twins(piece: Piece) -> I64:
 
 
 def _charges(rows: CutRows, bound: CutBound) -> tuple[int, I64]:
-    """Return what all plans cost at least, and what each pair that meets adds to it, in parts of the bound's scale."""
+    """Return a lower bound on the cost of all plans, and each pair's charge, in parts of the bound's scale."""
     charge, base = bound.scale * rows.price, 0
     for cut, times in bound.multipliers:
         excess, pairs, saved = rows.saved(cut.members)

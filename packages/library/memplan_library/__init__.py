@@ -1,4 +1,4 @@
-"""The library of problems: what is known of each, checked without memplan; submissions; runs of anybody's planner."""
+"""The library of problems: verified facts about each, submissions, and runs of any planner."""
 
 from memplan.capabilities import Command
 

@@ -1,4 +1,4 @@
-"""The files of a kind in one archive beside its index: packed for the repository, unpacked where they are used.
+"""The files of a kind in one archive beside its index: packed for the repository, unpacked for use.
 
 An archive is a ZIP file without clocks, its members by name, so that the same files are the same bytes, and a better
 plan changes no other member. Files are unpacked beside it, into folders that Git ignores; a note says of which archive.
@@ -17,12 +17,12 @@ from memplan.planner.errors import FormatError
 ARCHIVE = "files.zip"
 FOLDERS = ("plans", "problems", "proofs")
 _UNPACKED = ".unpacked"
-"""The note: the hash of the archive, and the names of the files that came out of it."""
+"""The note: the hash of the archive, and the names of its unpacked files."""
 _MODE = 0o644 << 16
 
 
 def unpack(kind: Path) -> None:
-    """Unpack the archive of a kind, a folder, where it is another one than before, or lost a file; raises FormatError.
+    """Unpack the archive of a kind (a folder) if it changed or a file is missing; raises FormatError.
 
     Files that the archive before had and this one has not are removed.
     """
@@ -49,7 +49,7 @@ def unpack(kind: Path) -> None:
 
 
 def pack(kind: Path) -> bool:
-    """Write the files of a kind, a folder, into its archive; return whether it has become another one."""
+    """Write the files of a kind (a folder) into its archive; return True if the archive changed."""
     archive = kind / ARCHIVE
     names = [f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((kind / folder).glob("[!.]*"))]
     data = packed({name: (kind / name).read_bytes() for name in names})
@@ -61,7 +61,7 @@ def pack(kind: Path) -> bool:
 
 
 def packed(files: dict[str, bytes]) -> bytes:
-    """Return the archive of files, by their names."""
+    """Return the archive of files by name."""
     written = BytesIO()
     with ZipFile(written, "w") as archive:
         for name in sorted(files):
@@ -72,7 +72,7 @@ def packed(files: dict[str, bytes]) -> bytes:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file of the library, and its folder where there is none yet."""
+    """Write a file of the library, creating its folder."""
     with os_errors_named(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
     save(str(path), data)

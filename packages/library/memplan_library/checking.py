@@ -10,13 +10,13 @@ from memplan_library.fingerprints import fingerprint
 from memplan_library.judging import KINDS, BrokenRuleError, judged, proved
 
 _LARGE = 200_000
-"""The bytes of a certificate above which the fast check leaves it out."""
+"""The size above which the fast check skips a certificate."""
 
 
 def check(
     library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
 ) -> Iterator[tuple[Entry, list[str]]]:
-    """Yield each entry with what is wrong with it."""
+    """Yield each entry with its fault, if any."""
     names: set[str] = set()
     for entry in wanted:
         faults = list(_faults(library, entry, is_fast))
@@ -27,7 +27,7 @@ def check(
 
 
 def version_fault(library: ProblemLibrary) -> str | None:
-    """Return what is wrong with the version of the set of problems: they are others than those that its hash is of."""
+    """Return the fault of the set's version: its hash does not match the problems."""
     version = library.version()
     if version is None or version.partition(" ")[2] == library.digest():
         return None

@@ -1,4 +1,4 @@
-"""The table of the library: a folder a kind, with `index.jsonl`, a line a problem, and files named after problems.
+"""The table of the library: for each kind, a folder with `index.jsonl` (one line for each problem) and files.
 
 The files are in an archive beside the table, and are unpacked when one is first needed.
 """
@@ -21,12 +21,12 @@ from memplan_library.archives import pack, unpack
 
 INDEX = "index.jsonl"
 BENCHMARK = "benchmark"
-"""The name of the benchmark, and of the file `benchmark.txt` that lists its problems."""
+"""The benchmark's name, and that of the file `benchmark.txt` with its problems."""
 EASY = "easy"
-"""The name of the proved problems that memplan proves by itself in seconds, and of the file that lists them."""
+"""The name of the problems that memplan proves in seconds, and of the file with their names."""
 PARTS = (EASY, "hard", "open")
 VERSION = "LIBRARY_VERSION"
-"""The file with the version of the set of problems, and with the hash of them all."""
+"""The file with the version of the set of problems, and their common hash."""
 EntryStatus = Literal["proved", "claimed", "open"]
 
 
@@ -71,24 +71,24 @@ class Entry(WireValue):
 
     @property
     def capacity(self) -> float | None:
-        """The limit, or else the best value; None where that is 0, as of all that fits into memories of its own."""
+        """The limit, or else the best value; None if that is 0, as for problems where all memories fit."""
         return self.limit if self.limit is not None else self.best or None
 
     @property
     def gap(self) -> float | None:
-        """The best value above the higher bound, as a part of it; None where that is 0 or none."""
+        """The relative gap of the best value to the higher bound; None if that is 0 or missing."""
         bound = max(self.bound or 0, self.claimed or 0)
         return self.best / bound - 1 if self.best is not None and bound else None
 
 
 @dataclass(frozen=True)
 class ProblemLibrary:
-    """A folder with the library."""
+    """The folder of the library."""
 
     folder: Path
 
     def kinds(self) -> list[str]:
-        """Return the kinds, by name."""
+        """Return the kinds by name."""
         return sorted(path.parent.name for path in self.folder.glob(f"*/{INDEX}"))
 
     def entries(self, kind: str | None = None) -> list[Entry]:
@@ -106,7 +106,7 @@ class ProblemLibrary:
                 raise FormatError(*(f"{path}, line {number}: {text}" for text in sentences(error))) from error
 
     def select(self, words: Sequence[str]) -> list[Entry]:
-        """Return the entries that kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND` stand for.
+        """Return the entries for kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.
 
         Without words these are all.
 
@@ -129,7 +129,7 @@ class ProblemLibrary:
         return [entry for entry in everything if entry.name in names]
 
     def names(self, group: str) -> list[str]:
-        """Return the names of the problems of a group that a file lists; none where there is no such file."""
+        """Return the names of a group's problems from its file; none without a file."""
         path = self.folder / f"{group}.txt"
         if not path.exists():
             return []
@@ -137,13 +137,13 @@ class ProblemLibrary:
             return path.read_text(encoding="utf-8").split()
 
     def _parts(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
-        """Return the names of easy, hard and open problems: each entry is one of these."""
+        """Return the names of the easy, hard and open problems, a partition of the entries."""
         open_names = {entry.name for entry in entries if entry.status == "open"}
         easy = {entry.name for entry in entries if entry.status == "proved"}.intersection(self.names(EASY))
         return dict(zip(PARTS, (easy, {row.name for row in entries} - easy - open_names, open_names), strict=True))
 
     def version(self) -> str | None:
-        """Return the version of the set of problems and its hash, `1.0 sha256:...`; None where the folder says none."""
+        """Return the version of the set of problems with its hash, `1.0 sha256:...`; None if the folder has none."""
         path = self.folder / VERSION
         return path.read_text(encoding="utf-8").strip() if path.exists() else None
 
@@ -169,17 +169,17 @@ class ProblemLibrary:
         return self.folder / entry.kind / folder / f"{entry.name}.{ending}"
 
     def unpack(self) -> None:
-        """Unpack the files of all kinds whose archives are others than before."""
+        """Unpack the files of all kinds whose archives changed."""
         for kind in self.kinds():
             unpack(self.folder / kind)
 
     def pack(self) -> list[str]:
-        """Write the files of all kinds into their archives, and return the kinds whose archives are others now."""
+        """Pack the files of all kinds, and return the kinds whose archives changed."""
         self.unpack()
         return [kind for kind in self.kinds() if pack(self.folder / kind)]
 
     def put(self, entry: Entry) -> None:
-        """Write an entry into the table of its kind, in the place of the one with its name, and pack the files."""
+        """Write an entry into the table of its kind, replacing one of the same name, and pack the files."""
         path = self.folder / entry.kind / INDEX
         rows = {each.name: each for each in self._read(entry.kind)} if path.exists() else {}
         rows[entry.name] = entry
@@ -194,5 +194,5 @@ _unpack_once = cache(unpack)
 
 
 def facts(entry: Entry) -> dict[str, Any]:
-    """Return an entry as a list shows it."""
+    """Return an entry's fields for lists."""
     return {**entry.model_dump(mode="json"), "status": entry.status, "gap": entry.gap}

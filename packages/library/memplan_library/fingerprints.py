@@ -1,4 +1,4 @@
-"""Fingerprints, which name a problem whatever its names and its order are, and features to choose problems by.
+"""Fingerprints, which identify a problem independently of names and order, and features for choosing problems.
 
 Problems of buffers have the hash of their content. All else is a graph of coloured nodes: colours are refined by those
 of neighbours until no more are told apart, and the sorted colours are hashed. Different problems may, rarely, have the
@@ -21,20 +21,20 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 
 _OF_BUFFERS = ("peak", "fit", "pools", "rules", "reuse", "heaps")
-"""The kinds whose problems are memplan's own, with buffers and pools."""
+"""The kinds in memplan's own format, with buffers and pools."""
 _LIMITS = {"fit": "size", "heaps": "heaps", "recompute": "extra cost"}
-"""The meaning of the limit of a kind, where it has one."""
+"""The meaning of the limit for each kind that has one."""
 
 
 @dataclass
 class _Graph:
-    """Nodes by what they are, and edges (from, to, label)."""
+    """Labelled nodes, and edges (from, to, label)."""
 
     nodes: list[Any] = field(default_factory=list)
     edges: list[tuple[int, int, str]] = field(default_factory=list)
 
     def digest(self, head: Any) -> str:
-        """Return the hash of what does not depend on the order of the nodes."""
+        """Return the hash of the graph, independent of the order of nodes."""
         colours = [_hash(node) for node in self.nodes]
         count = 0
         while len(set(colours)) > count:
@@ -52,7 +52,7 @@ def _hash(value: Any) -> str:
 
 
 def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
-    """Return the fingerprint of a problem of a kind, read from the bytes of its file."""
+    """Return the fingerprint of a problem of a kind from the bytes of its file."""
     parts = [_LIMITS.get(kind, ""), limit]
     if kind in _OF_BUFFERS:
         content = problem_hash(read_problem(data, name))
@@ -67,7 +67,7 @@ def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
 
 
 def _operations(problem: dict[str, Any], graph: _Graph, given: Any) -> str:
-    """Return the fingerprint of a graph of operations: what its tensors and operations are, and who reads what."""
+    """Return the fingerprint of a graph of operations: tensors, operations, and who reads what."""
     flags = [set(problem.get(name) or ()) for name in ("kept", "given", "resident")]
     facts = problem.get("tensors") or [{} for _ in problem["size"]]
     for t, size in enumerate(problem["size"]):
@@ -104,7 +104,7 @@ def _lives(problem: dict[str, Any], graph: _Graph) -> str:
 
 
 def features(kind: str, data: bytes, name: str) -> dict[str, float]:
-    """Return the features of a problem: counts, and what its size depends on."""
+    """Return the features of a problem: counts, and the parameters of its size."""
     if kind in _OF_BUFFERS:
         return _of_buffers(read_problem(data, name))
     problem = json.loads(data)

@@ -1,4 +1,4 @@
-"""The worth of plans and certificates of each kind, by the programs of `checkers/` alone.
+"""The value of plans and certificates of each kind, by the programs of `checkers/` alone.
 
 Schedules are worth what memplan's simulator says; of cascades no plan can be judged.
 """
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 
 class BrokenRuleError(InputError):
-    """Raised for a plan that breaks a rule, or a certificate that does not prove what it claims."""
+    """Raised for a plan that breaks a rule, or a certificate that does not prove its claim."""
 
 
 Worth = tuple[float, float | None]
-"""The value of a plan, and what its checker shows by itself that no plan is below; None where it shows nothing."""
+"""The value of a plan, and the lower bound that its checker finds by itself, or None."""
 Judge = Callable[[str, str, int | None], Worth]
-"""From the texts of problem and plan, and the limit; what is broken raises one of REFUSALS."""
+"""Judges a plan from the texts of problem and plan, and the limit; raises one of REFUSALS."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _symbols(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _schedule(problem: str, text: str, limit: int | None) -> Worth:
-    """Return the time of a schedule by the simulator of its form, which shares nothing with its search."""
+    """Return the latency of a schedule by its form's simulator, which is independent of its search."""
     latency, wrong = SCHEDULE.from_json(json.loads(problem)).latency_of(json.loads(text))
     if wrong is not None:
         raise BrokenRuleError(wrong)
@@ -106,7 +106,7 @@ def _schedule(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _packed(problem: str, text: str, limit: int | None) -> float | None:
-    """Return the least of what a certificate of checkers/check.py claims: bytes of one pool, a cost or a price."""
+    """Return the least value claimed by a certificate of checkers/check.py: bytes, a cost or a price."""
     lines = text.split("\n")
     _CHECK.check(problem, lines[:-1], [(limit, None)] if limit is not None else None)
     word, *numbers = lines[2].split(" ")
@@ -116,7 +116,7 @@ def _packed(problem: str, text: str, limit: int | None) -> float | None:
 
 
 def _unfit(problem: str, text: str, limit: int | None) -> float | None:
-    """Return None for a certificate that nothing fits; refuse all others, which say nothing of this question."""
+    """Return None for a certificate of infeasibility; refuse others, which do not answer this question."""
     if _packed(problem, text, limit) is not None:
         raise _CHECK.Refused("it does not say that nothing fits")
     return None
@@ -144,18 +144,18 @@ KINDS = {
         Kind("schedule", "time through a fast memory", _schedule),
     )
 }
-"""The kinds of the library, by name."""
+"""The kinds of the library by name."""
 
 
 def judged(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
-    """Return what a plan is worth; raises BrokenRuleError, or FormatError for what is no plan."""
+    """Return the value of a plan; raises BrokenRuleError, or FormatError for another file."""
     if kind.judge is None:
         raise FormatError(f"{kind.name}: has no checker apart from memplan: send the answer of its command instead")
     return _guarded(kind.judge, problem, text, limit)
 
 
 def proved(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
-    """Return what a certificate proves, None for nothing fits; raises BrokenRuleError, or FormatError."""
+    """Return what a certificate proves, None for infeasibility; raises BrokenRuleError or FormatError."""
     if kind.prove is None:
         raise FormatError(f"{kind.name}: has no certificates: send a plan")
     return _guarded(kind.prove, problem, text, limit)

@@ -1,4 +1,4 @@
-"""One page of a table of runs, to be looked at or printed: PAR2 of each planner, and performance profiles."""
+"""A page for a table of runs: PAR2 of each planner, and performance profiles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ caption{text-align:left;font-weight:bold;padding:8px 0}svg{width:100%}p{font-siz
 
 @dataclass(frozen=True)
 class Line:
-    """The figures of a planner over its runs; `par2_s` counts a run that is not solved as twice its limit."""
+    """The figures of a planner over its runs; in `par2_s` an unsolved run counts twice its limit."""
 
     planner: str
     runs: int
@@ -54,7 +54,7 @@ def _penalised_s(row: Result) -> float:
 
 
 def text_of(rows: Sequence[Result]) -> str:
-    """Return the table of planners in plain text."""
+    """Return the table of planners as plain text."""
     return text_table(_HEAD, [line.cells() for line in summarised(rows)])
 
 
@@ -85,7 +85,7 @@ def page(rows: Sequence[Result], title: str) -> str:
 
 
 def run_by_all(rows: Sequence[Result]) -> list[Result]:
-    """Return the rows of the problems that every planner ran on: figures over other problems do not compare."""
+    """Return the rows of problems that every planner ran, the only comparable ones."""
     planners = {row.solver for row in rows}
     ran = {(row.solver, row.fingerprint) for row in rows}
     return [row for row in rows if all((planner, row.fingerprint) in ran for planner in planners)]
@@ -104,7 +104,7 @@ def _table(caption: str, rows: Sequence[Result]) -> str:
 
 
 def _profile(rows: Sequence[Result], caption: str, *, by_ratio: bool) -> str:
-    """Return a picture of the share solved over time, or over time as a multiple of the fastest planner's."""
+    """Return a chart of the share solved over time, or over time relative to the fastest planner."""
     fastest: dict[str | None, float] = {}
     for row in rows:
         fastest[row.fingerprint] = min(fastest.get(row.fingerprint, 1e9), _penalised_s(row))

@@ -1,4 +1,4 @@
-"""Runs of anybody's planner on problems of the library: a command line for each, its plan checked without memplan.
+"""Runs of any planner on problems of the library, each a command line whose plan is checked without memplan.
 
 A run is solved where the plan is at least as good as the best known one, or where the planner says of a problem of
 which it is proved that nothing fits. A plan that is valid and worse is one, but does not count as solved.
@@ -28,7 +28,7 @@ from memplan_library.entries import Entry, ProblemLibrary
 from memplan_library.judging import KINDS, BrokenRuleError, judged
 
 GRACE_S = 5.0
-"""Seconds after its time limit at which a planner is killed."""
+"""The seconds after its time limit at which a planner is killed."""
 _WORDS = ("problem", "out", "seconds", "capacity", "limit", "kind")
 
 
@@ -46,11 +46,11 @@ class Planner:
     infeasible_status: int | None = None
 
     def suits(self, entry: Entry) -> bool:
-        """Return True where plans can be judged, and there is a capacity if the command asks for one."""
+        """Return True if plans can be judged, and a capacity exists if the command uses one."""
         return KINDS[entry.kind].judge is not None and ("{capacity}" not in self.template or entry.capacity is not None)
 
     def line(self, entry: Entry, problem: Path, out: Path, limit_s: float) -> list[str]:
-        """Return the words of the command for a problem; raises OptionError for a template that is none."""
+        """Return the words of the command for a problem; raises OptionError for a wrong template."""
         values = (problem, out, limit_s, _digits(entry.capacity), _digits(entry.limit), entry.kind)
         try:
             return [word.format(**dict(zip(_WORDS, values, strict=True))) for word in shlex.split(self.template)]
@@ -66,7 +66,7 @@ def _digits(value: float | None) -> str:
 def run(
     library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float, better: Path
 ) -> Iterator[Result]:
-    """Yield a result for each problem, one after the other; plans better than what was known go to `better`."""
+    """Yield a result for each problem in order; record plans go to `better`."""
     for entry in wanted:
         load, started = round(os.getloadavg()[0], 2), datetime.now(UTC).isoformat(timespec="seconds")
         with tempfile.TemporaryDirectory() as folder:
@@ -97,22 +97,22 @@ def run(
 
 
 def is_better(row: Result) -> bool:
-    """Return True for a plan that is better than what was known."""
+    """Return True for a plan better than the best known."""
     return row.outcome == "plan" and row.peak is not None and (row.known_peak is None or row.peak < row.known_peak)
 
 
 def is_solved(row: Result) -> bool:
-    """Return True for a plan that is as good as what was known, and where it is proved and said that nothing fits."""
+    """Return True for a plan as good as the best known, or a correct report of proved infeasibility."""
     return row.status == "infeasible" or (row.outcome == "plan" and (is_better(row) or row.peak == row.known_peak))
 
 
 def word_of(row: Result) -> str:
-    """Return what came of a run in a word."""
+    """Return the outcome of a run as a word."""
     return "better" if is_better(row) else "solved" if is_solved(row) else row.outcome
 
 
 def _measured(line: list[str], most_s: float) -> tuple[int | None, float, float, str]:
-    """Run a command; return its status (None where it was killed), wall and CPU time, and its last words."""
+    """Run a command; return its status (None if killed), wall and CPU time, and last output."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as words:
         try:
@@ -136,7 +136,7 @@ def _measured(line: list[str], most_s: float) -> tuple[int | None, float, float,
 def _facts(
     library: ProblemLibrary, entry: Entry, planner: Planner, out: Path, status: int | None, said: str
 ) -> dict[str, Any]:
-    """Return what came of a run, as a Result has it."""
+    """Return the outcome of a run as fields of a Result."""
     if status is None:
         return {"outcome": "late", "message": f"killed {GRACE_S:g} s after its limit"}
     if status == planner.infeasible_status:  # whatever it writes then

@@ -1,4 +1,4 @@
-"""The gate's part of the ledger: what each search reaches must not be lost."""
+"""The gate's part of the ledger: results of searches that must not be lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library: what a submission is answered, what a check finds, and what a run of a planner is worth."""
+"""The library: answers to submissions, findings of checks, and values of planner runs."""
 
 from __future__ import annotations
 

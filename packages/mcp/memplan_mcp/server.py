@@ -30,7 +30,7 @@ _INSTRUCTIONS = (
 )
 _SCHEMA = "schema"
 _LATE_S = 0.5
-"""The seconds after its time limit for which an answer is waited for; then the last one that was noted is given."""
+"""The seconds beyond its time limit for which an answer is awaited; then the last note is given."""
 
 
 def mcp(
@@ -68,7 +68,7 @@ async def _listed(_context: Any, _page: Any) -> ListToolsResult:
 
 
 def schema_of(capability: Capability[Any]) -> dict[str, Any]:
-    """Return the whole schema of the body of a question, whose files may be named by their paths."""
+    """Return the full schema of a question's body, in which files may be given by path."""
     schema = request_model(capability).model_json_schema(schema_generator=QuietJsonSchema)
     for each in capability.inputs:
         if each.from_file is not None:
@@ -79,7 +79,7 @@ def schema_of(capability: Capability[Any]) -> dict[str, Any]:
 
 
 def tool_of(capability: Capability[Any]) -> Tool:
-    """Return the tool that a question is: its sentences with its example, and the names of its inputs and options.
+    """Return the tool for a question: its help with an example, and the names of inputs and options.
 
     Each conversation carries all tools, so that they are short.
     """
@@ -104,7 +104,7 @@ def tool_of(capability: Capability[Any]) -> Tool:
 
 
 async def _called(folder: Path, _context: Any, asked: CallToolRequestParams) -> CallToolResult:
-    """Answer a question by its tool; what is wrong with it is said in the result, for the assistant to mend."""
+    """Answer a question by its tool; errors become part of the result, for the assistant to mend."""
     try:
         if asked.name == _SCHEMA:
             name = (asked.arguments or {}).get("question")
@@ -123,7 +123,7 @@ async def _called(folder: Path, _context: Any, asked: CallToolRequestParams) -> 
 
 
 async def _answer(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> Any:
-    """Return the answer to a question by the time limit, or the last one that was noted; raises MemplanError."""
+    """Return the answer by the time limit, or the last note; raises MemplanError."""
     options, noted, cancelled = read_body_options(capability, given, {}), list[Any](), threading.Event()
     control = Control(options.due(), cancelled, note=noted.append)
     work = lambda: capability.answered(_question(capability, given, folder), options, control)  # noqa: E731
@@ -136,7 +136,7 @@ async def _answer(capability: Capability[Any], given: Mapping[str, Any], folder:
 
 
 def _question(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> Question:
-    """Read the inputs: objects of JSON, or files by their paths; raises InputError."""
+    """Read the inputs, JSON objects or files by path; raises InputError."""
     names = [each.name for each in capability.inputs]
     if unknown := [name for name in given if name not in (*names, "options")]:
         raise InputError(*(f"{name}: is not a known field{did_you_mean(name, names)}" for name in unknown))
@@ -155,7 +155,7 @@ def _question(capability: Capability[Any], given: Mapping[str, Any], folder: Pat
 
 
 def _inside(folder: Path, name: str) -> str:
-    """Return the path of a file in a folder; raises InputError for one elsewhere, and for what is no file."""
+    """Return the path of a file inside a folder; raises InputError for others."""
     path = (folder / name).resolve()
     if not path.is_relative_to(folder):
         raise InputError(f"{shown(name)}: must lie in {folder}; --folder of memplan mcp names another")

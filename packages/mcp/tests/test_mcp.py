@@ -1,4 +1,4 @@
-"""`memplan mcp`: what an assistant lists, calls and is refused."""
+"""`memplan mcp`: tools listed, calls and refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOBILENET = "mobilenet_v2.csv"
 
 
 @pytest.mark.slow
-def test_every_question_is_a_tool_whose_example_has_an_answer_and_what_is_wrong_is_said() -> None:
+def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_reported() -> None:
     async def run() -> None:
         command = mcp.StdioServerParameters(
             command=str(Path(sys.executable).with_name("memplan")), args=["mcp", "--folder", _EXAMPLES]

@@ -1,4 +1,4 @@
-"""FlatBuffers, read with every bound checked, and written with new parts in front.
+"""FlatBuffers: read with every bound checked, and written with new parts in front.
 
 What points outside of its file is an error that says where. Generated readers trust the file. A broken one then gives
 numbers from anywhere in it, or lists of billions; here, all that is read of a file is in it, and is at most a few times
@@ -21,13 +21,13 @@ from typing import Literal, TypeAlias
 from memplan.planner.errors import FormatError
 
 Number = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
-"""Whole numbers, as module struct writes them."""
+"""Integer formats of module struct."""
 _SEEN_AGAIN = 4
-"""The bytes that may be read, in lengths of the file: parts may be pointed at more than once."""
+"""The total bytes that may be read, in file lengths, since parts may be referenced repeatedly."""
 
 
 class File:
-    """The bytes of a file, and how many of them may still be read."""
+    """The bytes of a file, and how many more may be read."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -41,7 +41,7 @@ class File:
         return int(struct.unpack_from(f"<{kind}", self.data, at)[0])
 
     def distances(self, index: int, path: str) -> tuple[int, ...]:
-        """Return how far each field lies behind its table, 0 for what is absent: an index, which many tables share."""
+        """Return each field's distance from its table, 0 for absent fields: a vtable, which many tables share."""
         if index not in self._distances:
             size = self.number(index, "H", path)
             self.check(index, size, path)
@@ -49,13 +49,13 @@ class File:
         return self._distances[index]
 
     def check(self, at: int, size: int, path: str) -> None:
-        """Raise FormatError for a range that is not in the file."""
+        """Raise FormatError for a range outside of the file."""
         if at < 0 or at + size > len(self.data):
             rule = f"must lie in the file ({len(self.data)} bytes)"
             raise FormatError(f"{path}: {rule}, got bytes {at} to {at + size}: is it cut short?")
 
     def spend(self, size: int, path: str) -> None:
-        """Count what is read; raises FormatError where the same bytes are read again and again."""
+        """Count bytes read; raises FormatError if the same bytes are read too often."""
         self.left -= size
         if self.left < 0:
             rule = f"must not be reached after {_SEEN_AGAIN} times the file's {len(self.data)} bytes were read"
@@ -64,7 +64,7 @@ class File:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in a file; fields are known by their number, and by their name in the errors."""
+    """A table in a file; fields are identified by number, and by name in errors."""
 
     file: File
     at: int
@@ -72,69 +72,69 @@ class Table:
 
     @classmethod
     def root(cls, data: bytes, name: str) -> Table:
-        """Return the table that the file begins with."""
+        """Return the root table of a file."""
         file = File(data)
         return cls(file, file.number(0, "I", name), name)
 
     def integer(self, field: int, name: str, kind: Number, default: int = 0) -> int:
-        """Return a number."""
+        """Return a numeric field."""
         at = self._find(field)
         return default if at is None else self.file.number(at, kind, self._path(name))
 
     def table(self, field: int, name: str) -> Table | None:
-        """Return a table inside."""
+        """Return a table field."""
         at = self._find(field)
         return None if at is None else Table(self.file, self._follow(at, self._path(name)), self._path(name))
 
     def tables(self, field: int, name: str) -> Iterator[Table]:
-        """Yield the tables of a list."""
+        """Yield the tables of a list field."""
         start, count = self._list(field, name, 4)
         for k in range(count):
             path = f"{self._path(name)}[{k}]"
             yield Table(self.file, self._follow(start + 4 * k, path), path)
 
     def place(self, field: int, name: str) -> int | None:
-        """Return where a field is in the file, None where it is absent."""
+        """Return the position of a field, None if it is absent."""
         return self._find(field)
 
     def span(self, field: int, name: str, width: int) -> tuple[int, int]:
-        """Return where the entries of a list begin, and how many there are, each of so many bytes."""
+        """Return the position and the number of a list's entries, each of `width` bytes."""
         return self._list(field, name, width)
 
     def pointers(self, field: int, name: str) -> tuple[int, tuple[int, ...]]:
-        """Return where the entries of a list of tables begin, and where each of the tables is."""
+        """Return the position of a list of tables, and the position of each table."""
         start, count = self._list(field, name, 4)
         return start, tuple(self._follow(start + 4 * k, f"{self._path(name)}[{k}]") for k in range(count))
 
     def integers(self, field: int, name: str, kind: Number) -> tuple[int, ...]:
-        """Return a list of numbers."""
+        """Return a list field of integers."""
         start, count = self._list(field, name, struct.calcsize(kind))
         return struct.unpack_from(f"<{count}{kind}", self.file.data, start)
 
     def floats(self, field: int, name: str) -> tuple[float, ...]:
-        """Return a list of numbers of 32 bits, not all of them whole."""
+        """Return a list field of 32-bit floats."""
         start, count = self._list(field, name, 4)
         return struct.unpack_from(f"<{count}f", self.file.data, start)
 
     def length(self, field: int, name: str) -> int:
-        """Return the length of a list of bytes, which is in the file and is not read."""
+        """Return the length of a byte list without reading it."""
         at = self._find(field)
         return 0 if at is None else self._extent(at, 1, self._path(name))[1]
 
     def content(self, field: int, name: str) -> bytes:
-        """Return a list of bytes."""
+        """Return a byte list field."""
         start, count = self._list(field, name, 1)
         return self.file.data[start : start + count]
 
     def text(self, field: int, name: str) -> str:
-        """Return a text; bytes that are not UTF-8 are escaped."""
+        """Return a text field; bytes that are not UTF-8 are escaped."""
         return self.content(field, name).decode(errors="backslashreplace")
 
     def _path(self, name: str) -> str:
         return f"{self.path}.{name}"
 
     def _find(self, field: int) -> int | None:
-        """Return where a field is, None where it is absent."""
+        """Return the position of a field, None if it is absent."""
         self.file.spend(4, self.path)
         distances = self._distances
         # A field of a newer schema than the file's: absent.
@@ -150,7 +150,7 @@ class Table:
         return at + self.file.number(at, "I", path)
 
     def _list(self, field: int, name: str, width: int) -> tuple[int, int]:
-        """Return where the entries of a list begin, and how many there are; they will be read."""
+        """Return the position and number of a list's entries, counted as read."""
         at = self._find(field)
         if at is None:
             return 0, 0
@@ -169,19 +169,19 @@ class Table:
 # That of the buffers of a TFLite file, which readers map as they lie.
 _ALIGNMENT = 16
 _BLOCK = 64
-"""By how many bytes the old file may move: all alignments in it must divide them."""
+"""The granularity by which the old file may move; every alignment in it must divide this."""
 
 
 @dataclass(frozen=True, eq=False)
 class Old:
-    """What lies at a byte of the file that follows."""
+    """A reference to a byte of the old file."""
 
     at: int
 
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A number of a table."""
+    """A numeric field of a table."""
 
     value: int
     kind: Literal["b", "B", "i", "I"]
@@ -189,14 +189,14 @@ class Scalar:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A list of whole numbers of 32 bits."""
+    """A list of 32-bit integers."""
 
     values: Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """A list of bytes, aligned to 16; a text ends with a zero, which is not counted."""
+    """A list of bytes, aligned to 16; a text has an uncounted terminating zero."""
 
     data: bytes
     is_text: bool = False
@@ -204,14 +204,14 @@ class Content:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """A list of tables, new ones or such of the file."""
+    """A list of tables, new or from the old file."""
 
     rows: Sequence[NewTable | Old]
 
 
 @dataclass(frozen=True, eq=False)
 class NewTable:
-    """A table: its fields by their numbers. No part may be in two places."""
+    """A new table: its fields by number. Each part may occur only once."""
 
     fields: Mapping[int, Field]
 
@@ -221,12 +221,12 @@ Field: TypeAlias = Scalar | Old | Part
 
 
 def text(value: str) -> Content:
-    """Return a text."""
+    """Return a text as a part."""
     return Content(value.encode(), is_text=True)
 
 
 def with_front(root: NewTable, identifier: bytes, data: bytes) -> bytes:
-    """Return a FlatBuffer whose root table is new, and that ends with the bytes of another one."""
+    """Return a FlatBuffer with a new root table, followed by the bytes of an old one."""
     places, end = _places(root)
     base = -(-end // _BLOCK) * _BLOCK
     out = bytearray(base)
@@ -237,7 +237,7 @@ def with_front(root: NewTable, identifier: bytes, data: bytes) -> bytes:
 
 
 def _in_turn(root: NewTable) -> list[Part]:
-    """Return all new parts, each behind the one that points to it."""
+    """Return all new parts, each behind the part that refers to it."""
     parts: list[Part] = []
     waiting: deque[Part] = deque([root])
     while waiting:
@@ -256,7 +256,7 @@ def _inside(part: Part) -> list[Part]:
 
 
 def _places(root: NewTable) -> tuple[dict[int, int], int]:
-    """Return where each new part lies, and where they end. A table's place is behind the list of its fields."""
+    """Return the position of each new part, and the end. A table's position is behind its vtable."""
     places, at = {}, 8
     for part in _in_turn(root):
         if isinstance(part, Content):

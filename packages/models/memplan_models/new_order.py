@@ -1,4 +1,4 @@
-"""All operations of a file in a new order, from the order of a graph that leaves some of them out."""
+"""The order of all operations of a file, given an order of a graph that omits some of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def new_order(
     writes: Sequence[Iterable[Hashable]],
     in_turn: Container[int],
 ) -> list[int]:
-    """Return an order of all operations of a list: `wanted`, each after what it needs, and at the end all others.
+    """Return an order of all operations: `wanted`, each after its prerequisites, then the rest.
 
     Operations need those that write what they read, and `in_turn` are those with effects, which stay in their order.
     What is not in `wanted`, such as views and constants, runs right before the first that needs it. Where `wanted` is

@@ -191,7 +191,7 @@ def test_a_file_with_a_plan_inside_is_one_in_python_and_over_http(monkeypatch: p
 
 
 @pytest.mark.parametrize("given", ["onnxruntime-32466.onnx onnxruntime-32466.txt", "pytorch-187678.py.txt"])
-def test_a_plan_that_none_can_mend_is_said_to_be_one(
+def test_a_plan_that_cannot_be_mended_is_reported(
     given: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(WRONG)

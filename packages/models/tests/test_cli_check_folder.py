@@ -133,7 +133,7 @@ def test_a_problem_is_checked_where_the_file_names_it(folder: Path, capfd: Captu
         ('[default]\ntime-limit = "x"', "budgets.toml: default.time-limit: must be "),
     ],
 )
-def test_what_is_wrong_in_the_file_of_budgets_is_named(text: str, sentence: str, folder: Path, capfd: Captured) -> None:
+def test_errors_in_the_file_of_budgets_are_named(text: str, sentence: str, folder: Path, capfd: Captured) -> None:
     assert main(["check", "models", "--budgets", budgets(folder, text)]) == 2
     out, err = capfd.readouterr()
     assert err.startswith(f"memplan: error: {sentence}"), err

@@ -110,7 +110,7 @@ def test_a_format_whose_planner_is_not_known_is_compared_with_no_planner(tmp_pat
         (["--dim", "batch=1"], '{file}: dim: must not be given, as TFLite names no dimensions, got "batch"'),
     ],
 )
-def test_wrong_options_are_said(file: str, capfd: Captured, arguments: list[str], sentence: str) -> None:
+def test_wrong_options_are_reported(file: str, capfd: Captured, arguments: list[str], sentence: str) -> None:
     assert main(["compare", file, *arguments]) == 2
     assert capfd.readouterr().err.startswith(f"memplan: error: {sentence.replace('{file}', file)}")
 
@@ -238,7 +238,7 @@ def test_a_cascade_of_a_model_with_variables_is_written_or_not_for_a_reason(tmp_
     assert "not written, as nothing is gained" in capfd.readouterr().err
 
 
-def test_the_whole_arena_of_a_new_order_is_said(tmp_path: Path, capfd: Captured) -> None:
+def test_the_whole_arena_of_a_new_order_is_reported(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
     given.write_bytes(two_halves())
     assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
@@ -255,7 +255,7 @@ def test_an_order_that_gains_nothing_is_written_as_given(tmp_path: Path, capfd: 
     assert target.read_bytes() == given.read_bytes()
 
 
-def test_the_whole_arena_of_a_plan_is_said(tmp_path: Path, capfd: Captured) -> None:
+def test_the_whole_arena_of_a_plan_is_reported(tmp_path: Path, capfd: Captured) -> None:
     given, plan, target = tmp_path / "model.tflite", str(tmp_path / "plan.json"), tmp_path / "planned.tflite"
     given.write_bytes(two_halves())
     assert main(["plan", str(given), "-o", plan, "--quiet"]) == 0

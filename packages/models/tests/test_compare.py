@@ -17,7 +17,7 @@ from memplan.systems.reading import read_model
 MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
 
 
-def test_no_other_order_is_looked_for_once_time_is_over_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_order_is_sought_after_the_time_limit_and_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, over = compare(MODEL), threading.Event()
     assert whole.memplan_reordered is not None
     over.set()

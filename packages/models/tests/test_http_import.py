@@ -43,7 +43,7 @@ def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: Ru
     assert Problem.model_validate(found["problem"]) == read_model(MODEL).problem
 
 
-def test_names_of_a_program_are_answered_where_they_are_asked_for(server: Running) -> None:
+def test_names_of_a_program_are_answered_on_request(server: Running) -> None:
     def asked(data: bytes, **params: str) -> dict[str, Any]:
         found: dict[str, Any] = server.client.post("/v1/convert", params=params, content=data, headers=BYTES).json()
         return found
@@ -76,7 +76,7 @@ def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: Running) -
         (b'{"buffers": [{"id": 1, "size": 3, "start": 0, "end": 2}]}', None, "json"),
     ],
 )
-def test_the_format_is_told_by_the_bytes_or_the_name(
+def test_the_format_follows_from_the_bytes_or_the_name(
     server: Running, data: bytes, name: str | None, known: str
 ) -> None:
     params = {} if name is None else {"name": name}
@@ -91,7 +91,7 @@ def test_the_format_is_told_by_the_bytes_or_the_name(
         (MODEL, "scratch=my_op", "scratch: must be OPERATOR=BYTES, as in my_op=1024, got "),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said(server: Running, data: bytes, query: str, sentence: str) -> None:
+def test_errors_with_a_file_are_reported(server: Running, data: bytes, query: str, sentence: str) -> None:
     answer = server.client.post(f"/v1/convert?{query}", content=data, headers=BYTES)
     assert answer.status_code in (400, 422)
     assert answer.json()["errors"][0].startswith(sentence)

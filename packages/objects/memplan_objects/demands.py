@@ -1,4 +1,4 @@
-"""Demands of shared objects, as solvers read them: lifetimes and sides, and the cost of an assignment to objects."""
+"""Shared-object demands for solvers: lifetimes and sides, and the cost of assignments."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from memplan.planner.instance.compile import live_sets
 
 MOST_AMOUNT = 2**62
 Objects = list[int]
-"""The number of the object of each buffer."""
+"""The object number of each buffer."""
 IsOver = Callable[[], bool]
 
 
 @dataclass(frozen=True)
 class Demands:
-    """Buffers of one kind: alive in the maximal live sets from `first` to before `last`, with two sides.
+    """Buffers of one kind, alive in the live sets from `first` to before `last`, with two sides each.
 
     Bytes are 1 high. No side of an object is more than `ratio` times that of a buffer in it.
     """
@@ -44,7 +44,7 @@ class Demands:
 
     @cached_property
     def is_plain(self) -> bool:
-        """True where an object that is large enough will do."""
+        """True if any object that is large enough suits a buffer."""
         return self.ratio is None and len(set(self.height)) < 2
 
     def meet(self, i: int, j: int) -> bool:
@@ -52,7 +52,7 @@ class Demands:
         return self.first[i] < self.last[j] and self.first[j] < self.last[i]
 
     def amount(self, members: Sequence[int]) -> int | None:
-        """Return the bytes or texels of an object for some buffers, None where the ratio refuses it."""
+        """Return the size of an object for some buffers, None if the ratio forbids it."""
         widths, heights = [self.width[i] for i in members], [self.height[i] for i in members]
         w, h = max(widths, default=0), max(heights, default=0)
         if self.ratio is not None and members and (w > self.ratio * min(widths) or h > self.ratio * min(heights)):
@@ -60,13 +60,13 @@ class Demands:
         return w * h
 
     def cost(self, where: Objects) -> int | None:
-        """Return the sum over all objects, None where the ratio refuses one."""
+        """Return the total of all objects, None if the ratio forbids one."""
         amounts = [self.amount(members) for members in groups(where)]
         return None if None in amounts else sum(each or 0 for each in amounts)
 
     @cached_property
     def least(self) -> tuple[int, ...]:
-        """The least amounts of the largest object, of the next, and so on: maxima over the live sets, position-wise."""
+        """Lower bounds on the largest object, the next, and so on: position-wise maxima over live sets."""
         sets: list[int] = []
         for members in self.alive:
             sets += [0] * (len(members) - len(sets))

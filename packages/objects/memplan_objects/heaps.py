@@ -1,4 +1,4 @@
-"""Heaps of at most so many bytes each: the fewest, then few bytes in all.
+"""Heaps of a limited size each: the fewest, then few bytes in all.
 
 One pool with a wall at each multiple of the heap's size, which no buffer crosses, is planned first; the bound is that
 of bin packing for each live set. Where it takes more heaps than that, pools of one size are planned, one more each time
@@ -27,17 +27,17 @@ from memplan.solvers.search.to_plan import gap_of
 Dealt = Mapping[int | str, tuple[int, int]]
 """The heap of each buffer, and its offset there."""
 _MOST_LIVE_SETS = 200
-"""The heaviest live sets whose bin packing bounds the heaps; lighter ones need no more on any file."""
+"""The number of heaviest live sets whose bin packing bounds the heaps; lighter ones have never needed more."""
 _WALLS, _POOLS = 0.3, 0.5
-"""The parts of the time that is left for the pool with walls, and for each number of pools."""
+"""The shares of the remaining time for the pool with walls, and for each number of pools."""
 _FIRST_FIT = 1_000
-"""The most buffers that are dealt to heaps by first fit, at once, for an answer in any time."""
+"""The most buffers assigned by first fit, which is always attempted first."""
 _ABOVE = 8
-"""The numbers of heaps that are tried from the bound on, before the walls' plan is good enough."""
+"""The numbers of heaps tried above the bound before the plan with walls is accepted."""
 
 
 def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
-    """Plan a problem of one pool in heaps of at most so many bytes each: the fewest, then few bytes in all.
+    """Plan a one-pool problem in heaps of limited size each: the fewest, then few bytes in all.
 
     The pools of the plan are the heaps. For devices that bind no buffer above a limit, and allocators that find no
     larger piece. Raises OptionError and ProblemError.
@@ -84,7 +84,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
 
 
 def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
-    """Return heaps that take each buffer, the largest first, in the first one with room for it. O(n^2 log n)."""
+    """Return heaps by first fit, the largest buffers first. O(n^2 log n)."""
     table, row = problem.buffers, instance.source[instance.lifetime_buffer]
     meets = np.zeros((len(table), len(table)), dtype=np.bool_)
     one, other = np.nonzero((instance.start[:, None] < instance.end) & (instance.start < instance.end[:, None]))
@@ -113,14 +113,14 @@ def _by_heap(dealt: Dealt) -> list[dict[int | str, int]]:
 
 
 def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
-    """Plan a problem in a share of the time that is left, or of all work where that is counted."""
+    """Plan a problem in a share of the remaining time, or with all work if that is counted."""
     within = control.child(share)
     counted = within.counts_work
     return solve(problem, time_limit_s=within.left_s, deterministic=counted, **options, control=within.searching())
 
 
 def _behind_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
-    """Return the heap and the offset of each buffer in a plan of one pool with walls."""
+    """Return the heap and offset of each buffer in a plan of one pool with walls."""
     rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
     plan = _part(with_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
@@ -128,7 +128,7 @@ def _behind_walls(problem: Problem, size: int, accept: str, control: Control) ->
 
 
 def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
-    """Return the problem with so many pools of one size; heaps are alike, so the k-th buffer lies in the first k."""
+    """Return the problem with `count` equal pools; by symmetry, the k-th buffer uses the first k."""
     heaviest = max(range(instance.n_live_sets), key=lambda t: sum(instance.size[_alive(instance, t)]), default=None)
     first = [] if heaviest is None else sorted(_alive(instance, heaviest), key=lambda i: -int(instance.size[i]))
     rank = {int(instance.source[i]): k + 1 for k, i in enumerate(first[: count - 1])}
@@ -141,7 +141,7 @@ def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> 
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
-    """Plan each heap by itself, and return all of them."""
+    """Plan each heap separately, and return all of them."""
     heap_of = _by_heap(dealt)
     for number, offsets in enumerate(heap_of):
         rows = [row for row in rows_without_pool(problem) if row["id"] in offsets]
@@ -154,7 +154,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
 
 
 def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, least_bytes: int) -> Plan:
-    """Return the plan of the offsets in each heap, the fullest first."""
+    """Return the plan for the offsets in each heap, the fullest first."""
     sizes = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
     ranked = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
     ranked.sort(key=lambda heap: -heap[0])
@@ -190,7 +190,7 @@ def _alive(instance: Instance, t: int) -> list[int]:
 
 
 def _bins(instance: Instance, size: int) -> Iterator[int]:
-    """Yield the bins that the heaviest live sets need at least (Martello and Toth's L2), in units."""
+    """Yield the least bins for the heaviest live sets (Martello and Toth's L2), in units."""
     change = np.zeros(instance.n_live_sets + 1, dtype=np.int64)
     np.add.at(change, instance.start, instance.size[instance.lifetime_buffer])
     np.subtract.at(change, instance.end, instance.size[instance.lifetime_buffer])

@@ -1,4 +1,4 @@
-"""The exact sweep: object sizes by rising sum, each decided by going through the live sets in time order.
+"""The exact sweep: object sizes by rising sum, each decided by a pass over the live sets in time order.
 
 For given sizes a state says of each buffer that is alive only when it ends and the size of its object: objects of one
 size are interchangeable, and states stay few because live sets are small. Sizes that are refused name a stretch of time
@@ -15,17 +15,17 @@ from math import inf
 from memplan_objects.demands import Demands, IsOver, Objects
 
 _MOST_STATES = 200_000
-"""More states than this take seconds and hundreds of megabytes for one decision."""
+"""The most states of one decision, as more take seconds and hundreds of megabytes."""
 _MOST_WALLS = 400
-"""The most refusals that are kept; each next one is compared with all of them."""
+"""The most stored refusals, since every candidate is compared with all of them."""
 State = tuple[tuple[int, int], ...]
-"""For each buffer that is alive, the live set after its last, and the class of its object; sorted."""
+"""For each live buffer, the end of its life and the class of its object; sorted."""
 Layer = dict[State, tuple[State, int | None]]
-"""From each state to one before it, and the class that the buffer of the layer has; none where buffers end."""
+"""Maps each state to a predecessor and the class of the layer's buffer; none where buffers end."""
 
 
 class OutOfTimeError(Exception):
-    """The sweep was ended, or grew too large, before anything was known."""
+    """The sweep was stopped, or grew too large, without a result."""
 
 
 class Sweep:
@@ -38,11 +38,11 @@ class Sweep:
         self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 
     def refused_at(self, sizes: tuple[int, ...], begin: int = 0, stop: int | None = None) -> int | None:
-        """Return the first live set that cannot be entered, from `begin` to before `stop`; None where all can."""
+        """Return the first live set that cannot be entered, from `begin` to before `stop`; None if all can."""
         return self._run(sizes, begin, self.demands.n_sets if stop is None else stop, None)
 
     def objects(self, sizes: tuple[int, ...]) -> Objects:
-        """Return the object of each buffer for sizes that are enough."""
+        """Return the object of each buffer for sufficient sizes."""
         layers: list[tuple[int | None, Layer]] = []
         self._run(sizes, 0, self.demands.n_sets, layers)
         classes = sorted(set(sizes), reverse=True)
@@ -100,7 +100,7 @@ class Sweep:
 
 
 def least_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Objects | None]:
-    """Return a bound of the sum, and objects that reach it where they are less than `most`, and were found in time.
+    """Return a lower bound on the sum, and objects that reach it if they are below `most` and found in time.
 
     Without objects, a bound of `most` is the proof that nothing is less. Ratios are left out of account.
     """
@@ -132,7 +132,7 @@ def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
 
 
 def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
-    """Return the latest live set from which the one at `at` is refused still."""
+    """Return the latest live set from which the one at `at` is still refused."""
     low, high = 0, at
     while low < high:
         middle = (low + high + 1) // 2
@@ -144,12 +144,12 @@ def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
 
 
 def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
-    """Return the sizes of what is alive in a stretch of live sets, rising."""
+    """Return the ascending sizes of the buffers alive in a stretch of live sets."""
     return sorted({demands.amounts[i] for alive in demands.alive[begin : at + 1] for i in alive} - {0})
 
 
 def _larger(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:
-    """Return the next larger sizes: one object as large as the next that occurs in a stretch, or one more."""
+    """Return the next larger sizes: one object grown to the next size in a stretch, or an additional one."""
     placed_sizes = [tuple(sorted((*sizes, there[0]), reverse=True))]
     for k, size in enumerate(sizes):
         if (k == 0 or sizes[k - 1] != size) and there[-1] > size:

@@ -1,4 +1,4 @@
-"""Shared objects of the least sum: the quick ways, the exact sweep, all partitions of few buffers, and local search."""
+"""Shared objects of the least sum: heuristics, the exact sweep, partitions of few buffers, local search."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memplan_objects.live_set_sweep import least_objects
 from memplan_objects.ways import tried
 
 _MOST_STEPS = 300_000
-"""The most buffers that partitions place before local search goes on: 2 s."""
+"""The most placements in partitions before local search continues, about 2 s."""
 _MOST_MOVES, _HEAT = 40_000, 0.02
-"""The moves of a local search, 3 s for 200 buffers, and the part of the sum by which the first may make it worse."""
+"""The moves of a local search, 3 s for 200 buffers, and the relative worsening allowed at first."""
 
 
 @dataclass(frozen=True)
 class FoundObjects:
-    """The best objects of some demands, the bound of their sum, and what each quick way needs."""
+    """The best objects of some demands, the bound on their sum, and the result of each heuristic."""
 
     cost: int
     where: Objects
@@ -29,7 +29,7 @@ class FoundObjects:
 
 
 def search(found: Demands, is_over: IsOver, is_late: IsOver) -> FoundObjects:
-    """Return objects of a small sum: the least where `cost` is `bound`.
+    """Return objects of a small sum, the least if `cost` equals `bound`.
 
     `is_late` says when the sweep has had its share, `is_over` when there is no time.
     """
@@ -58,7 +58,7 @@ def search_kinds(
     ratio: int | None,
     clocks: tuple[IsOver, IsOver],
 ) -> FoundObjects:
-    """Return the objects of buffers of several kinds, which never share one; the numbers of objects go on."""
+    """Return the objects of buffers of several kinds, which never share; object numbers continue."""
     where, by, cost, bound, made = [0] * len(kinds), list[str](), 0, 0, 0
     ways: dict[str, int] = {}
     for kind in dict.fromkeys(kinds):
@@ -75,7 +75,7 @@ def search_kinds(
 
 
 def _partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, Objects | None]:
-    """Try all partitions in the order of time, but those that cost `most` or more.
+    """Try all partitions in time order that cost less than `most`.
 
     Returns whether that were all, and the best objects, if any cost less.
     """
@@ -117,7 +117,7 @@ def _partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, Objec
 
 
 def _local_search(found: Demands, where: Objects, bound: int, is_over: IsOver) -> Objects:
-    """Return objects of a smaller sum: two exchange a buffer, or all after a time; worse by chance, less and less."""
+    """Return objects of a smaller sum, by random exchanges that become ever stricter."""
     chance, at = random.Random(0), list(where)
     held = {o: {i for i, each in enumerate(at) if each == o} for o in set(at)}
     amounts = {o: found.amount([*members]) or 0 for o, members in held.items()}

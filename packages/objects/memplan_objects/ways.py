@@ -1,4 +1,4 @@
-"""The quick ways of other systems, rule by rule, which are references and starts.
+"""The heuristics of other systems, rule by rule, as references and starting points.
 
 Sources: TFLite's GPU delegate (tensorflow/lite/delegates/gpu/common/memory_management) and Pisarchyk and Lee,
 "Efficient Memory Management for Deep Neural Net Inference" (2020): by size, by size nearest in time, by breadth, in the
@@ -17,22 +17,22 @@ from memplan.systems.tvm.relay_tokens import FreeTextures, FreeTokens, Token
 from memplan_objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
 
 _MOST_IN_A_FLOW = 600
-"""The flow takes n^3 steps: 1 s for so many buffers."""
+"""The most buffers in a flow, which takes n^3 steps, 1 s for this many."""
 
 
 class _Filled:
-    """Objects that are filled buffer by buffer: of each the lifetimes in it, sorted, and its extreme sides."""
+    """Objects under construction: the sorted lifetimes and extreme sides of each."""
 
     def __init__(self, demands: Demands) -> None:
         self.demands, self.where = demands, [-1] * len(demands)
         self.spans, self.sides = list[list[tuple[int, int]]](), list[tuple[int, int, int, int]]()
 
     def free(self, i: int) -> list[int]:
-        """Return the objects that a buffer may have."""
+        """Return the objects that a buffer may use."""
         return [o for o in range(len(self.spans)) if self.idle(o, i) >= 0 and self._grown(o, i) is not None]
 
     def idle(self, o: int, i: int) -> int:
-        """Return the shortest time between a buffer and another one in an object; below 0 where they meet."""
+        """Return the shortest idle time between a buffer and another in an object; negative if they overlap."""
         first, last, spans = self.demands.first[i], self.demands.last[i], self.spans[o]
         k = bisect_left(spans, (first, last))
         before = [first - spans[k - 1][1]] if k else []
@@ -40,17 +40,17 @@ class _Filled:
         return min(before + after)
 
     def size(self, o: int) -> int:
-        """Return the amount of an object so far."""
+        """Return the current size of an object."""
         return self.sides[o][0] * self.sides[o][1]
 
     def growth(self, o: int, i: int) -> int:
-        """Return by how much a buffer makes an object larger."""
+        """Return how much a buffer enlarges an object."""
         grown = self._grown(o, i)
         assert grown is not None  # it is free
         return grown[0] * grown[1] - self.size(o)
 
     def put(self, i: int, o: int | None) -> None:
-        """Give a buffer an object, a new one where there is none."""
+        """Put a buffer into an object, by default a new one."""
         if o is None:
             o = len(self.spans)
             self.spans.append([])
@@ -60,7 +60,7 @@ class _Filled:
         self.where[i] = o
 
     def _grown(self, o: int, i: int) -> tuple[int, int, int, int] | None:
-        """Return the sides of an object with one buffer more, None where the ratio refuses it."""
+        """Return the sides of an object with another buffer, None if the ratio forbids it."""
         w, h, ratio = self.demands.width[i], self.demands.height[i], self.demands.ratio
         wide, high, narrow, low = self.sides[o]
         wide, high, narrow, low = max(wide, w), max(high, h), min(narrow, w), min(low, h)
@@ -77,7 +77,7 @@ def _in_time(demands: Demands) -> list[int]:
 
 
 def by_size(demands: Demands) -> Objects:
-    """The largest first, each in the first object that is free."""
+    """Assign the largest first, each to the first free object."""
     filled = _Filled(demands)
     for i in _by_size(demands):
         filled.put(i, next(iter(filled.free(i)), None))
@@ -85,7 +85,7 @@ def by_size(demands: Demands) -> Objects:
 
 
 def by_size_nearest(demands: Demands) -> Objects:
-    """The largest first, each in the free object that is idle for the shortest time around it."""
+    """Assign the largest first, each to the free object with the shortest idle time around it."""
     filled = _Filled(demands)
     for i in _by_size(demands):
         filled.put(i, min(filled.free(i), key=lambda o: filled.idle(o, i), default=None))
@@ -93,7 +93,7 @@ def by_size_nearest(demands: Demands) -> Objects:
 
 
 def by_breadth(demands: Demands) -> Objects:
-    """Live set by live set, the heaviest first: each buffer in the smallest free object that is large enough.
+    """Assign live set by live set, the heaviest first, each buffer to the smallest sufficient free object.
 
     Where none is, the largest one grows.
     """
@@ -108,7 +108,7 @@ def by_breadth(demands: Demands) -> Objects:
 
 
 def in_order(demands: Demands) -> Objects:
-    """In the order of time, each in the free object whose size is closest to its own."""
+    """Assign in time order, each to the free object of the closest size."""
     filled = _Filled(demands)
     for i in _in_time(demands):
         filled.put(i, min(filled.free(i), key=lambda o: abs(filled.size(o) - demands.amounts[i]), default=None))
@@ -116,7 +116,7 @@ def in_order(demands: Demands) -> Objects:
 
 
 def equal_sizes(demands: Demands) -> Objects:
-    """In the order of time, each in a free object of exactly its own sides."""
+    """Assign in time order, each to a free object of exactly its sides."""
     filled = _Filled(demands)
     for i in _in_time(demands):
         sides = demands.width[i], demands.height[i]
@@ -126,12 +126,12 @@ def equal_sizes(demands: Demands) -> Objects:
 
 
 def least_growth(demands: Demands) -> Objects:
-    """In the order of time, each in the free object that grows least, of these the smallest; new where that is less."""
+    """Assign in time order, each to the free object that grows least, then the smallest; new if that is cheaper."""
     return _growing(demands, _in_time(demands))
 
 
 def least_growth_by_size(demands: Demands) -> Objects:
-    """The largest first, each in the free object that grows least, of these the smallest; new where that is less."""
+    """Assign the largest first, each to the free object that grows least, then the smallest; new if that is cheaper."""
     return _growing(demands, _by_size(demands))
 
 
@@ -144,7 +144,7 @@ def _growing(demands: Demands, order: Iterable[int]) -> Objects:
 
 
 def flow(demands: Demands) -> Objects | None:
-    """Chains of reuse in which each step up in size pays the difference, as little as can be; None for too many."""
+    """Return chains of reuse with the least total growth in size; None for too many buffers."""
     n = len(demands)
     if n > _MOST_IN_A_FLOW or not demands.is_plain:
         return None
@@ -160,7 +160,7 @@ def flow(demands: Demands) -> Objects | None:
 
 
 def _assigned(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
-    """Return the column of each row in an assignment of least cost (Jonker and Volgenant: augmenting paths)."""
+    """Return the column of each row in a least-cost assignment (Jonker and Volgenant: augmenting paths)."""
     n = len(cost)
     u, v = np.zeros(n), np.zeros(n + 1)
     row_of = np.full(n + 1, -1)
@@ -188,7 +188,7 @@ def _assigned(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[i
 
 
 def relay(demands: Demands) -> Objects:
-    """Relay's storage tokens, or its textures."""
+    """Assign as Relay's storage tokens or textures do."""
     free: FreeTokens | FreeTextures = FreeTextures() if max(demands.height, default=1) > 1 else FreeTokens()
     where, held, made = [-1] * len(demands), dict[int, Token](), 0
     events = [(t, True, i) for i, t in enumerate(demands.first)] + [(t, False, i) for i, t in enumerate(demands.last)]
@@ -215,11 +215,11 @@ WAYS: Mapping[str, Callable[[Demands], Objects | None]] = {
     "least-growth": least_growth,
     "least-growth-by-size": least_growth_by_size,
 }
-"""The ways by the names that answers have."""
+"""The heuristics by their names in answers."""
 
 
 def tried(demands: Demands, is_over: IsOver) -> dict[str, tuple[int, Objects]]:
-    """Return what the ways need, and their objects; the first always, the others while there is time."""
+    """Return the results of the heuristics; the first always runs, the others while there is time."""
     results: dict[str, tuple[int, Objects]] = {}
     for name, way in WAYS.items():
         if results and is_over():

@@ -1,4 +1,4 @@
-"""The least sum of shared objects by trying every partition; shares no code with the product."""
+"""The least sum of shared objects by trying all partitions; shares no code with the product."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def least_sum(rows: Sequence[Row], ratio: int | None = None) -> int:
 
 
 def drawn_objects(seed: int, *, textures: bool) -> ObjectsProblem:
-    """Draw a problem of at most eight buffers, of textures with a ratio every third time."""
+    """Return a random problem of at most eight buffers, every third time textures with a ratio."""
     chance = random.Random(seed)
     steps, most = chance.randint(3, 12), chance.choice([3, 9, 50])
     rows = []

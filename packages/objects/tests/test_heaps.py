@@ -124,7 +124,7 @@ def test_counted_work_gives_the_same_heaps_again() -> None:
     assert first.placements == second.placements
 
 
-def test_heaps_that_were_not_found_in_time_are_said_to_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heaps, "_FIRST_FIT", 0)
     monkeypatch.setattr(heaps, "_behind_walls", lambda *_: None)
     monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))

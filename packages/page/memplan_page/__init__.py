@@ -1,4 +1,4 @@
-"""The page that shows plans: its document, its modules, and one file with both."""
+"""The page that shows plans: its document, its modules, and a single file with both."""
 
 from memplan.capabilities import View
 

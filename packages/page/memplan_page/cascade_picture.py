@@ -1,4 +1,4 @@
-"""Cascades as a picture, one SVG of the front and of a region's stripes."""
+"""Cascades as an SVG picture of the front and of a region's stripes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLOURS = {"roll": "#4878a8", "recompute": "#c9742a", "whole": "#6a9f58"}
 
 
 def picture(result: CascadeAnswer) -> bytes:
-    """Return the picture: all points as the front, and the region of the last point with the most operations.
+    """Return the picture: all points as the front, and the last point's region with the most operations.
 
     In the lower part each operation has a lane, from its first row at the top to its last one; a rectangle is what it
     makes in a step. Colours tell if its rows are kept (blue), made again (orange) or whole (green).
@@ -33,7 +33,7 @@ def picture(result: CascadeAnswer) -> bytes:
 
 
 def _front(result: CascadeAnswer) -> Iterator[str]:
-    """Yield the front: bytes to the right, multiplications as a multiple of those layer by layer upwards."""
+    """Yield the front: bytes on the x axis, multiplications relative to layer by layer on the y axis."""
     seen = [(point.peak, point.macs_ratio) for point in result.points]
     most = max([result.layers_peak, 1, *(peak for peak, _ in seen)])
     low, high = min([1.0, *(ratio for _, ratio in seen)]), max([1.01, *(ratio for _, ratio in seen)])
@@ -87,7 +87,7 @@ def _stripes(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator
 
 
 def text_at(x: int, y: int, said: str, anchor: str = "start") -> str:
-    """Return a text of a picture, whose start, middle or end is at a point."""
+    """Return a text element with its start, middle or end at a point."""
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(said)}</text>'
 
 

@@ -1,4 +1,4 @@
-"""The view of two plans: both of them, what moved, and what the growth of each pool's peak is made of."""
+"""The view of two plans: both plans, the moves, and the causes of each pool's growth."""
 
 from __future__ import annotations
 

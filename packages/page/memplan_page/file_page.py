@@ -1,4 +1,4 @@
-"""The file page: one HTML file with the page's script, its styles and a view of plans, which needs no network."""
+"""The file page: one HTML file with scripts, styles and views of plans, which needs no network."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from memplan.planner.verify.places import MOST_PAIRS
 from memplan.systems.program_names import NO_NAMES, ProgramNames
 
 _LISTED = 200
-"""The violations that a page lists."""
+"""The most violations listed on a page."""
 _NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options", "others"}
-"""The claims of a plan that a page does not show."""
+"""The claims of a plan that pages omit."""
 
 
 def plan_view(
@@ -35,7 +35,7 @@ def plan_view(
     names: ProgramNames = NO_NAMES,
     most_pairs: int = MOST_PAIRS,
 ) -> dict[str, Any]:
-    """Return the view of a plan: problem and plan in the wire format, and what `verify` finds of them.
+    """Return the view of a plan: problem and plan in the wire format, and the verdict of `verify`.
 
     Where buffers could lie is found unless more than `most_pairs` pairs of them would be compared. What is drawn
     follows from the rows (`static/plan_model.js`), as for problems and plans that are dropped on a page.
@@ -54,13 +54,13 @@ def plan_view(
 
 
 _FEW = 100
-"""Fewer rows are left as they are."""
+"""The number of rows up to which columns are not packed."""
 _EXACT = 2**52
-"""Differences of integers below this, and their sums, are exact in doubles."""
+"""Integers below this have exact differences and sums in doubles."""
 
 
 def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a view whose buffers and placements are columns, also those of the views inside it."""
+    """Return a view with buffers and placements as columns, also in nested views."""
     found = {name: _packed_part(part) for name, part in view.items()}
     problem, plan = view.get("problem"), view.get("plan")
     buffers = problem.get("buffers") if isinstance(problem, Mapping) else None
@@ -81,7 +81,7 @@ def _packed_part(part: Any) -> Any:
 
 
 def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[str, Any]:
-    """Return rows as columns: `one` value of all rows, the `values`, or the `steps` from each integer to the next.
+    """Return rows as columns: `one` common value, the `values`, or the `steps` between integers.
 
     What a row lacks is null. Of the column that is left out, the page takes the values of the buffers.
     """
@@ -102,9 +102,9 @@ def _column(values: list[Any]) -> dict[str, Any]:
 STATIC: Traversable = files("memplan_page") / "static"
 """The folder of the page's modules, styles and template."""
 _TABS = 30
-"""The plans that a page has at the most: a line of tabs holds no more."""
+"""The most plans on a page, limited by its line of tabs."""
 BUNDLE = "built/page.js"
-"""All that a file page runs, in one module, which `lab/page_bundles.py` makes of the page's modules."""
+"""The script of a file page as one module, made by `lab/page_bundles.py` from the page's modules."""
 _LOADER = """\
 const packed = document.getElementById("script");
 const bytes = Uint8Array.from(atob(packed.textContent), (sign) => sign.charCodeAt(0));
@@ -118,13 +118,13 @@ for (const [k, name] of ["style", "script"].entries()) {
   document.head.append(element);
 }
 """
-"""Runs styles and bundle, which lie packed in the page: that they are a third as long pays for the few milliseconds."""
+"""Unpacks and runs styles and script, which are compressed to a third for a few milliseconds of work."""
 _SLOW = 20_000
-"""From so many buffers on a page says what it reads before its script runs."""
+"""The number of buffers from which a page shows its progress while loading."""
 
 
 def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
-    """Return the file page of one plan, or of plans that differ, a tab each, the first _TABS of them."""
+    """Return the file page of one plan, or of several plans in tabs, at most _TABS."""
     title = title or problem.name or "plan"
     if plan.others is None:
         return file_page(title, plan_view(problem, plan, names=names))
@@ -140,7 +140,7 @@ def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNa
 
 
 def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
-    """Return the file page of views: HTML whose policy allows its own scripts and style alone.
+    """Return the file page of views: HTML whose policy allows only its own scripts and styles.
 
     Each view has a `kind`, which is a line in `static/main.js`, a `title`, and what the kind asks for. They lie in the
     page as JSON, compressed, with its title: the page document.
@@ -180,7 +180,7 @@ def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
 
 
 def _held(name: str, data: bytes) -> str:
-    """Return bytes as a part of a page that scripts read and nothing runs."""
+    """Return bytes as inert data inside a page."""
     return f'<script type="application/octet-stream" id="{name}">{base64.b64encode(data).decode()}</script>\n'
 
 
@@ -196,7 +196,7 @@ _HEIGHT = 560
 
 
 def cell(problem: Problem, plan: Plan) -> bytes:
-    """Return HTML that shows a plan: a frame whose page may run its own script, and reach nothing of the notebook."""
+    """Return HTML for a notebook cell: a sandboxed frame whose page cannot access the notebook."""
     page = html.escape(plan_page(problem, plan).decode())
     size = f'width="100%" height="{_HEIGHT}" style="border: 1px solid #8888; border-radius: 6px"'
     frame = f'<iframe title="memplan plan" sandbox="allow-scripts allow-downloads" {size} srcdoc="{page}"></iframe>'

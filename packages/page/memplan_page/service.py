@@ -1,4 +1,4 @@
-"""`GET /`: the page over this service. `GET /docs`: its calls, drawn from `/openapi.json`. Modules come with them.
+"""`GET /`: the page over this service. `GET /docs`: its calls, rendered from `/openapi.json`; and their modules.
 
 Nothing is asked for elsewhere, and nothing inline is run: the policy of both pages allows what this server has.
 """
@@ -33,10 +33,10 @@ _HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY}
 
 
 class _Modules(StaticFiles):
-    """The pages, their modules and styles, with their policy."""
+    """The pages, modules and styles, with their content security policy."""
 
     def file_response(self, *given: Any, **named: Any) -> Response:
-        """Return the answer with a file, or that it has not changed."""
+        """Return a file, or the answer that it has not changed."""
         response = super().file_response(*given, **named)
         response.headers.update(_HEADERS)
         return response
@@ -47,19 +47,19 @@ MODULES = _Modules(directory=str(STATIC))
 
 @router.get("/")
 async def page(request: Request) -> Response:
-    """Answer with the page."""
+    """Return the page."""
     return await MODULES.get_response("live/index.html", request.scope)
 
 
 @router.get("/docs")
 async def docs(request: Request) -> Response:
-    """Answer with the page of all calls."""
+    """Return the page of all calls."""
     return await MODULES.get_response("live/docs.html", request.scope)
 
 
 @router.get("/blank.html")
 async def blank() -> Response:
-    """Answer with a file page without views, into which the page puts those that it saves."""
+    """Return a file page without views, into which the page puts the views that it saves."""
     return Response(file_page("plan"), media_type="text/html", headers={"Content-Disposition": "attachment"})
 
 

@@ -1,4 +1,4 @@
-"""The pages of studies: frontiers, orders, cascades, whose points open plans; and peaks over symbols."""
+"""The pages of studies (frontiers, orders, cascades), whose points open plans; and peaks over symbols."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from memplan_page.file_page import file_page, plan_view
 
 _MOST_BUFFERS = 2_000_000
 _MOST_PAIRS = 50_000
-"""The pairs of buffers that are compared for one plan of a page with many."""
+"""The most buffer pairs compared for one plan on a page with many plans."""
 
 
 def chart_page(
     title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint], base: ChartPoint | None = None, **more: Any
 ) -> bytes:
-    """Return the file page of a chart; the plans of its points are in it, up to two million buffers of them.
+    """Return the file page of a chart, including the plans of its points up to two million buffers.
 
     Where all is measured by a `base`, the chart opens at the point that costs no more than needed.
     """
@@ -47,7 +47,7 @@ def chart_page(
 
 
 def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
-    """Return the page of a plan for all values: its peak and the bound over each symbol, and the plan at any values."""
+    """Return the page of a plan for all values: peak and bound over each symbol, and the plan at any values."""
     parts = {"symbols", "alignment", "ids", "lifetimes", "sizes", "size_of", "programs", "bound"}
     known = answer.model_dump(mode="json", include=parts) if answer.programs and not answer.views else None
     curves = [curve.model_dump(mode="json") for curve in answer.curves]
@@ -55,13 +55,13 @@ def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
 
 
 def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
-    """Return the page of a schedule: the fast memory over its steps, their times, and how busy the link is."""
+    """Return the page of a schedule: fast memory over steps, step times, and the use of the link."""
     shown = answer.model_dump(mode="json", exclude={"regions"})
     return file_page(title, {"kind": "schedule", "title": title, "answer": shown})
 
 
 def recompute_page(title: str, answer: OrderAnswer) -> bytes:
-    """Return the page of programs in which operations run again: extra cost over the peak."""
+    """Return the page of programs with recomputation: extra cost over the peak."""
     graph, frontier = answer.graph, answer.recomputed
     assert graph is not None, "an answer of this machine's own has its graph"
     assert frontier is not None
@@ -84,7 +84,7 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def order_page(title: str, answer: OrderAnswer) -> bytes:
-    """Return the page of an order: bytes alive before and after, which operations moved, and the plan in it."""
+    """Return the page of an order: live bytes before and after, moved operations, and the plan."""
     graph, placed = answer.graph, answer.placed
     assert graph is not None, "an answer of this machine's own has its graph"
     assert placed is not None
@@ -109,7 +109,7 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def cascade_page(title: str, result: CascadeAnswer) -> bytes:
-    """Return the page of cascades: multiplications over the peak, and the stripes and the plan of each point."""
+    """Return the page of cascades: multiplications over the peak, with stripes and plan of each point."""
     layers = () if result.layers is None else (result.layers,)
     points = list(map(_cascade_point, (*layers, *result.points), point_labels(result)))
     ratio = ChartAxis("multiplications", "ratio")
@@ -119,7 +119,7 @@ def cascade_page(title: str, result: CascadeAnswer) -> bytes:
 
 
 def point_labels(result: CascadeAnswer) -> list[str]:
-    """Return the labels of layers and points, which have the numbers that `--point` takes."""
+    """Return the labels of layers and points, numbered as for `--point`."""
     return ["layer by layer", *(f"cascade {result.first + k}" for k in range(len(result.points)))]
 
 
@@ -130,7 +130,7 @@ def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
 
 
 def _roles(point: CascadePoint) -> ProgramNames:
-    """Tell rolling buffers from others, and what the network is given and gives."""
+    """Return the role of each buffer: rolling or not, input or output of the network."""
     graph = point.cascade.graph
     rings = (
         held_name(number, tensor)
@@ -150,7 +150,7 @@ def _name(graph: OperationGraph, k: int) -> str:
 
 
 def _along(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
-    """Return the names of operations as times, where a problem counts one time step for each of them."""
+    """Return operation names along time, for problems with one time step for each operation."""
     ends = problem.buffers.end
     if not len(ends) or int(ends.max()) > len(order) + 1:
         return NO_NAMES

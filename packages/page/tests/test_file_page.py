@@ -48,7 +48,7 @@ def packed(text: str) -> list[str]:
 
 
 def source(text: str) -> str:
-    """Return how a policy names a script or a style."""
+    """Return the policy's source for a script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -76,7 +76,7 @@ def test_the_first_screen_has_an_example_and_the_last_jobs(opened: Tab) -> None:
 
 
 def focused(found: Tab) -> str:
-    """Return the name, for a reader of the screen, of what keys go to."""
+    """Return the accessible name of the focused element."""
     name: str = found.page.evaluate(
         "(({ ariaLabel, textContent }) => ariaLabel ?? textContent)(document.activeElement)"
     )
@@ -84,7 +84,7 @@ def focused(found: Tab) -> str:
 
 
 def to(found: Tab, name: str) -> None:
-    """Go on by Tab to what has a name."""
+    """Press Tab until an element with a given name has the focus."""
     for _ in range(40):
         found.page.keyboard.press("Tab")
         if focused(found) == name:
@@ -218,7 +218,7 @@ def test_a_comparison_is_of_two_things_that_were_opened_and_is_left_by_its_butto
     opened.page.wait_for_selector("button:text-is('before: build 1')")  # not the plan whose addresses are others
 
 
-def test_a_lost_connection_is_said_and_made_again(opened: Tab, server: Running) -> None:
+def test_a_lost_connection_is_reported_and_made_again(opened: Tab, server: Running) -> None:
     hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
     give(opened, "first.json", json.dumps(SMALL).encode())
     said(opened, "planned in")
@@ -242,7 +242,7 @@ def test_a_model_is_read_by_the_service(opened: Tab) -> None:
     assert "SOFTMAX" in opened.page.inner_text(".legend")
 
 
-def test_sizes_that_a_model_leaves_open_are_asked_for(opened: Tab) -> None:
+def test_sizes_that_a_model_leaves_open_are_requested(opened: Tab) -> None:
     give(opened, "exported.pt2", (MODELS / "exported.pt2").read_bytes())
     assert "give it, for example: dims=s77=1" in opened.page.inner_text("dialog .alarm")
     assert opened.page.input_value("[data-option=dims] input") == "s77=1"
@@ -516,7 +516,7 @@ def test_hostile_names_are_text(opened: Tab) -> None:
     assert opened.page.locator("dialog tbody").inner_text().startswith(names[0])
 
 
-def test_a_key_is_asked_for_by_keys_alone_and_kept_in_the_tab(browser: Any) -> None:
+def test_a_key_is_entered_by_keyboard_and_kept_in_the_tab(browser: Any) -> None:
     with running(Settings(require_keys=True, admin_key=KEY)) as server, tab(browser) as found:
         found.page.goto(f"http://127.0.0.1:{server.port}/")
         to(found, "Jobs")

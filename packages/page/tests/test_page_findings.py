@@ -79,7 +79,7 @@ EQUAL = Problem(buffers=[Buffer(id=f"layer{k // 60}/op{k}", size=64, start=k, en
 
 
 def lifted(problem: Problem, by: int, **claims: Any) -> Plan:
-    """Return the best plan with all offsets higher, and with other claims."""
+    """Return the best plan shifted upwards, with other claims."""
     rows = [row | {"offset": int(row["offset"]) + by} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
 

@@ -206,7 +206,7 @@ def test_slash_searches_by_name_and_enter_goes_round(opened: Tab) -> None:
     assert opened.page.evaluate(LOOK)["found"] is None
 
 
-def test_a_pattern_between_slashes_is_searched_and_a_wrong_one_is_told(opened: Tab) -> None:
+def test_a_pattern_between_slashes_is_searched_and_a_wrong_one_is_reported(opened: Tab) -> None:
     assert chosen(opened, "/^conv[12]$/") == 1
     opened.page.fill("input[type=search]", "/(/")
     assert "pattern:" in opened.page.inner_text("[role=status]")
@@ -285,7 +285,7 @@ def test_the_brush_beneath_chooses_the_times_in_sight(opened: Tab) -> None:
     assert frame["right"] == pytest.approx(0.5, abs=0.02)
 
 
-def test_a_size_is_asked_and_what_is_in_the_way_is_told(opened: Tab) -> None:
+def test_a_size_is_queried_and_the_obstacles_are_reported(opened: Tab) -> None:
     field = opened.page.locator("input[aria-label='size to ask of pool sram']")
     field.fill("8 KiB")
     field.press("Enter")
@@ -297,7 +297,7 @@ def test_a_size_is_asked_and_what_is_in_the_way_is_told(opened: Tab) -> None:
     assert opened.page.locator(".answer").first.inner_text().startswith("Yes")
 
 
-def test_what_would_lower_the_peak_is_told(opened: Tab) -> None:
+def test_what_would_lower_the_peak_is_reported(opened: Tab) -> None:
     opened.page.click(".pool summary >> nth=0")
     opened.page.wait_for_selector(".pool details ul")
     text = opened.page.inner_text(".pool details >> nth=0")

@@ -303,7 +303,7 @@ def test_the_table_that_a_page_saves_is_read_back_as_the_same_problem_and_plan(s
         ('a,0,9,4,,,{"colour": 1}', "buffers[0].colour: is not a known field"),
     ],
 )
-def test_what_is_wrong_with_such_a_table_is_told(cells: str, sentence: str) -> None:
+def test_errors_with_such_a_table_are_reported(cells: str, sentence: str) -> None:
     with pytest.raises(InputError) as caught:
         minimalloc_csv.read_problem(f"id,lower,upper,size,gaps,alias_of,rest\n{cells}\n".encode())
     assert str(caught.value).startswith(sentence)

@@ -1,4 +1,4 @@
-"""Programs in which operations run again instead of keeping what they make: the search behind `order --recompute`."""
+"""Recomputation: the search behind `order --recompute` for programs that run operations again."""
 
 from memplan.capabilities import Search
 

@@ -1,15 +1,15 @@
-"""The operations that may run again, and until when."""
+"""Which operations may run again, and until when."""
 
 from __future__ import annotations
 
 from memplan.planner.operations.graph import OperationGraph
 
 Behind = frozenset[int]
-"""Operations behind the first run of any of which another one must not run again."""
+"""For each operation, those whose first run ends the time in which it may run again."""
 
 
 def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
-    """Return, for each operation, behind which others it must not run again; None where it must not at all.
+    """Return, for each operation, those behind which it must not run again; None if it never may.
 
     An operation that runs again must find its inputs unchanged, and come before all that wait for it (`after`). What
     makes nothing, has regions or may run `once`, changes a tensor in place, or makes one that is changed so, runs once.

@@ -1,4 +1,4 @@
-"""Programs changed by chance, ever more seldom for the worse; for each of many peaks the cheapest one is kept.
+"""Simulated annealing of programs, which keeps the cheapest program for each of many peaks.
 
 What a greedy search ends in is left so: other orders, tensors made again early, or for each reader anew.
 """
@@ -17,25 +17,25 @@ _HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
 graph there is no time to cool down from higher ones. The first of these rounds begins without drops, since those that
 were found greedily are mostly too many, the others with the cheapest that are known."""
 _LARGE = 200
-"""The operations of a graph from which on it is large."""
+"""The number of operations from which a graph counts as large."""
 _FIRST_STEPS, _SPLIT = 5_000, 8
-"""The steps of the first round for each operation, and the part of what is left that a round may take."""
+"""The steps of the first round for each operation, and the share of the rest for one round."""
 _DOUBLINGS, _DOUBLINGS_OF_LARGE = 3, 4
-"""So often the steps of a round double."""
+"""How often a round's steps double."""
 _IDLE = 6
 """Rounds end after so many, and as many as there were before, that find nothing cheaper, or nearer; of a large graph
 these are counted from the longest on."""
 _LOWER, _LEAST_LOWER = 0.04, 0.001
 """The part by which a peak is to fall within a cost, and the least such part that is tried."""
 _MOST_KEPT = 20_000_000
-"""So many numbers at most are kept of programs."""
+"""The most numbers stored about programs."""
 
 _NONE = 2**62
-"""The cost where there is no program."""
+"""The cost that means no program."""
 
 
 class Annealing:
-    """A search by chance from drops that are known; of each peak among `marks`, the cheapest program is kept.
+    """A random search from known drops, which keeps the cheapest program for each peak in `marks`.
 
     Rounds have the seeds behind `seed`, which is then that of the last one.
     """
@@ -70,7 +70,7 @@ class Annealing:
         self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
     def found(self) -> list[Drops]:
-        """Return the cheapest drops of each mark that were not known before."""
+        """Return the cheapest drops of each mark that are new."""
         return [drops for at in range(len(self._marks)) if (drops := self._at(at)) not in (None, self._known[at])]
 
     def best(self, budget: int) -> Drops | None:
@@ -79,7 +79,7 @@ class Annealing:
         return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
 
     def run(self, budget: int, steps: int, number: int) -> bool:
-        """Search for so many steps in a round; return whether something cheaper is within the budget, or nearer."""
+        """Search for some steps; return True if a cheaper program within the budget, or a nearer one, was found."""
         before, nearest = self._least(budget), self._nearest.peak
         heat = self._heats[number % len(self._heats)]
         start = (self.best(budget) or self._nearest) if number % len(self._heats) else self._nothing
@@ -90,7 +90,7 @@ class Annealing:
         return self._least(budget) < before or (before == _NONE and self._nearest.peak < nearest)
 
     def rounds(self, budget: int) -> None:
-        """Search for the cheapest within a budget, until nothing more is found or the time is over."""
+        """Search for the cheapest program within a budget, until progress stops or the time is over."""
         idle = number = 0
         while (idle < _IDLE or 2 * idle < number) and not self._is_over(budget):
             is_better = self.run(budget, self._steps(number), number)
@@ -98,7 +98,7 @@ class Annealing:
             number += 1
 
     def climb(self, budgets: Sequence[int], most: int) -> None:
-        """Search within each of some rising budgets, up to the first that is `most` or more, from what is cheap below.
+        """Search within rising budgets up to the first that is at least `most`, from cheap programs below.
 
         Each has the same part of the work, whatever the most is.
         """
@@ -113,7 +113,7 @@ class Annealing:
                 break
 
     def lower(self, most: int) -> None:
-        """Search for the lowest peak at a cost of at most so much."""
+        """Search for the lowest peak within a cost."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]

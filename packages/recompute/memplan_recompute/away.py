@@ -1,4 +1,4 @@
-"""What must be away while one operation runs, and is made again at some cost: a bound for any limit, without engines.
+"""Lower bounds on recomputation for any limit, from what cannot be in memory during one operation.
 
 Of what is surely of use both before and after an operation, all that is above the limit must be away while it runs, and
 what is away runs again behind it. The cheapest choice costs no more than any program does.
@@ -21,11 +21,11 @@ from memplan_recompute.again import may_run_again
 
 _ROUNDING = 1e-12
 _NODES = 4_000
-"""So many choices are looked at for one limit, in a tenth of a second."""
+"""The most choices examined for one limit, about a tenth of a second."""
 
 
 class _Beside(NamedTuple):
-    """The bytes that are needed while an operation runs, and what of them may be away: the least cost a byte first.
+    """The bytes needed during an operation, and the removable tensors by cost for each byte.
 
     `freed` and `cost` are the sums of the first ones, from none on.
     """
@@ -36,7 +36,7 @@ class _Beside(NamedTuple):
 
 
 def _earlier_than_each(graph: OperationGraph) -> Flags:
-    """Return a row for each operation: those that run before it in any order."""
+    """Return, for each operation, those that precede it in every order."""
     earlier: Flags = np.zeros((len(graph.ops), len(graph.ops)), dtype=np.bool_)
     for v, predecessors in enumerate(graph.predecessors):
         for u in predecessors:
@@ -46,13 +46,13 @@ def _earlier_than_each(graph: OperationGraph) -> Flags:
 
 
 def work_beside(graph: OperationGraph) -> list[int]:
-    """Return the bytes that each operation needs besides its tensors; all outputs that may lie over inputs do."""
+    """Return the bytes that each operation needs besides tensors, with all allowed overwriting."""
     over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
     return [row.work - sum(graph.counted[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
 
 
 def _in_parts(row: _Beside, first: int, above: int) -> int:
-    """Return the least cost of so many bytes of those from one on, a part of the last; above all where they lack."""
+    """Return the least cost of removing enough bytes, with the last tensor taken in part."""
     freed, cost = row.freed, row.cost
     k = bisect_left(freed, freed[first] + above, first)
     if k == len(freed):
@@ -63,7 +63,7 @@ def _in_parts(row: _Beside, first: int, above: int) -> int:
 
 
 def _in_whole(row: _Beside, above: int, nodes: int) -> tuple[int, int]:
-    """Return the least cost of so many bytes, none taken in part, and the nodes left; 0 without enough nodes."""
+    """Return the least cost with whole tensors, and the nodes left; 0 if nodes run out."""
     best, stack = row.cost[-1] + 1, [(0, above, 0)]
     while stack:
         nodes -= 1
@@ -79,7 +79,7 @@ def _in_whole(row: _Beside, above: int, nodes: int) -> tuple[int, int]:
 
 
 class Away:
-    """What must be away beside each operation of a graph, whatever the limit is."""
+    """The removal bounds for each operation of a graph, for any limit."""
 
     def __init__(self, graph: OperationGraph, costs: Sequence[int]) -> None:
         self.graph, self.costs = graph, costs
@@ -114,11 +114,11 @@ class Away:
         return self._beside[v]
 
     def excess(self, limit: int) -> list[int]:
-        """Return for each operation the bytes above a limit while it runs, if all that is surely of use is there."""
+        """Return, for each operation, the excess over a limit if everything surely useful stays."""
         return [row.needed - limit for row in self._beside]
 
     def least(self, limit: int) -> int | None:
-        """Return what no program within so many bytes costs less than for what runs again; None where there is none."""
+        """Return a lower bound on the recomputation cost of any program within a limit; None if there is none."""
         return self.dearest(limit)[0]
 
     def dearest(self, limit: int) -> tuple[int | None, int | None]:
@@ -140,7 +140,7 @@ class Away:
 
     @staticmethod
     def _across(graph: OperationGraph, earlier: Flags) -> Flags:
-        """Return a row for each tensor: the operations that it is of use both before and after, in any order."""
+        """Return, for each tensor, the operations across which it is useful in every order."""
         kept = set(graph.kept)
         across: Flags = np.zeros((len(graph.size), len(graph.ops)), dtype=np.bool_)
         for t, maker in enumerate(graph.maker):

@@ -1,4 +1,4 @@
-"""The check of a program with clones, which is run on its addresses.
+"""The check of a program with clones by execution on its addresses.
 
 Values are named by how they come about in the first graph, memory is a list of ranges that hold values, and every
 operation must find the values of the first program. Shares no code with what makes clones, orders or plans.
@@ -13,7 +13,7 @@ from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
 
 Value = tuple[int, int]
-"""What an operation of the first graph leaves in one of its tensors: (operation, tensor); -1 for what is given."""
+"""The origin of a value: (operation, tensor) of the first program; -1 for an input."""
 
 
 def check_rewriting(
@@ -24,7 +24,7 @@ def check_rewriting(
     order: Sequence[int],
     places: tuple[Sequence[int], Sequence[int]] | None = None,
 ) -> None:
-    """Run `clone` in an order and see that each operation finds what the same one finds in `graph`.
+    """Run `clone` in an order, and check that each operation reads the same values as in `graph`.
 
     Operation k of `clone` does what `runs[k]` of `graph` does, and tensor t holds what `tensors[t]` holds. `places` are
     the offsets of tensors and of the work of operations, in bytes; without, all lie apart. Raises OperationsError for
@@ -69,7 +69,7 @@ def check_rewriting(
 
 
 def _values(graph: OperationGraph) -> tuple[list[dict[int, Value]], list[dict[int, Value]], list[Value]]:
-    """Return what each operation reads and leaves in the given order, and what each tensor holds at the end."""
+    """Return the values that each operation reads and writes in the given order, and the final values."""
     holds: list[Value] = [(-1, t) for t in range(len(graph.size))]
     reads, leaves = [], []
     for v, row in enumerate(graph.ops):
@@ -82,7 +82,7 @@ def _values(graph: OperationGraph) -> tuple[list[dict[int, Value]], list[dict[in
 
 
 class _Memory:
-    """What lies where: tensors by their ranges of bytes, and the value of each; what is written over is gone."""
+    """The content of memory: ranges of bytes with tensors and their values; overwritten ones disappear."""
 
     def __init__(self, graph: OperationGraph, places: tuple[Sequence[int], Sequence[int]] | None) -> None:
         self._size, self._places = graph.counted, places
@@ -90,7 +90,7 @@ class _Memory:
         self._ranges: list[tuple[int, int]] = []
 
     def write(self, where: str, tensor: int, value: Value) -> None:
-        """Leave a value in a tensor, over whatever else lies there."""
+        """Store a value in a tensor, overwriting what lies there."""
         if self._places is not None and self._size[tensor] and tensor not in self._holds:
             begin = self._places[0][tensor]
             self._clear(where, begin, self._size[tensor])
@@ -98,18 +98,18 @@ class _Memory:
         self._holds[tensor] = value
 
     def scribble(self, where: str, operation: int, size: int) -> None:
-        """Use the work of an operation, over whatever else lies there."""
+        """Overwrite the working memory of an operation."""
         if self._places is not None:
             self._clear(where, self._places[1][operation], size)
 
     def read(self, where: str, tensor: int, value: Value) -> None:
-        """See that a tensor holds a value."""
+        """Check that a tensor holds a value."""
         if self._holds.get(tensor) != value:
             held = self._holds.get(tensor, "what something else has written")
             raise OperationsError(f"{where}: tensor {tensor} must hold {value}, got {held}")
 
     def is_at_one_place(self, tensor: int, other: int) -> bool:
-        """Return True if two tensors begin at the same byte."""
+        """Return True if two tensors start at the same byte."""
         return self._places is not None and self._places[0][tensor] == self._places[0][other]
 
     def _clear(self, where: str, begin: int, size: int) -> None:

@@ -1,4 +1,4 @@
-"""The way down: drops under ever lower budgets, the same ones whatever is asked, of which the cheapest are taken.
+"""The descent: drops under ever lower budgets, in a sequence that does not depend on the limit.
 
 So what is found on the way to one limit is known under any other one, too.
 """
@@ -12,22 +12,22 @@ from memplan_recompute.search import DropSearch, floor_of, peak_steps
 from memplan_recompute.stays import Drops
 
 _STEP = 0.98
-"""Each budget is this part of the one before."""
+"""The ratio between consecutive budgets."""
 _IDLE = 3
-"""The way ends where so many budgets one after the other are not met."""
+"""The number of consecutive unmet budgets that ends the descent."""
 _LARGE = 200
-"""The operations of a graph from which on the way goes on from the last drops alone."""
+"""The number of operations from which the descent continues from the last drops only."""
 _BISECTIONS = 8
 _STEPS_TO_LIMIT = 4
-"""The points above a limit."""
+"""The number of points above a limit."""
 _MARKS = 300
-"""The peaks for which the cheapest programs are kept where the cost is limited."""
+"""The number of peaks for which the cheapest programs are kept if the cost is limited."""
 _RAISED = 8
-"""The cheapest drops below a limit, from which those are taken back that the limit does not need."""
+"""The number of the cheapest results below a limit that are relaxed up to it."""
 
 
 class Descent:
-    """Goes down from no drops; `found` are all drops that were seen."""
+    """The descent from no drops; `found` has all drops seen."""
 
     def __init__(self, search: DropSearch) -> None:
         self.search, self.start = search, search.nothing()
@@ -36,7 +36,7 @@ class Descent:
         self._seed = 0
 
     def to_limit(self, limit: int) -> list[Drops]:
-        """Return drops of falling peaks, the last one the cheapest within a limit of bytes, or else the lowest.
+        """Return drops of falling peaks; the last is the cheapest within a limit, or else the lowest.
 
         Where work is counted, all that is searched for a limit is searched for each higher one as well: no answer to
         that costs more.
@@ -63,7 +63,7 @@ class Descent:
         return self._cheapest([*budgets, *([] if least <= limit else [least])])
 
     def to_cost(self, most: int, points: int) -> list[Drops]:
-        """Return drops of falling peaks whose cost is at most so much in all."""
+        """Return drops of falling peaks within a total cost."""
         lowest = self.search.within(self.start, floor_of(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect(self._sweep(budgets, most), lowest.peak, most)
@@ -78,7 +78,7 @@ class Descent:
         return self._cheapest(self._budgets(affordable, points), affordable)
 
     def to_lowest(self, points: int) -> list[Drops]:
-        """Return drops of falling peaks down to the lowest that is found."""
+        """Return drops of falling peaks down to the lowest found."""
         lowest = self.search.within(self.start, floor_of(self.search.stays))
         self.found.append(lowest)
         self._sweep(peak_steps(self.start.peak, lowest.peak, points))
@@ -91,16 +91,16 @@ class Descent:
         return self._cheapest(self._budgets(self.found, points))
 
     def _percents(self) -> list[int]:
-        """Return the percents of the peak without drops: rising budgets, the same ones whatever is asked."""
+        """Return budgets as percentages of the full peak, independent of the question."""
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
-        """Return the cheapest drops within a limit that were found, if any."""
+        """Return the cheapest known drops within a limit, or None."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
     def lower(self, limit: int) -> None:
-        """Search within a limit below those before, or anew within the same one, under the control of the search."""
+        """Search below earlier limits, or again within the same one, under the search's control."""
         if self.cheapest_within(limit) is None:
             # By chance alone, a large graph's peak hardly falls.
             self._try(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
@@ -110,7 +110,7 @@ class Descent:
         self.found += annealing.found()
 
     def _sweep(self, budgets: Sequence[int], most: int | None = None) -> Drops:
-        """Go down from budget to budget; end where one cannot be met, or costs too much, and return the last before."""
+        """Descend from budget to budget; stop where one is unmet or too expensive, and return the last success."""
         last = self.start
         for budget in budgets:
             best = self._try(last, budget)
@@ -123,7 +123,7 @@ class Descent:
         return last
 
     def _way(self) -> Iterator[tuple[int, Drops]]:
-        """Go down from budget to budget; yield each with what is best for it, until several are not met."""
+        """Descend from budget to budget; yield each with its best drops, until several are unmet."""
         last, idle, budget = self.start, 0, self.start.peak
         floor = floor_of(self.search.stays)
         while idle < _IDLE and floor < budget and not self.search.is_over():
@@ -135,7 +135,7 @@ class Descent:
             yield budget, best
 
     def _try(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
-        """Return what is best for a budget, begun from the last drops, and from none.
+        """Return the best drops for a budget, starting from the last drops, and from none.
 
         Greedy drops made for a higher budget may stand in the way; of large graphs the others take too long.
         """
@@ -146,7 +146,7 @@ class Descent:
         return min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
 
     def _bisect(self, last: Drops, least: int, most: int) -> None:
-        """Look for the lowest peak that costs no more than allowed, below the last one that was found."""
+        """Bisect for the lowest peak within the cost, below the last one found."""
         low = least
         for _ in range(_BISECTIONS):
             budget = (low + last.peak) // 2

@@ -1,4 +1,4 @@
-"""Engines on the stages of a program: their solutions, bounds, and that there is none; each in a process of its own.
+"""Engines for stage programs: solutions, bounds, and infeasibility, each engine in a separate process.
 
 OR-Tools and highspy cannot be loaded into one process, and no engine keeps to a limit as a process that is killed does.
 """
@@ -23,18 +23,18 @@ from memplan.solvers.search.control import Control
 
 Engine = Literal["highs", "cp-sat"]
 PACKAGE: dict[Engine, str] = {"cp-sat": "ortools", "highs": "highspy"}
-"""The package of each engine; the first one finds more, both prove fast below a cost that is known."""
+"""The package of each engine; the first finds more, both prove quickly below a known cost."""
 _NODES_PER_S, _UNITS_PER_S = 100, 0.1
-"""The nodes of HiGHS, and the deterministic seconds of CP-SAT, that count as a second where work is counted."""
+"""HiGHS nodes, and CP-SAT's deterministic seconds, that count as one second of work."""
 _LEAST_S, _RESERVE_S = 0.05, 0.2
 _EXACT_IN_DOUBLE = 2**53
 _ROUNDING = 1e-6
 _GAP = 0.9
-"""HiGHS may stop this close to its bound: the next lower cost is a whole one below."""
+"""The gap at which HiGHS may stop, as the next better cost is an integer below."""
 
 
 class Task(NamedTuple):
-    """A program to minimise, by an engine, until a time.monotonic(); where work is counted, for so many seconds' work.
+    """A program to minimise by an engine until a time.monotonic(), or with counted work.
 
     A process that starts late has less time, and says what it has before it is killed.
     """
@@ -46,13 +46,13 @@ class Task(NamedTuple):
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left."""
+        """The seconds left."""
         return max(_LEAST_S, self.ends - _RESERVE_S - time.monotonic())
 
 
 @dataclass(frozen=True)
 class Said:
-    """The word of an engine on a program: no solution has an objective below `bound`, or `is_none` at all.
+    """An engine's report: no solution has an objective below `bound`, or `is_none` exists.
 
     Nothing more comes of more time where it `has_ended`.
     """
@@ -63,13 +63,13 @@ class Said:
 
 
 def is_exact(draft: Draft) -> bool:
-    """Return True if the engines can count with the numbers of a program."""
+    """Return True if the engines can represent a program's numbers exactly."""
     most = max((sum(abs(value) for _, value in row.entries) for row in draft.rows), default=0)
     return most < _EXACT_IN_DOUBLE and draft.upper[draft.objective or 0] < _EXACT_IN_DOUBLE
 
 
 def engines() -> list[Engine]:
-    """Return the engines that are installed."""
+    """Return the installed engines."""
     return [engine for engine, package in PACKAGE.items() if is_installed(package)]
 
 
@@ -80,7 +80,7 @@ def ask(
     take: Callable[[Sequence[int]], bool],
     is_settled: Callable[[], bool] = lambda: False,
 ) -> Said:
-    """Let an engine minimise a program, until `is_settled` says that no more is needed.
+    """Minimise a program with an engine, until `is_settled` is true.
 
     `take` hears the columns of each solution, and says so, too.
     """
@@ -104,7 +104,7 @@ def ask(
 
 
 def _by_highs(task: Task, parent: Parent) -> None:
-    """Minimise by HiGHS, and say what comes of it."""
+    """Minimise with HiGHS, and report the results."""
 
     def take(values: F64) -> None:
         parent.send(["found", np.rint(values).astype(np.int64)])
@@ -121,7 +121,7 @@ def _by_highs(task: Task, parent: Parent) -> None:
 
 
 def _by_cp_sat(task: Task, parent: Parent) -> None:
-    """Minimise by CP-SAT, and say what comes of it."""
+    """Minimise with CP-SAT, and report the results."""
     from ortools.sat.python import cp_model
 
     draft, model = task.draft, cp_model.CpModel()
@@ -158,7 +158,7 @@ def _by_cp_sat(task: Task, parent: Parent) -> None:
 
 
 def main() -> None:
-    """Run the child: solve its task, and answer as it finds things."""
+    """Run the child: solve its task, and report results as they are found."""
     parent = Parent()
     task: Any = parent.task
     (_by_highs if task.engine == "highs" else _by_cp_sat)(task, parent)

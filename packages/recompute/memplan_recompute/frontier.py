@@ -1,4 +1,4 @@
-"""The frontier of recompute: less memory for more work, each point a program that is ordered, checked and planned."""
+"""The frontier of recomputation: less memory for more work, each point ordered, checked and planned."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
 is left, and each so much further below than the plan before was above."""
 _BISECTIONS = 8
 _STATES_OF_A_POINT = 20_000
-"""The states that are searched for each point where there is no limit."""
+"""The states searched for each point without a limit."""
 _MOST_LOWER = 8
-"""So many programs below a limit are planned where the plans of others are above it."""
+"""The number of lower programs planned when plans of others exceed the limit."""
 
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
-    """Find programs that need fewer bytes because operations run again instead of keeping what they make.
+    """Find programs that need fewer bytes by running operations again instead of keeping their results.
 
     `within` is a peak in bytes to come within at the least cost, `extra_cost` a part of the cost of all operations that
     is not to be exceeded; without both, the points go down to the lowest peak that is found. Each point is ordered,
@@ -155,7 +155,7 @@ class _Known:
 
 
 def _written(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
-    """Return the peak of a program, and what of it is needed; None where it cannot be written as a graph."""
+    """Return the peak of a program, and its needed runs; None if it cannot be a graph."""
     try:
         program = rewritten(graph, runs)
     except InputError:
@@ -171,7 +171,7 @@ def _least(
     control: Control,
     away: Away | None,
 ) -> _Known:
-    """Look for the cheapest program within a budget, from the cheapest of those that were found."""
+    """Search for the cheapest program within a budget, starting from the best known."""
     written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
     least = least_work(graph, costs, budget, known, control, away=away)
@@ -185,7 +185,7 @@ def _settled(
     control: Control,
     away: Away | None,
 ) -> _Known:
-    """Return the cheapest programs with peaks as low as those of others, and for each peak what none costs less than.
+    """Return the cheapest programs for the peaks of others, and a lower cost bound for each peak.
 
     The first of them is without clones. Only states are searched, since each point has little time; then those of
     programs with a lower peak.
@@ -221,7 +221,7 @@ def _settled(
 
 
 def _bounded(point: RecomputedPoint, bounds: Mapping[int, int], away: Away | None) -> RecomputedPoint:
-    """Return a point with what is known of its cost: no program with a higher peak costs less, either."""
+    """Return a point with its known cost bound, which also covers higher peaks."""
     least = 0 if away is None else away.least(point.peak) or 0
     bound = max(least, *(bound for peak, bound in bounds.items() if point.peak <= peak), 0)
     changes = {"extra_cost_lower_bound": bound, "bound_operation": _operation(away, point.peak, bound)}
@@ -235,7 +235,7 @@ def _operation(away: Away | None, limit: int, bound: int | None) -> int | None:
 
 
 def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list[list[int]]:
-    """Return sequences of operations with ever lower peaks, that cost `most` more than each run once if that is given.
+    """Return programs with ever lower peaks, within an extra cost if given.
 
     The lowest come last.
     """
@@ -257,7 +257,7 @@ def _points_within(
     within: int,
     descent: Descent,
 ) -> list[RecomputedPoint]:
-    """Return points as `points_of` does; where the plan of the second program is not within, those of lower ones, too.
+    """Return points as `points_of` does; if the second plan exceeds the limit, those of lower programs, too.
 
     The first two are planned in half of the time, so that there is time for these.
     """
@@ -291,7 +291,7 @@ def _aimed(
     control: Control,
     within: int,
 ) -> list[RecomputedPoint]:
-    """Return points of a large graph: of ever lower programs until a plan is within, then of cheaper ones as low.
+    """Return points of a large graph: ever lower programs until a plan fits, then cheaper ones.
 
     The first is without clones: its plan says how far below the limit a program's bytes alive must be.
     """

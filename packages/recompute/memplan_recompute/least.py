@@ -1,4 +1,4 @@
-"""The least cost of what runs again within a budget: programs, and what no program is below."""
+"""The least recomputation cost within a budget: programs, and lower bounds."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from memplan_recompute.stages import Stages
 from memplan_recompute.states import MOST_STATES, can_search, search_states
 
 _MOST_COLUMNS = 60_000
-"""A larger program of stages is not written: engines take longer to read it than it is worth."""
+"""The most columns of a stage program, as engines read larger ones too slowly."""
 LARGEST_BOUNDED = 400
-"""Of more operations no program of stages is that small."""
+"""The most operations for which a stage program can be that small."""
 _ORDER_S = 0.2
-"""The time for the order of a program whose stages are within the budget, and which is not."""
+"""The time to order a program whose stages fit the budget but which does not."""
 _STATES_SHARE, _SNAPSHOTS_SHARE = 0.3, 0.7
-"""The parts of the time that is left for the search of states, and for snapshots."""
+"""The shares of the remaining time for the state search, and for snapshots."""
 
 
 @dataclass(frozen=True)
 class LeastWork:
-    """The knowledge of the programs within a budget: the cheapest that was found, if any, and its cost.
+    """What is known about programs within a budget: the cheapest one found, and its cost.
 
     None costs less than `bound`; where there `is_none`, no program is within.
     """
@@ -45,7 +45,7 @@ class LeastWork:
 
     @property
     def is_open(self) -> bool:
-        """True unless the least cost is known, or that there is none."""
+        """True unless the least cost, or infeasibility, is known."""
         return not self.is_none and (self.extra_cost is None or self.extra_cost > self.bound)
 
 
@@ -59,7 +59,7 @@ def least_work(
     away: Away | None = None,
     states: int | None = None,
 ) -> LeastWork:
-    """Look for the cheapest program within a budget, and for a proof that none is cheaper.
+    """Search for the cheapest program within a budget, and for a proof.
 
     `known` is one that is within, as operations run; `away` is of a graph that is small enough. A bound that an engine
     states counts once another one states it, too; where the most `states` to search are given, no engine is asked.
@@ -72,7 +72,7 @@ def least_work(
 
 
 def away_of(graph: OperationGraph, costs: Sequence[int]) -> Away | None:
-    """Return what must be away in a graph's programs; None of a large one, where it takes too long."""
+    """Return the removal bounds of a graph; None for a large one, where they take too long."""
     return Away(graph, costs) if len(graph.ops) <= LARGEST else None
 
 
@@ -98,7 +98,7 @@ class _Search:
         self.bound = least or 0
 
     def ask_engines(self) -> None:
-        """Ask the engines, of snapshots and then of stages, until the least cost is known or the time is over."""
+        """Run the engines on snapshots and then on stages, until the least cost is known or time is over."""
         if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE) or self.away is None:
             return
         is_large = len(self.graph.ops) > LARGEST_BOUNDED
@@ -110,11 +110,11 @@ class _Search:
             self._ask_both(stages, self.control)
 
     def _most(self, program: Stages | Snapshots) -> int:
-        """Return the most that a program of interest costs, in units."""
+        """Return the largest relevant cost of a program, in units."""
         return program.most_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
     def _ask_both(self, program: Stages | Snapshots, control: Control) -> None:
-        """Let both engines minimise a program: at once, or one after the other where work is counted."""
+        """Minimise a program with both engines, at once or, with counted work, one after the other."""
         refuted = dict.fromkeys(PACKAGE, 0)
 
         def ask_one(engine: Engine) -> None:
@@ -135,7 +135,7 @@ class _Search:
                 list(pool.map(ask_one, PACKAGE))
 
     def _take_bound(self, program: Stages | Snapshots, least: int) -> None:
-        """Keep what both engines say that no solution costs less than, in units."""
+        """Record the lower bound on which both engines agree, in units."""
         if self.extra_cost is None and least > program.most_cost:
             self.is_none = True
         else:
@@ -143,7 +143,7 @@ class _Search:
             self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
 
     def search_states(self, most_states: int) -> None:
-        """Search so many states of a small graph."""
+        """Search up to `most_states` states of a small graph."""
         if self._is_settled() or not can_search(self.graph, self.costs):
             return
         most = None if self.extra_cost is None else self.extra_cost - 1
@@ -167,7 +167,7 @@ class _Search:
             return self._take(program.sequence(draft, values))
 
     def _take(self, runs: Sequence[int]) -> bool:
-        """Keep a program that is within the budget, in this order or another one; return True once all is known."""
+        """Keep a program within the budget, reordered if necessary; return True once all is known."""
         cost = self._cost(runs)
         if self.extra_cost is None or cost < self.extra_cost:
             try:

@@ -1,4 +1,4 @@
-"""The points of a frontier: each program is ordered, planned, and run on its addresses by a check."""
+"""The points of a frontier: each program is ordered, planned, and checked by execution."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEAST_S, _LEAST_OF_EACH_S = 0.25, 2e-5
 PLANNED_S = 6e-5
 """So much times the operations it takes to write a program of a large graph, plan it and check it."""
 _PREPARED_S = 1e-6
-"""So much, times the square of the operations, it takes until a search of their orders begins."""
+"""The preparation time of an order search, multiplied by the square of the operations."""
 
 
 def points_of(
@@ -37,7 +37,7 @@ def points_of(
     *,
     is_ordered: bool = False,
 ) -> list[RecomputedPoint]:
-    """Order, plan and check each program, the first in any case; what cannot be written as a graph is left out.
+    """Order, plan and check each program, the first in any case; programs that are no graphs are skipped.
 
     Where programs are as good as ordered, all of the time is for their plans.
     """
@@ -55,7 +55,7 @@ def points_of(
 def _point(
     graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control, is_ordered: bool
 ) -> RecomputedPoint:
-    """Order the operations and their clones until no reader would rather take what another clone has made."""
+    """Order operations and clones until each reader uses the intended clone."""
     program = rewritten(graph, runs)
     # A fifth for each of three orders at most, one for the plan, and one for the bound.
     share_s = control.left_s / 5
@@ -92,7 +92,7 @@ def _point(
 
 
 def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, control: Control) -> PlanAndProblem:
-    """Plan a program with clones, then run it on its addresses to see that it computes the same.
+    """Plan a program with clones, then check by execution that it computes the same.
 
     Raises InvalidPlanError for a plan that the program cannot run on, TimeOverError where there was no time for any.
     """

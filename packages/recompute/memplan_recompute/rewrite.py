@@ -1,4 +1,4 @@
-"""A program in which some operations run several times, as a graph of operations of its own."""
+"""Programs that run some operations several times, converted to graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.planner.operations.graph_variants import replaced
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A graph with clones: operation k does what operation `runs[k]` of the first graph does.
+    """A graph with clones: operation k corresponds to operation `runs[k]` of the first graph.
 
     Tensor t of it holds what tensor `tensors[t]` of the first graph holds.
     """
@@ -23,7 +23,7 @@ class Rewritten:
 
 
 def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
-    """Write a sequence of operations, each of which runs once or more, as a graph; its given order is the sequence.
+    """Convert a sequence of runs to a graph whose given order is the sequence.
 
     A reader takes what was made last. A run that nothing needs is left out if the operation runs again. Raises
     InputError where the tensors together have too many bytes for a graph.
@@ -61,7 +61,7 @@ def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
 
 
 def relaxed(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
-    """Return a graph that needs no more than the first one does where these operations run again, in any order.
+    """Return a graph whose least peak is a lower bound for all programs with these clones.
 
     Its operations run once. What has clones counts while the operation that makes it, or one that reads it, runs: so
     whichever clone a reader takes, no sequence of the same runs has a peak below the least one of this graph.
@@ -82,7 +82,7 @@ def relaxed(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
 
 
 def _needed(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
-    """Return the runs that make what is read or kept; of an operation that runs once, that one."""
+    """Return the runs that are needed for reads and kept results; of a single run, that one."""
     count = Counter(runs)
     read = set(graph.kept)
     needed: list[int] = []

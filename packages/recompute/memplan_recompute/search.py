@@ -1,4 +1,4 @@
-"""The search for drops: which stays to drop so that the peak comes within a budget, at the least cost.
+"""The search for drops: which stays to drop to meet a budget at the least cost.
 
 Greedy by bytes above the budget per cost, with stale worths re-evaluated only when they come up; then what is no longer
 needed is taken back.
@@ -16,14 +16,14 @@ from memplan.solvers.search.control import Control
 from memplan_recompute.stays import Drops, Stays
 
 _BATCH = 24
-"""So many changes are tried at once."""
+"""The number of changes tried at once."""
 _ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
 """Drops worth this part of the best are dropped together; a worth may be so much below one that is not known anew; what
 they save together must be this part of what they would save one by one."""
 
 
 class DropSearch:
-    """Looks for drops that bring a program within budgets."""
+    """Searches for drops that bring a program within budgets."""
 
     def __init__(self, stays: Stays, control: Control) -> None:
         self.stays, self._control = stays, control
@@ -34,20 +34,20 @@ class DropSearch:
         self._price = 1 + stays.once // 10**6
 
     def use(self, control: Control) -> None:
-        """Search under another control from here on."""
+        """Continue under another control."""
         self._control, self._spent = control, self.stays.work
         self.stays.flag = control.raised
 
     def nothing(self) -> Drops:
-        """Return the program in which nothing stays dropped that something needs."""
+        """Return the program with no needed stay dropped."""
         return self._drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def within(self, start: Drops, budget: int) -> Drops:
-        """Return drops that are within a budget, or as near to it as was found, begun from others."""
+        """Return drops within a budget, or the nearest found, starting from others."""
         return self._pruned(self._lowered(start, budget), budget)
 
     def raised(self, drops: Drops, budget: int) -> Drops:
-        """Take back drops that a higher budget does not need."""
+        """Undo drops that a higher budget does not need."""
         return self._pruned(drops, budget)
 
     def is_over(self) -> bool:
@@ -57,13 +57,13 @@ class DropSearch:
         return self._control.is_over
 
     def work_left(self) -> int:
-        """Return the steps that may be searched yet, where work is counted; else more than there is time for."""
+        """Return the steps left if work is counted; else more than time allows."""
         self.is_over()
         return int(self._control.work_left[0])
 
     @property
     def counts_work(self) -> bool:
-        """True where work is counted, and not time."""
+        """True if work is counted instead of time."""
         return self._control.counts_work
 
     def _drops(self, drop: I64, places: I64, budget: int) -> Drops:
@@ -91,7 +91,7 @@ class DropSearch:
         return now
 
     def _dropped(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop stays that are worth about the same, all at once where that helps as it should, else the first only."""
+        """Drop stays of similar worth together if that is effective, else only the first."""
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
@@ -105,7 +105,7 @@ class DropSearch:
     def _worths(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
     ) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Yield for each change how many bytes above the budget it saves for its cost."""
+        """Yield, for each change, the saved excess for its cost."""
         tries = self.stays.try_changes(now.drop, changes, budget, now.places)
         for change, peak, cost, excess in zip(
             changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
@@ -114,7 +114,7 @@ class DropSearch:
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
     def _pruned(self, now: Drops, budget: int) -> Drops:
-        """Take back drops that the budget does not need, the dearest first."""
+        """Undo unneeded drops, the most expensive first."""
         # Where the budget was not met, drops are taken back that the peak reached does not need.
         goal = max(budget, now.peak)
         while not self.is_over():
@@ -138,7 +138,7 @@ class DropSearch:
 
 
 def peak_steps(peak: int, least: int, count: int) -> list[int]:
-    """Return budgets from just below a peak down to the least one, in equal ratios."""
+    """Return budgets in equal ratios from just below a peak to the least."""
     if least >= peak or least <= 0:
         return [max(least, 0)] if least < peak else []
     ratio = (least / peak) ** (1 / count)
@@ -146,7 +146,7 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
 
 
 def floor_of(stays: Stays) -> int:
-    """Return the bytes of the operation that needs most while it runs, whatever else is alive."""
+    """Return the bytes of the most demanding operation by itself."""
     graph = stays.graph
     size = graph.counted
     return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

@@ -1,4 +1,4 @@
-"""Snapshots of a program: a small integer program whose least cost no program within a budget is below.
+"""Snapshots of a program: a small integer program that bounds the cost of all programs within a budget.
 
 A *snapshot* is what is in memory while one of a few operations, each of which waits for the one before, runs for the
 first time. What is needed behind it, and was made before it, is in memory then or made again behind it. All orders, and
@@ -15,22 +15,22 @@ from memplan.solvers.mip.draft import ONE, Draft, Term
 from memplan_recompute.stages import Stages
 
 _MOST = 10
-"""The snapshots of a program at most."""
+"""The most snapshots of a program."""
 _APART = 30
-"""They are at least this part of the operations apart."""
+"""The least distance between snapshots, as a share of the operations."""
 LARGEST = 3000
-"""Of more operations, it takes too long to see which ones come before which."""
+"""The most operations for which precedence is computed."""
 
 
 class Snapshots:
-    """The snapshots of a graph's programs within a budget, where most must be away; costs as in `Stages`."""
+    """The snapshots of a graph's programs within a budget, at the most crowded operations."""
 
     def __init__(self, stages: Stages) -> None:
         self.stages, self.cost_unit = stages, stages.cost_unit
         self.chain = self._chain()
 
     def _chain(self) -> list[int]:
-        """Return operations, each of which waits for the one before, beside which most bytes are above the budget."""
+        """Return a chain of operations with the largest excess over the budget."""
         excess = self.stages.away.excess(self.stages.limit)
         chain, earlier = list[int](), self.stages.earlier
         apart = max(1, self.stages.n // _APART)
@@ -44,22 +44,22 @@ class Snapshots:
 
     @property
     def most_cost(self) -> int:
-        """The most that a solution can cost, in units: all that may runs again behind each snapshot."""
+        """The largest cost of a solution, in units: everything runs again behind each snapshot."""
         return sum(self.stages.cost[v] for v, k in self.again())
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Write the program; its objective is the cost of what runs again, in units, between two limits."""
+        """Write the program; its objective is the recomputation cost in units, between two limits."""
         return _Writer(self, at_least, at_most).draft
 
     def again(self) -> Iterator[tuple[int, int]]:
-        """Yield each operation that may run again behind a snapshot, of which it is known that it ran before."""
+        """Yield each operation that may run again behind a snapshot that it surely precedes."""
         for k, at in enumerate(self.chain):
             for v, behind in enumerate(self.stages.behind):
                 if behind is not None and self.has_run(v, at) and not any(self.has_run(w, at) for w in behind):
                     yield v, k
 
     def has_run(self, v: int, at: int) -> bool:
-        """Return True if an operation has run, or runs, while another one does."""
+        """Return True if an operation has run, or runs, during another."""
         return v == at or bool(self.stages.earlier[at, v])
 
 
@@ -83,17 +83,17 @@ class _Writer:
             self._behind(k)
 
     def _is_known(self, t: int, k: int) -> bool:
-        """Say whether a tensor was given, or was made before a snapshot."""
+        """Return True if a tensor was given, or made before a snapshot."""
         maker = self.stages.graph.maker[t]
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 
     def _makes(self, t: int, k: int) -> list[tuple[Term, int]]:
-        """Return the runs that make a tensor again behind a snapshot, and before the next one."""
+        """Return the runs that remake a tensor between two snapshots."""
         maker = self.stages.graph.maker[t]
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _snapshot(self, k: int, at: int) -> None:
-        """Let the tensors in memory fit, each of which was there before or is made again."""
+        """Limit the tensors in memory, each of which existed before or is remade."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):
@@ -112,7 +112,7 @@ class _Writer:
         draft.row_of(("memory", k), held, at_most=stages.budget - stages.work[at])
 
     def _behind(self, k: int) -> None:
-        """Let each tensor that is needed behind a snapshot be in memory then, or be made again."""
+        """Require each tensor needed behind a snapshot to be in memory then, or remade."""
         stages, snapshots = self.stages, self.snapshots
         is_last = k == len(self.chain) - 1
         later = np.flatnonzero(stages.earlier[:, self.chain[k]]).tolist()

@@ -1,4 +1,4 @@
-"""The stages of a program: an integer program whose least cost no program within a budget is below.
+"""Stages of a program: an integer program that bounds the cost of all programs within a budget.
 
 A *moment* is when an operation runs for the first time, a *stage* what runs again between a moment and the one before,
 and the last stage is what runs again behind all of them. Any program, in any order and with any number of runs, is
@@ -21,7 +21,7 @@ Terms = list[tuple[Term, int]]
 
 
 class Stages:
-    """The stages of a graph's programs within a budget, in bytes; `cost_unit` divides all costs."""
+    """The stages of a graph's programs within a budget in bytes; `cost_unit` divides all costs."""
 
     def __init__(self, away: Away, budget: int) -> None:
         self.away, self.graph = away, (graph := away.graph)
@@ -37,17 +37,17 @@ class Stages:
         kept = set(graph.kept)
         self.given = {t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in kept)}
         self.earlier = away.earlier
-        """Row v: the operations that run before v in any order."""
+        """Row v: the operations that precede v in every order."""
         self.first: list[int] = self.earlier.sum(axis=1).tolist()
-        """The first moment that each operation can have."""
+        """The first possible moment of each operation."""
         self.last: list[int] = [self.n - 1 - count for count in self.earlier.sum(axis=0).tolist()]
 
     def again(self, at_most: int) -> list[int]:
-        """Return the operations that may run again where that costs so much at most, in units."""
+        """Return the operations whose repetition costs at most `at_most`, in units."""
         return [v for v, behind in enumerate(self.behind) if behind is not None and self.cost[v] <= at_most]
 
     def count_columns(self, at_most: int) -> int:
-        """Return about how many columns the program has."""
+        """Return the approximate number of the program's columns."""
         moments = sum(last - first for first, last in zip(self.first, self.last, strict=True))
         again = sum(self.n - self.first[v] for v in self.again(at_most))
         stays = sum(self.n - (0 if v is None else self.first[v]) for v in self.graph.maker)
@@ -55,7 +55,7 @@ class Stages:
 
     @cached_property
     def most_cost(self) -> int:
-        """The most that a solution can cost, in units: all that may runs again in every stage."""
+        """The largest cost of a solution, in units: everything runs again in every stage."""
         return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
 
     def draft(self, at_least: int, at_most: int) -> Draft:
@@ -63,7 +63,7 @@ class Stages:
         return _Writer(self, at_least, at_most).draft
 
     def sequence(self, draft: Draft, values: Sequence[int]) -> list[int]:
-        """Return the operations as they run in a solution of the draft, stage by stage in the given order."""
+        """Return the operations of a solution in execution order, stage by stage."""
         runs = []
         for k in range(self.n + 1):
             runs += [v for v in range(self.n) if (at := draft.at.get(("again", v, k))) is not None and values[at]]
@@ -143,12 +143,12 @@ class _Writer:
         return _ZERO if at is None else Term(at)
 
     def _less(self, name: str, a: Term, b: Terms, constant: int = 0) -> None:
-        """Post a <= the sum of b, and a constant."""
+        """Add the row a <= sum of b + constant."""
         if a is not _ZERO:
             self.draft.row_of((name,), [(a, 1), *((term, -sign) for term, sign in b)], at_most=constant)
 
     def _moments(self) -> None:
-        """Each operation has one moment, each moment one operation, and predecessors come before."""
+        """Add: each operation has one moment, each moment one operation, and predecessors come first."""
         stages = self.stages
         for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
             if first < last:
@@ -164,7 +164,7 @@ class _Writer:
                 self.draft.row_of(("one operation", k), every, at_least=1, at_most=1)
 
     def _memory(self) -> None:
-        """All that is in memory was there or is made, and fits; operations find what they need."""
+        """Add: everything in memory existed or is made, and fits; operations find their inputs."""
         stages, n = self.stages, self.stages.n
         graph, tensors = stages.graph, range(len(stages.graph.size))
         for t, maker in enumerate(graph.maker):
@@ -188,7 +188,7 @@ class _Writer:
             self.draft.row_of(("memory", k), [*held, *works], at_most=stages.budget)
 
     def _stages(self) -> None:
-        """An operation that runs again has run, others behind which it must not have not, and its inputs are there."""
+        """Add: a repeated operation has run, is still allowed to, and finds its inputs."""
         stages = self.stages
         for (word, v, k), at in [(key, at) for key, at in self.draft.at.items() if key[0] == "again"]:
             assert word
@@ -201,7 +201,7 @@ class _Writer:
                 self._less("input", again, [(self.here(t, k - 1), 1), (makes, 1)])
 
     def _within_stages(self) -> None:
-        """While something runs again, what stays through its stage is in memory beside what it uses itself."""
+        """Add: during a repetition, everything that stays fits in memory with the operation's own tensors."""
         stages, n = self.stages, self.stages.n
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):
@@ -223,7 +223,7 @@ class _Writer:
                     self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
 
     def _stays(self, t: int, k: int) -> Term:
-        """Tensor t is in memory at moment k and at the one before, and is not made between."""
+        """The term for tensor t in memory at moments k - 1 and k without being made between."""
         was, now, maker = self.here(t, k - 1), self.here(t, k), self.stages.graph.maker[t]
         makes = [self.again(maker, k), *([] if maker is None else [self.moment(maker, k)])]
         if was is ONE and now is ONE and all(term is _ZERO for term in makes):

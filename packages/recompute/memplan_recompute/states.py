@@ -1,4 +1,4 @@
-"""The complete search of states for the least cost of what runs again: small graphs, any order, any number of runs."""
+"""The complete state search for the least recomputation cost, for small graphs and any order."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from memplan_recompute.core.kernels import LEAST, MOST_IN_STATE, NONE, LeastRuns
 _MOST_COST = 2**50
 _ENDLESS = 2**60
 MOST_STATES = 100_000
-"""The states that are entered at most, in about a second; what needs more is left to others."""
+"""The most states entered, in about a second."""
 _STEPS = 64
-"""A run may be so many times as long as the program without clones."""
+"""The longest run relative to the program without clones."""
 _WORK_PER_NODE = 200
 
 
 @dataclass(frozen=True)
 class Searched:
-    """The result of a search of states: the runs of least cost, or None, and a lower bound on the cost of all runs.
+    """The result of a state search: the cheapest runs or None, and a lower bound on the cost.
 
     The bound is None where there are no runs at any cost.
     """
@@ -35,7 +35,7 @@ class Searched:
 
 
 def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
-    """Return True if the states of a graph can be searched; outputs over inputs are not counted there."""
+    """Return True if a graph's states can be searched, which ignore overwriting of inputs."""
     is_small = max(len(graph.ops), len(graph.size)) <= MOST_IN_STATE
     return is_small and sum(costs) < _MOST_COST and not any(row.may_overwrite for row in graph.ops)
 
@@ -48,7 +48,7 @@ def search_states(
     control: Control,
     most_states: int = MOST_STATES,
 ) -> Searched:
-    """Search for the runs of the least cost within a budget, or at most `most`, until so many states are entered."""
+    """Search for the cheapest runs within a budget and a cost, up to a number of states."""
     kept = set(graph.kept)
     makers = [-1 if v is None else v for v in graph.maker]
     behind = may_run_again(graph)

@@ -1,4 +1,4 @@
-"""The stays of tensors between their uses: which may be dropped, and what comes of it."""
+"""The stays of tensors between their uses: which can be dropped, and the effect."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from memplan_recompute.core.kernels import Annealing, Program, Replay, anneal, r
 
 _MOST_COST = 2**60
 _FEW = 2
-"""So few changes are tried whatever the time is."""
+"""The number of changes tried regardless of the time."""
 _NO_FLAG = np.zeros(1, dtype=np.int64)
 _STEPS = 8
-"""A program may become so many times as long."""
+"""The largest growth in a program's length."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drops:
-    """The stays that are dropped, the peak in bytes that this has, and the cost of all that runs.
+    """The dropped stays, the resulting peak in bytes, and the cost of all runs.
 
     `places` is the order in which operations run for the first time, by their places in the order of the stays.
     """
@@ -38,7 +38,7 @@ class Drops:
 
 
 class Effort(NamedTuple):
-    """The seed of a search by chance, the steps of programs it has, and how dear a change it takes at first."""
+    """The effort of a random search: its seed, its steps, and its initial tolerance."""
 
     seed: int
     steps: int
@@ -46,7 +46,7 @@ class Effort(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The cheapest programs that were found, each within one of rising marks, in bytes, and above the one before."""
+    """The cheapest programs found, each between consecutive marks in bytes."""
 
     mark: I64
     cost: I64
@@ -56,7 +56,7 @@ class Kept(NamedTuple):
 
 
 class Stays:
-    """The stays of a graph's tensors in one order of its operations, which is `order`, a legal one.
+    """The stays of a graph's tensors in one legal order of its operations.
 
     Stay s is of `tensor[s]`, from the operation at `begin[s]` of the order to that at `end[s]`, which is the number of
     operations where nothing follows. Costs are divided by `cost_unit`, so that they can be added up.
@@ -120,12 +120,12 @@ class Stays:
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
     def run(self, drops: Drops) -> list[int]:
-        """Return the operations, by their positions in the graph, as they run with these drops; empty if too many."""
+        """Return the operations run with some drops, by position; empty if too many."""
         table = self.try_changes(drops.drop, [()], 0, drops.places)
         return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
 
     def try_changes(self, drop: I64, changes: Sequence[Sequence[int]], budget: int, places: I64) -> Replay:
-        """Try each change of the drops by itself: it turns the stays that it names.
+        """Try each change of the drops separately; a change flips the stays that it names.
 
         Where time runs out among many, the peaks of the rest are -1.
         """
@@ -149,7 +149,7 @@ class Stays:
         return table
 
     def anneal(self, start: Drops, kept: Kept, budget: int, effort: Effort) -> Drops:
-        """Change drops and their order by chance, and return what comes of it; what is cheap is kept."""
+        """Change drops and order at random, and return the result; cheap programs are kept."""
         stay = np.flatnonzero(self.can_drop & ~self.is_last & (self.end - self.begin > 1))
         table = Annealing(
             budget=budget,

@@ -1,4 +1,4 @@
-"""The least cost of programs that run operations again, by a search of all states; shares no code with the product."""
+"""The least recomputation cost by searching all states; shares no code with the product."""
 
 from __future__ import annotations
 

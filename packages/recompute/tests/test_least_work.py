@@ -69,7 +69,7 @@ def recomputed(graph: OperationGraph, within: int, control: Control | None = Non
 
 
 @pytest.mark.drawn
-def test_states_give_the_least_cost_of_all_programs_or_prove_that_there_is_none() -> None:
+def test_the_state_search_finds_the_least_cost_or_proves_infeasibility() -> None:
     again = none = 0
     for seed in seeds(60):
         rng = random.Random(seed)
@@ -108,7 +108,7 @@ def test_a_checker_without_memplan_proves_the_least_cost_and_refuses_more() -> N
 
 
 @pytest.mark.drawn
-def test_what_must_be_away_beside_one_operation_costs_no_more_than_any_program_or_proves_that_there_is_none() -> None:
+def test_the_bound_beside_one_operation_is_below_every_program_or_proves_infeasibility() -> None:
     least_of_all = of_one = none = 0
     for seed in seeds(40):
         rng = random.Random(seed)
@@ -127,7 +127,7 @@ def test_what_must_be_away_beside_one_operation_costs_no_more_than_any_program_o
 
 
 @pytest.mark.drawn
-def test_the_checker_takes_what_must_be_away_beside_an_operation_and_nothing_above_what_some_program_costs() -> None:
+def test_the_checker_accepts_the_bound_beside_an_operation_and_nothing_above_a_programs_cost() -> None:
     taken = none = refused = 0
     for seed in seeds(40):
         rng = random.Random(seed)
@@ -201,7 +201,7 @@ def _least_of(program: Stages | Snapshots) -> int | None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_stages_are_never_above_the_least_cost_and_mostly_there() -> None:
+def test_stage_bounds_never_exceed_the_least_cost_and_mostly_reach_it() -> None:
     equal = count = 0
     for seed in seeds(10):
         rng = random.Random(seed)
@@ -250,14 +250,14 @@ def test_engines_find_and_prove_the_least_where_states_are_not_searched() -> Non
     assert peak_of(program.graph, range(len(program.runs))) <= 2375
 
 
-def test_what_was_missed_is_found_and_proved() -> None:
+def test_a_missed_optimum_is_found_and_proved() -> None:
     answer = recomputed(OperationGraph.model_validate(FIRST_CHAIN), 2375)
     assert answer.is_within
     assert answer.points[-1].peak <= 2375
     assert (answer.extra_cost, answer.extra_cost_lower_bound) == (55, 55)
 
 
-def test_none_is_said_with_a_proof_only() -> None:
+def test_infeasibility_is_claimed_only_with_a_proof() -> None:
     graph = OperationGraph.model_validate(FIRST_CHAIN)
     assert searched(graph, 1792).bound is None
     answer = recomputed(graph, 1792)
@@ -296,7 +296,7 @@ def test_where_the_plan_of_the_cheapest_is_above_the_limit_a_lower_program_is_pl
 
 
 @pytest.mark.drawn
-def test_points_without_a_limit_say_what_none_costs_less_than() -> None:
+def test_points_without_a_limit_have_lower_bounds_on_cost() -> None:
     equal = 0
     for seed in seeds(8):
         graph = training_chain(random.Random(seed), 4)

@@ -64,7 +64,7 @@ def _assert_sound(graph: OperationGraph, frontier: Recomputed) -> None:
         assert point.lower_bound <= point.peak
 
 
-def test_what_is_cheap_and_large_is_made_again() -> None:
+def test_cheap_and_large_tensors_are_recomputed() -> None:
     graph = _spans(4)
     frontier = recomputed(graph)
     _assert_sound(graph, frontier)
@@ -101,7 +101,7 @@ def test_the_bound_of_clones_is_at_most_the_least_peak_of_the_same_runs() -> Non
     assert tight > 0
 
 
-def test_where_it_is_ended_at_once_the_program_without_clones_is_planned() -> None:
+def test_a_search_that_is_ended_at_once_plans_the_program_without_clones() -> None:
     graph, cancelled = read_graph(RESNET), threading.Event()
     cancelled.set()
     (point,) = recomputed(graph, Control(cancelled=cancelled)).points
@@ -171,7 +171,7 @@ def test_an_input_stays_behind_its_last_use_for_what_runs_again() -> None:
     assert frontier.points[-1].live_peak < frontier.points[0].live_peak
 
 
-def test_what_may_run_only_once_does() -> None:
+def test_operations_marked_once_run_once() -> None:
     graph = _spans(4)
     once = (graph.ops[0].model_copy(update={"once": True}), *graph.ops[1:])
     frontier = recomputed(graph.model_copy(update={"ops": once}))

@@ -1,1 +1,1 @@
-"""Sixteen systems around memplan, a folder each: how their files are read, how they plan, how a plan goes back."""
+"""Sixteen further systems, a folder each: readers of their files, their planners, and writers."""

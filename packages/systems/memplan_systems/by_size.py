@@ -1,4 +1,4 @@
-"""Planners that take the largest first, and put each into a gap between those alive with it."""
+"""Planners that place the largest first, each in a gap between buffers alive at the same time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Gap = tuple[int, int]
 
 
 def sized(problem: Problem) -> list[tuple[int, Tensor]]:
-    """Return the tensors with their sizes rounded up to what the alignments of the problem require."""
+    """Return the tensors with sizes rounded up to the problem's alignments."""
     rows = tensors(problem)
     unit = granule(problem, rows)
     return [(aligned(tensor.size, unit), tensor) for tensor in rows]
 
 
 def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> Placed:
-    """Place in this order, each in the lowest gap that is large enough, or the smallest, or above all alive with it."""
+    """Place in the given order, each in the lowest sufficient gap, or the smallest, or above everything alive."""
     done: list[tuple[int, int, Tensor]] = []
     for size, tensor in rows:
         stop_check()

@@ -1,4 +1,4 @@
-"""Planners that are allocators: they see allocations and releases in the order of time, and nothing that comes."""
+"""Planners that are allocators: they see allocations and releases in time order, without lookahead."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from memplan.solvers.reference.tensors import Placed, StopCheck, aligned, granul
 
 
 class Allocator(Protocol):
-    """Gives out ranges of bytes, and takes them back."""
+    """Hands out ranges of bytes, and takes them back."""
 
     def allocate(self, size: int) -> int:
-        """Return the offset of so many bytes, which are in use from now on."""
+        """Return the offset of `size` bytes, now in use."""
 
     def release(self, offset: int, size: int) -> None:
         """Take back what `allocate` returned."""
 
 
 def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator: Allocator) -> Placed:
-    """Place in the order of starts, of equal ones as given; what ends at a time is released before what starts then.
+    """Place in the order of starts, ties as given; releases precede allocations at the same time.
 
     Sizes are rounded up to `block` bytes, and to what the alignments of the problem require.
     """
@@ -41,7 +41,7 @@ def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator:
 
 
 class FreeBlocks:
-    """The free blocks of a memory without an end, in the order of offsets; neighbours are one."""
+    """The free blocks of an unlimited memory, by offset; adjacent ones are merged."""
 
     def __init__(self) -> None:
         self.blocks: list[tuple[int, int]] = []
@@ -49,13 +49,13 @@ class FreeBlocks:
         self.top = 0
 
     def take(self, k: int, size: int) -> int:
-        """Return the offset of a block, whose first bytes are taken."""
+        """Take the first bytes of a block; return their offset."""
         offset, whole = self.blocks[k]
         self.blocks[k : k + 1] = [(offset + size, whole - size)] if whole > size else []
         return offset
 
     def grow(self, size: int) -> int:
-        """Return the offset of bytes that begin with the block below the top, or at it, where that block is another."""
+        """Take bytes from the last block below the top, extending the top as needed; return their offset."""
         offset = self.top
         if self.blocks and sum(self.blocks[-1]) == self.top:
             offset, _ = self.blocks.pop()
@@ -63,7 +63,7 @@ class FreeBlocks:
         return offset
 
     def release(self, offset: int, size: int) -> None:
-        """Add a block, and make one of it and its neighbours."""
+        """Add a block, merged with its neighbours."""
         merged: list[tuple[int, int]] = []
         for start, length in sorted([*self.blocks, (offset, size)]):
             if merged and sum(merged[-1]) == start:

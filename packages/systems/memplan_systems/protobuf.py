@@ -1,4 +1,4 @@
-"""Protocol buffers, read field by field, with every bound checked: for formats of which few fields matter.
+"""Protocol buffers read field by field with every bound checked, for formats of which few fields matter.
 
 A message is split into its fields once; messages inside it are split when they are read, so that what no importer reads
 for (a whole program, say) costs nothing. Source: the wire format, https://protobuf.dev/programming-guides/encoding/.
@@ -26,7 +26,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class ProtobufMessage:
-    """Bytes `start` to `end` of a file as a message; fields are known by number, and by `name` in the errors."""
+    """Bytes `start` to `end` of a file as a message; fields are identified by number, and by `name` in errors."""
 
     data: bytes
     start: int
@@ -35,11 +35,11 @@ class ProtobufMessage:
 
     @classmethod
     def root(cls, data: bytes, path: str) -> ProtobufMessage:
-        """Return the message that a whole file is."""
+        """Return the message of a whole file."""
         return cls(data, 0, len(data), path)
 
     def integer(self, field: int, name: str, default: int = 0) -> int:
-        """Return an int64; of several, the last one."""
+        """Return an int64 field; of several values, the last."""
         field_value = self._fields.get(field)
         if field_value is None:
             return default
@@ -50,7 +50,7 @@ class ProtobufMessage:
         return value - (1 << 64) if value >> 63 else value
 
     def integers(self, field: int, name: str) -> tuple[int, ...]:
-        """Return the int64s of a repeated field, packed or one by one."""
+        """Return a repeated int64 field, packed or not."""
         values: list[int] = []
         for at, end in _pairs(self._fields.get(field)):
             if end == _NO_END:
@@ -63,7 +63,7 @@ class ProtobufMessage:
         return tuple(number - (1 << 64) if number >> 63 else number for number in values)
 
     def text(self, field: int, name: str) -> str:
-        """Return a text; bytes that are not UTF-8 are escaped."""
+        """Return a text field; bytes that are not UTF-8 are escaped."""
         start, end = next(self._ranges(field, name), (0, 0))
         return self.data[start:end].decode(errors="backslashreplace")
 
@@ -73,7 +73,7 @@ class ProtobufMessage:
             yield ProtobufMessage(self.data, start, end, f"{self.path}.{name}[{k}]")
 
     def message(self, field: int, name: str) -> ProtobufMessage | None:
-        """Return the message in a field, None where it is absent."""
+        """Return the message in a field, None if it is absent."""
         span = next(self._ranges(field, name), None)
         return None if span is None else ProtobufMessage(self.data, *span, f"{self.path}.{name}")
 
@@ -85,7 +85,7 @@ class ProtobufMessage:
 
     @cached_property
     def _fields(self) -> dict[int, array[int]]:
-        """From a field's number to its values, two numbers each: an integer and _NO_END, or where its bytes are."""
+        """Return each field's values by number, two numbers each: an integer and _NO_END, or a range of bytes."""
         fields: dict[int, array[int]] = defaultdict(lambda: array("Q"))
         at = self.start
         while at < self.end:
@@ -109,7 +109,7 @@ class ProtobufMessage:
         return fields
 
     def _varint(self, at: int) -> tuple[int, int]:
-        """Return an unsigned number of 64 bits, and where what follows it begins."""
+        """Return an unsigned 64-bit number, and the position after it."""
         value = 0
         for k in range(_LONGEST_VARINT):
             if at + k >= self.end:

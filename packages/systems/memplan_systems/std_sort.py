@@ -1,4 +1,4 @@
-"""The order in which `std::sort` of libstdc++ leaves equal elements, which planners in C++ depend on."""
+"""The order in which libstdc++'s `std::sort` leaves equal elements, which C++ planners depend on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 _SMALL = 16
-"""Ranges of at most so many elements are left to the insertion sort at the end."""
+"""The range size that is left to the final insertion sort."""
 
 
 def std_sorted(values: list[T], less: Callable[[T, T], bool]) -> list[T]:
-    """Return the values as `std::sort` leaves them: introsort with the median of three, then insertion.
+    """Return the values as `std::sort` leaves them: introsort with median of three, then insertion.
 
     Source: gcc 12, libstdc++-v3/include/bits/stl_algo.h: std::sort. Where it would change to a heap sort, after
     2 log2(n) levels, this one goes on; no input of planners is known to come there.

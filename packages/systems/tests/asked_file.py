@@ -1,4 +1,4 @@
-"""A file that all questions are asked about once, and the most bytes that are alive at once, counted anew."""
+"""A file for which every question is answered once, with the most bytes alive, counted independently."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def live_peak(problem: Problem) -> int:
 
 
 def graph_peak(graph: OperationGraph, order: Sequence[int]) -> int:
-    """Return the most bytes alive along an order: what is given is there at first, workspaces while they work."""
+    """Return the most bytes alive along an order, with inputs from the start and workspaces while in use."""
     size = [0 if t in set(graph.resident) else bytes_ for t, bytes_ in enumerate(graph.size)]
     made = {t for row in graph.ops for t in row.outputs}
     first = dict.fromkeys([t for t in range(len(size)) if t not in made or t in graph.given], -1)
@@ -63,7 +63,7 @@ def graph_peak(graph: OperationGraph, order: Sequence[int]) -> int:
 
 @dataclass
 class AskedFile:
-    """A file, and what is asked of it once."""
+    """A file, and the cached answers about it."""
 
     data: bytes
     name: str
@@ -72,7 +72,7 @@ class AskedFile:
     refused: dict[str, str] = field(default_factory=dict)
 
     def asked(self, what: str, question: Callable[[], A]) -> A | None:
-        """Return an answer, None where the question refuses the file."""
+        """Return an answer, None if the question refuses the file."""
         try:
             return question()
         except InputError as error:
@@ -85,7 +85,7 @@ class AskedFile:
 
     @cached_property
     def imported(self) -> Imported:
-        """What was read: a model, operations, or a problem, which a graph of operations in its order is, too."""
+        """Return what was read: a model, operations, or a problem."""
         if detect(self.data, self.name) is not None:
             return read_model(self.data, self.name, self.options)
         if is_graph(self.data):
@@ -100,18 +100,18 @@ class AskedFile:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is one pool, and no two buffers that may share bytes while both are alive."""
+        """Return True if there is one pool, and no two live buffers may share bytes."""
         problem = self.imported.problem
         are_tied = problem.may_share or any(row.relative is not None for row in problem.buffers)
         return len(problem.pools) == 1 and not are_tied
 
     @property
     def is_flat(self) -> bool:
-        """Whether no operation runs others: of such, a graph lets all inputs and outputs be there until it ends."""
+        """Return True if no operation has regions, so that inputs and outputs live throughout the graph."""
         return self.graph is None or not any(row.regions for row in self.graph.ops)
 
     def is_as_said(self, found: int, said: int) -> bool:
-        """Say if so many bytes are what a graph said; where operations run others, it may say more."""
+        """Return True if a peak matches the graph's, which may be larger if operations have regions."""
         return found == said if self.is_flat else found <= said
 
     @cached_property

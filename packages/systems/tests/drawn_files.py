@@ -235,7 +235,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def drawn_file(seed: int) -> tuple[str, bytes, int]:
-    """Return the name and the bytes of a file, and the most bytes that its model has alive; formats take turns."""
+    """Return the name, the bytes and the live peak of a random model; formats take turns."""
     name = list(FORMATS)[seed % len(FORMATS)]
     how = FORMATS[name]
     model = draw(seed, how)

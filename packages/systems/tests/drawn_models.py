@@ -19,7 +19,7 @@ CHOICE, VIEW, OVER = "choice", "view", "over"
 
 @dataclass(frozen=True)
 class Step:
-    """What is done with tensors, by their numbers; of a choice, in one of its `branches`."""
+    """An operation on tensors by number; a choice has `branches`."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -29,7 +29,7 @@ class Step:
 
 @dataclass(frozen=True)
 class DrawnModel:
-    """A program: shapes of its tensors, and which of them are given, constant, results, and conditions."""
+    """A program: shapes of its tensors, and which are inputs, constants, results and conditions."""
 
     shapes: tuple[Shape, ...]
     given: tuple[int, ...]
@@ -41,7 +41,7 @@ class DrawnModel:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: how models are written in it, what they may do, and what is true of their tensors there.
+    """A format: how models are written in it, what it supports, and the properties of its tensors.
 
     An element has `item` bytes, a condition one; sizes are rounded up to the `alignment`. Views of an input that are
     results are copies, where `copies_callers`. All that nothing reads is a result where `keeps_unread`. What asks for a
@@ -59,7 +59,7 @@ class Format:
 
 
 def draw(seed: int, how: Format) -> DrawnModel:
-    """Draw a model of up to ten steps."""
+    """Return a random model of up to ten steps."""
     rng = random.Random(seed)
     draft = _Draft(rng, how)
     for _ in range(rng.randint(1, 3)):
@@ -71,7 +71,7 @@ def draw(seed: int, how: Format) -> DrawnModel:
 
 
 def live_peak(model: DrawnModel, how: Format) -> int:
-    """Return the most bytes that are alive at once, on any way through the model."""
+    """Return the most bytes alive at once, over all paths through the model."""
     home, copies = homes(model, how)
     choices = [step for step in model.steps if step.kind == CHOICE]
     return max(
@@ -81,7 +81,7 @@ def live_peak(model: DrawnModel, how: Format) -> int:
 
 
 def homes(model: DrawnModel, how: Format) -> tuple[dict[int, int], set[int]]:
-    """Return in which tensor's bytes each tensor lies, and the results of views that are copies."""
+    """Return the tensor whose bytes each tensor uses, and the results of views that are copies."""
     home = {t: t for t in range(len(model.shapes))}
     is_callers = {t: t in model.given or t in model.results for t in home}
     copies: set[int] = set()
@@ -131,7 +131,7 @@ def bytes_of(model: DrawnModel, how: Format, tensor: int) -> int:
 
 
 def _scratch(model: DrawnModel, how: Format, step: Step) -> int:
-    """Return what a kernel needs: TFLite Micro's of a transposed convolution sums in 32 bits."""
+    """Return a kernel's scratch bytes: a transposed convolution of TFLite Micro sums in 32 bits."""
     return (
         4 * bytes_of(replace(model, conditions=()), replace(how, alignment=4), step.outputs[0])
         if step.kind == "deconv"
@@ -160,7 +160,7 @@ class _Draft:
         self.steps.append(Step(kind, tuple(inputs), made))
 
     def step(self, kind: str) -> None:
-        """Add a step of a kind, or one that goes element by element where it does not go."""
+        """Add a step of a kind, or an element-wise one if that is impossible."""
         x = self.rng.choice(self.live)
         rows, columns = shape = self.shapes[x]
         if kind == "add":

@@ -20,6 +20,6 @@ def _deeper(depth: int) -> int:
 
 
 def read(data: bytes, _options: ModelOptions) -> Imported:
-    """Fail at once, or, with a `later` behind, once the problem is asked for."""
+    """Fail at once or, after the bytes `later`, when the problem is first used."""
     name = data.split()[0]
     return Imported(FAULTS[name]) if b"later" in data else FAULTS[name]()

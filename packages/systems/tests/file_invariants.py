@@ -1,4 +1,4 @@
-"""What must be true between the answers to all questions about one file, of whatever format it is.
+"""Invariants between the answers to all questions about one file, of any format.
 
 The bytes alive at once are counted anew, of the problem, of the graph of operations, and of what is written and read
 again. A question that refuses a file with a sentence gives no answer, and is counted.
@@ -47,7 +47,7 @@ def violations(
     live: int | None = None,
     tally: Counter[str] | None = None,
 ) -> list[str]:
-    """Return a sentence for each invariant that the answers about a file break; `live` is its peak by outside truth."""
+    """Return a sentence for each broken invariant; `live` is the file's peak by an independent count."""
     counts = Counter[str]() if tally is None else tally
     try:
         file = AskedFile(data, name, options or ModelOptions(), counts)
@@ -68,7 +68,7 @@ def violations(
 
 
 def _of_reading(file: AskedFile) -> Iterator[str]:
-    """Every question hears the same findings, and names agree with the program."""
+    """All questions report the same findings, and names agree with the program."""
     own = {(each.rule, each.message) for each in file.imported.warnings}
     readers = {name: Reader(file.read_options()) for name in ("plan", "order", "explain")}
     heard: dict[str, Callable[[], Any]] = {
@@ -155,7 +155,7 @@ def _of_written_order(file: AskedFile, ordered: OperationGraph, found: OrderAnsw
 
 
 def _of_best(file: AskedFile) -> Iterator[str]:
-    """`plan --order best` and `order` speak of one least peak."""
+    """`plan --order best` and `order` report the same least peak."""
     found = file.ordered
     if found is None or not file.is_plain:
         return
@@ -294,7 +294,7 @@ def _of_convert(file: AskedFile) -> Iterator[str]:
 
 
 def _of_plan_in_file(file: AskedFile) -> Iterator[str]:
-    """A plan that is written into the model is the one that is read of it."""
+    """A plan written into the model is the plan read from it."""
     kind = detect(file.data, file.name)
     target = {"tflite": "tflite", "executorch": "pte"}.get(kind or "")
     if target is None or not file.is_plain or file.plan.peak is None:

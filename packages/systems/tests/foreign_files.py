@@ -74,7 +74,7 @@ def _packs() -> Iterator[tuple[str, bytes]]:
 
 
 def relax(*lines: str, imports: str = "# from tvm.script import relax as R") -> bytes:
-    """Return a module with one function of such a body."""
+    """Return a module with one function with the given body."""
     head = f"{imports}\n@I.ir_module\nclass Module:\n    @R.function\n"
     body = "".join(f"        {line}\n" for line in lines)
     return f'{head}    def main(x: R.Tensor((4, "n"), dtype="float32")):\n{body}'.encode()

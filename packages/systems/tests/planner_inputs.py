@@ -1,4 +1,4 @@
-"""Drawn lists of buffers for planners of other systems, and what is kept of their answers."""
+"""Random lists of buffers for planners of other systems, and hashes of their answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Row = tuple[int, int, int]
 
 
 def planner_input(seed: int) -> list[Row]:
-    """Return 1 to 60 buffers: by turns of few sizes and of many, short and long."""
+    """Return 1 to 60 buffers, alternating between few and many sizes, short and long lives."""
     draw = random.Random(seed)
     sizes = [draw.randint(1, 4096) for _ in range(draw.choice((2, 5, 1000)))]
     horizon, longest = draw.choice((8, 30, 100)), draw.choice((3, 20))

@@ -1,4 +1,4 @@
-"""Questions that are stopped at the n-th time that they ask whether they are over: cancelled, or by their deadline."""
+"""Questions that are stopped at their n-th check whether they are over: cancelled, or by deadline."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from memplan.solvers.search.control import Deadline, silent
 from packages.systems.tests.answer_schemas import unlike_schema
 
 LATER = 1e6
-"""The seconds that less are left where a clock ends a call."""
+"""The seconds by which the remaining time is reduced when a clock ends a call."""
 
 
 @dataclass
 class Asks:
-    """How often it was asked whether the call is over, which it is behind the ask `last`."""
+    """Counts the checks whether a call is over; it is, after check `last`."""
 
     last: float = inf
     count: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def is_over(self) -> bool:
-        """Count an ask."""
+        """Count a check."""
         with self.lock:
             self.count += 1
         return self.count > self.last
 
 
 class CancelledAt(threading.Event):
-    """An event that is set behind the n-th ask."""
+    """An event that is set after the n-th check."""
 
     def __init__(self, asks: Asks) -> None:
         super().__init__()
         self.asks = asks
 
     def is_set(self) -> bool:
-        """Return True behind the last ask."""
+        """Return True after the last check."""
         return super().is_set() or self.asks.is_over()
 
 
 @contextmanager
 def clock_of(asks: Asks) -> Iterator[None]:
-    """Let no deadline have time left behind the n-th ask.
+    """Expire all deadlines after the n-th check.
 
     Deadlines that are made of what is left then lie in the past for every clock, that of a search as well.
     """
@@ -70,7 +70,7 @@ def stopped(
     by_clock: bool,
     take: Callable[[Any], object] = silent,
 ) -> str:
-    """Ask what a body says, stop it behind the n-th ask, and return what came of it: an answer, a note or a refusal.
+    """Answer a body's question, stop it after the n-th check, and return the answer, note or refusal.
 
     All that is answered or noted is verified, and is what the schema says; a fault of memplan is raised. `take` gets
     the answer.

@@ -1,4 +1,4 @@
-"""All questions about one file give answers that agree, over files of every format and over models that are drawn."""
+"""Answers to all questions about one file agree, for files of every format and for random models."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_operations_that_read_before_they_write_are_warned_of_by_every_question(
     assert [(each.rule, each.buffers) for each in reader.warnings] == [("read-before-written", ("main/t",))]
 
 
-def test_what_operations_run_inside_is_counted_where_they_are_left_as_they_are() -> None:
+def test_regions_count_in_operations_that_are_not_reordered() -> None:
     data = FORMATS["stablehlo"].write(draw(122, FORMATS["stablehlo"]))
     model = read_model(data, "m.mlir")
     options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)

@@ -81,7 +81,7 @@ REFUSED = {
     "snapshot_without_history.pickle": "device_traces: must have events: record the history before the",
     "snapshot_that_runs.pickle": 'must hold plain values only, got an object of "builtins.print"',
 }
-"""Files that are not, with how what is said of them begins; the tests of each importer have the others."""
+"""Files that are refused, with the beginning of the message; each importer's tests have others."""
 FILES = dict(files())
 
 

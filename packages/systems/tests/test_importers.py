@@ -29,7 +29,7 @@ MODELS = Path(__file__).parents[3] / "tests" / "models"
 
 
 @pytest.mark.parametrize("name", SEEDS)
-def test_a_file_is_known_by_what_is_in_it(name: str) -> None:
+def test_a_file_is_recognised_by_its_content(name: str) -> None:
     for data in SEEDS[name]():
         assert detect(data, "problem.json") == name
         assert [known for known, importer in file_readers().items() if importer.recognises(data)] == [name]
@@ -57,7 +57,7 @@ def test_a_file_is_known_by_its_name_where_that_is_all_there_is() -> None:
 
 
 @pytest.mark.parametrize("data", [b'{"buffers": []}', b"id,lower,upper,size\n", b"hello", b"\x08"])
-def test_what_is_no_model_is_left_to_others(data: bytes) -> None:
+def test_files_that_are_no_models_are_left_to_other_readers(data: bytes) -> None:
     assert detect(data, "problem.json") is None
     with pytest.raises(FormatError, match=r"must be of a known format, got .*; known are .*\.tflite"):
         read_model(data)
@@ -119,7 +119,7 @@ def test_a_reader_that_fails_keeps_no_other_model_of_a_folder_from_being_checked
 
 
 BEYOND_TEXT = 16**8000
-"""A number of more digits than Python writes."""
+"""A number with more digits than Python converts to text."""
 
 
 def test_numbers_that_python_does_not_write_are_shown_by_their_length() -> None:

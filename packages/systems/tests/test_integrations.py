@@ -1,4 +1,4 @@
-"""What stands beside other runtimes: the checker for their tests, the edits of runtimes, the tables of the page."""
+"""Integrations with other runtimes: the checker for their tests, patches, and the page's tables."""
 
 from __future__ import annotations
 

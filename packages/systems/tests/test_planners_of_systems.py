@@ -39,7 +39,7 @@ RECORDED: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("runti
 
 
 def problem(rows: list[Row]) -> Problem:
-    """Return the buffers; every third is the gradient of a weight for planners that ask."""
+    """Return the buffers; for planners that look for it, every third is a weight's gradient."""
     names = [f"b{k}:grad" if k % 3 == 0 else f"b{k}" for k in range(len(rows))]
     return Problem.model_validate(
         {"buffers": [{"id": n, "size": s, "start": a, "end": b} for n, (s, a, b) in zip(names, rows, strict=True)]}

@@ -1,4 +1,4 @@
-"""What importers say of models, believed by nobody: plans of their problems are run in shadow, and hold."""
+"""Shadow execution of plans for imported models, which checks the importers independently."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TELL_OPERATIONS = (
 )
 """The importers that give operations, and not lifetimes only."""
 BEHIND_A_MODEL = ("onnxruntime-plan",)
-"""What is read behind its model alone, which has the sizes."""
+"""Formats that are read only together with their model, which has the sizes."""
 
 
 def models(name: str, views: Views) -> list[tuple[Imported, Operations]]:
@@ -66,7 +66,7 @@ def test_every_model_runs_on_the_plan_of_auto(name: str, views: Views) -> None:
 
 
 def cut_short(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
-    """Yield the problem with one lifetime a step too short, and a plan of that where the step's output lies there.
+    """Yield the problem with one lifetime a step too short, and a plan that exploits this.
 
     The two are pinned to one offset, which their wrong lifetimes allow, and `auto` places all others.
     """

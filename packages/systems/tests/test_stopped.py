@@ -1,4 +1,4 @@
-"""Every question, stopped at any moment: cancelled or by its clock, it gives an answer that is verified."""
+"""Every question, cancelled or timed out at any moment, gives a verified answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAYS: dict[str, list[dict[str, Any]]] = {
 
 
 def bodies(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the questions that are stopped: the example, and small ones that are drawn, in every way of asking."""
+    """Yield the questions that are stopped: the example, and small random ones in every form."""
     example = CAPABILITIES[name].example
     drawn: list[dict[str, Any]] = []
     if name in ("plan", "explain", "certify"):
@@ -61,7 +61,7 @@ def test_drawn_questions_that_are_stopped_contradict_no_whole_answer(name: str) 
     assert tally.wrong == []
 
 
-def test_what_is_wrong_with_a_stopped_question_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_with_a_stopped_question_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     tally, question = Tally(), ("certify", {**CAPABILITIES["certify"].example, "options": {}}, "the example")
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(stopping, "read_question", lambda *_: 1 // 0)

@@ -42,12 +42,12 @@ Sides = Annotated[tuple[Side, ...], BeforeValidator(as_tuple)]
 Cost = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 _KINDS: dict[str, Literal["product", "element-wise"]] = {"MatMul": "product", "Pointwise": "element-wise"}
 MOST_ALTERNATIVES = 15
-"""The most other ways of an operation."""
+"""The most alternatives of an operation."""
 Break = tuple[Location, str]
 
 
 class OtherWay(Value):
-    """Another way to compute an operation: its base cost, and the width and height of its own native tile.
+    """Another way to compute an operation: its base cost, and the size of its own native tile.
 
     It may need a `workspace`, bytes of the fast memory; one that works `in_place` makes its output's tile where that of
     its first input lies.
@@ -60,7 +60,7 @@ class OtherWay(Value):
 
     @property
     def way(self) -> Alternative:
-        """The way, as graphs have it."""
+        """Return the way in the form of graphs."""
         native = self.native_granularity
         return Alternative(self.base_cost, native and (native[1], native[0]), self.workspace, self.in_place)
 
@@ -183,14 +183,14 @@ class ScheduleProblem(ScheduleForm):
     def scheduled(
         self, machine: Target, objective: Objective, running: Control, *, wants_front: bool
     ) -> ScheduleAnswer:
-        """Return the best schedule that is found in time, verified; raises ProblemError where there is none."""
+        """Return the best schedule found in time, verified; raises ProblemError if there is none."""
         # Imported here: the format of problems stands on no search.
         from memplan_tile.search.search import schedule_tiles
 
         return schedule_tiles(self.graph, machine, objective, running, wants_front=wants_front)
 
     def refuted(self, machine: Target, found: ScheduleAnswer) -> str | None:
-        """Return what is wrong with a schedule that came from elsewhere: it is simulated and placed again."""
+        """Return what is wrong with a schedule from elsewhere, by simulating and placing it again."""
         run = simulate(self.graph, machine, steps_of(found))
         if run.violations:
             return run.violations[0]
@@ -199,7 +199,7 @@ class ScheduleProblem(ScheduleForm):
         return misplaced(slots_of(run.figures), machine, found.slots)
 
     def latency_of(self, rows: Mapping[str, Any]) -> tuple[float, str | None]:
-        """Return the time of the steps in the rows of an answer as JSON, and the first rule that they break."""
+        """Return the latency of steps in an answer's JSON rows, and the first rule that they break."""
         names = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders")
         steps = [
             ScheduleStep(tuple(ops), width, height, depth, None if walk is None else tuple(walk), tuple(retained))
@@ -210,7 +210,7 @@ class ScheduleProblem(ScheduleForm):
 
 
 def steps_of(found: ScheduleAnswer) -> tuple[ScheduleStep, ...]:
-    """Return the steps of the rows of an answer."""
+    """Return the steps in an answer's rows."""
     row_lists = (rows or ((),) * len(found.subgraphs) for rows in (found.alternatives, found.tensors_to_roll))
     columns = found.subgraphs, found.granularities, found.traversal_orders, found.tensors_to_retain, *row_lists
     return tuple(ScheduleStep(made, *tile, *row) for made, tile, *row in zip(*columns, strict=True))

@@ -11,7 +11,7 @@ Kind = Literal["product", "element-wise"]
 
 @dataclass(frozen=True)
 class TileTensor:
-    """A tensor of so many rows and columns, each element one byte."""
+    """A tensor of rows and columns, one byte for each element."""
 
     height: int
     width: int
@@ -23,7 +23,7 @@ class TileTensor:
 
 
 class Alternative(NamedTuple):
-    """A way to compute an operation: the time of one native tile, and the rows and columns of that tile.
+    """A way to compute an operation: the time of one native tile, and the tile's rows and columns.
 
     Native tiles are the engine's without sides of their own, and never larger. `workspace` are bytes of the fast memory
     while the operation runs. One that works `in_place` makes a tile where that of its first input lies.
@@ -35,14 +35,14 @@ class Alternative(NamedTuple):
     in_place: bool = False
 
     def tile(self, height: int, width: int) -> tuple[int, int]:
-        """Return the rows and columns of the native tile on an engine whose tile has so many."""
+        """Return the native tile on an engine whose tile has the given height and width."""
         rows, columns = self.native or (height, width)
         return min(rows, height), min(columns, width)
 
 
 @dataclass(frozen=True)
 class TileOperation:
-    """An operation that makes one tensor of others: a product of two matrices, or one of elements in the same places.
+    """An operation that makes one tensor: a matrix product, or an element-wise operation.
 
     `cost` is the time of one native tile of the output; that of a product counts the whole reduction. `alternatives`
     are other ways to compute it.
@@ -56,30 +56,30 @@ class TileOperation:
 
     @cached_property
     def ways(self) -> tuple[Alternative, ...]:
-        """All ways to compute the operation, its own one first."""
+        """All ways to compute the operation, its own first."""
         return Alternative(self.cost), *self.alternatives
 
     @property
     def is_product(self) -> bool:
-        """True for a product of two matrices."""
+        """True for a matrix product."""
         return self.kind == "product"
 
 
 @dataclass(frozen=True, eq=False)
 class TileGraph:
-    """Tensors, and the operations that make them; both are named by their positions."""
+    """Tensors and the operations that make them, both identified by position."""
 
     tensors: tuple[TileTensor, ...]
     operations: tuple[TileOperation, ...]
 
     @cached_property
     def producer(self) -> dict[int, int]:
-        """The operation that makes each tensor that is made."""
+        """Maps each made tensor to its operation."""
         return {operation.output: i for i, operation in enumerate(self.operations)}
 
     @cached_property
     def readers(self) -> dict[int, tuple[int, ...]]:
-        """The operations that read each tensor that is read."""
+        """Maps each read tensor to its readers."""
         readers_: dict[int, list[int]] = {}
         for i, operation in enumerate(self.operations):
             for tensor in dict.fromkeys(operation.inputs):
@@ -88,23 +88,23 @@ class TileGraph:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """The tensors that are read and not made: they lie in the slow memory at first."""
+        """The tensors that are read but not made: initially in the slow memory."""
         return tuple(sorted(self.readers.keys() - self.producer.keys()))
 
     @cached_property
     def outputs(self) -> tuple[int, ...]:
-        """The tensors that are made and not read: they are in the slow memory at last."""
+        """The tensors that are made but not read: finally in the slow memory."""
         return tuple(sorted(self.producer.keys() - self.readers.keys()))
 
     @cached_property
     def predecessors(self) -> tuple[frozenset[int], ...]:
-        """The operations that make what each operation reads."""
+        """The operations that make each operation's inputs."""
         made = self.producer
         return tuple(frozenset(made[t] for t in one.inputs if t in made) for one in self.operations)
 
     @cached_property
     def in_order(self) -> tuple[int, ...]:
-        """The operations, each after those whose outputs it reads; fewer than all where they depend on each other."""
+        """The operations in topological order; fewer than all if there is a cycle."""
         waiting = [len(before) for before in self.predecessors]
         ready = [i for i, count in enumerate(waiting) if not count]
         order = []
@@ -118,13 +118,13 @@ class TileGraph:
         return tuple(order)
 
     def reduction(self, operation: int) -> int:
-        """Return the elements that each element of a product sums up."""
+        """Return the number of elements summed in each element of a product."""
         return self.tensors[self.operations[operation].inputs[0]].width
 
 
 @dataclass(frozen=True)
 class ScheduleStep:
-    """One step: operations that run together, tile by tile, as one nest of loops.
+    """One step: operations that run together tile by tile, as one loop nest.
 
     Tiles of the outputs are `width` columns by `height` rows, and products sum up `depth` elements at a time. `order`
     has the positions of the tiles, row by row, in the order in which they are made; None is row by row. `retained`

@@ -50,13 +50,13 @@ def test_a_plan_goes_to_a_file_in_the_format_of_its_name(name: str, tmp_path: Pa
     assert verify(problem, plan) == ()
 
 
-def test_the_format_that_is_asked_for_counts_more_than_the_name(two: str, tmp_path: Path) -> None:
+def test_the_format_that_is_requested_counts_more_than_the_name(two: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     assert main(["plan", two, "-o", str(file), "--format", "csv"]) == 0
     assert file.read_text().splitlines()[0] == "id,lower,upper,size,offset"
 
 
-def test_a_table_is_the_answer_where_it_is_asked_for(two: str, capfd: Captured) -> None:
+def test_a_table_is_the_answer_where_it_is_requested(two: str, capfd: Captured) -> None:
     assert main(["plan", two, "--format", "table"]) == 0
     out, err = capfd.readouterr()
     lines = out.splitlines()
@@ -68,7 +68,7 @@ def test_a_table_is_the_answer_where_it_is_asked_for(two: str, capfd: Captured) 
     assert lines[4] == "live bytes from time 2 to 2: at most 96 (96 B), at time 2"
 
 
-def test_buffers_that_share_bytes_are_said_to_where_their_sizes_are_listed(tmp_path: Path, capfd: Captured) -> None:
+def test_buffers_that_share_bytes_are_reported_to_where_their_sizes_are_listed(tmp_path: Path, capfd: Captured) -> None:
     rows = [{"id": name, "size": size, "start": 0, "end": 3} for name, size in (("a", 64), ("b", 64), ("c", 8))]
     file = tmp_path / "p.json"
     file.write_text(json.dumps({"buffers": rows, "may_share": [["a", "b"]]}))

@@ -24,7 +24,7 @@ def test_the_points_go_to_standard_output_as_json(capfd: Captured) -> None:
     assert told["exhausted"]["intervals"] is True
 
 
-def test_ranges_are_told_in_closed_form(capfd: Captured) -> None:
+def test_ranges_are_reported_in_closed_form(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--overlap", "sliding", "--format", "json"]) == 0
     (point,) = json.loads(capfd.readouterr().out)["points"]
     assert point["slides"] == [{"tensor": 0, "output": 4, "down": 2_814}]

@@ -22,7 +22,7 @@ def problem_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_reason_is_told_as_json(problem_file: str, capfd: Captured) -> None:
+def test_the_reason_is_reported_as_json(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file]) == 1
     out, err = capfd.readouterr()
     told = json.loads(out)
@@ -55,7 +55,7 @@ def test_plan_and_check_give_the_reason(problem_file: str, capfd: Captured) -> N
     assert "2 buffers (0, 1) do not fit" in capfd.readouterr().out
 
 
-def test_repairs_are_told_as_json_and_in_words(problem_file: str, capfd: Captured) -> None:
+def test_repairs_are_reported_as_json_and_in_words(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--repairs", "2", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)["repairs"]
     assert (told["status"], told["fewest"], told["proved"]) == ("repaired", 1, True)

@@ -57,7 +57,7 @@ def test_a_key_is_shown_once_and_then_known_by_its_name(capfd: Captured) -> None
     }
 
 
-def test_scopes_are_those_that_are_asked_for(capfd: Captured) -> None:
+def test_scopes_are_those_that_are_requested(capfd: Captured) -> None:
     assert main(["keys", "add", "boss", "--scope", "admin", "--scope", "read"]) == 0
     assert [key["scopes"] for key in keys(capfd)] == [["admin", "read"]]
 
@@ -70,7 +70,7 @@ def test_scopes_are_those_that_are_asked_for(capfd: Captured) -> None:
         (["revoke", "nobody"], 'name: must be that of a key that holds, got "nobody"'),
     ],
 )
-def test_a_wrong_name_is_told(arguments: list[str], sentence: str, capfd: Captured) -> None:
+def test_a_wrong_name_is_reported(arguments: list[str], sentence: str, capfd: Captured) -> None:
     main(["keys", "add", "taken"])
     capfd.readouterr()
     assert main(["keys", *arguments]) == 2
@@ -86,7 +86,7 @@ def test_a_list_for_people_goes_to_standard_error(capfd: Captured) -> None:
     assert err.splitlines()[-1].startswith("farm")
 
 
-def test_a_store_that_cannot_be_opened_is_told(
+def test_a_store_that_cannot_be_opened_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured
 ) -> None:
     (tmp_path / "file").touch()
@@ -169,6 +169,6 @@ def test_a_server_with_a_key_asks_for_it_and_ends_in_order() -> None:
         assert SECRET not in log
 
 
-def test_a_server_that_is_told_to_does_without_keys() -> None:
+def test_a_server_runs_without_keys_on_request() -> None:
     with serving("--without-keys", MEMPLAN_PROCESSES="1") as (port, _):
         assert httpx.get(f"http://127.0.0.1{port}/v1/solvers", trust_env=False).status_code == 200

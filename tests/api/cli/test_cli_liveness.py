@@ -59,7 +59,7 @@ def test_a_problem_is_planned_and_its_plan_run(operations: str, tmp_path: Path, 
     assert (json.loads(out)["shadow"], err) == ({"intact": True, "clobbered": []}, "memplan: intact\n")
 
 
-def test_a_plan_that_overwrites_something_is_told_and_exits_with_3(
+def test_a_plan_that_overwrites_something_is_reported_and_exits_with_3(
     operations: str, tmp_path: Path, capfd: Captured
 ) -> None:
     plan = tmp_path / "plan.csv"
@@ -73,7 +73,7 @@ def test_a_plan_that_overwrites_something_is_told_and_exits_with_3(
     assert capfd.readouterr().out == sentence
 
 
-def test_the_example_needs_what_its_document_says_and_a_tentative_order_is_told(
+def test_the_example_needs_what_its_document_says_and_a_tentative_order_is_reported(
     tmp_path: Path, capfd: Captured
 ) -> None:
     root = Path(__file__).parents[3]

@@ -105,7 +105,7 @@ def test_an_interrupted_search_writes_the_best_plan_so_far(number: signal.Signal
 @pytest.mark.parametrize(
     ("options", "expected"), [((), b"optimal: peak 96 bytes"), (("--quiet",), b"{"), (("--format", "json"), b"{")]
 )
-def test_a_terminal_shows_a_summary_unless_a_format_is_asked_for(
+def test_a_terminal_shows_a_summary_unless_a_format_is_requested(
     options: tuple[str, ...], expected: bytes, tmp_path: Path
 ) -> None:
     file = tmp_path / "two.csv"

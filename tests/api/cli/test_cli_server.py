@@ -118,7 +118,7 @@ def test_the_corpus_has_a_body_and_its_answer_of_each_capability(tmp_path: Path)
         (["--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 402653184, got 1"),
     ],
 )
-def test_what_a_worker_cannot_do_is_told(
+def test_what_a_worker_cannot_do_is_reported(
     arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["worker", *arguments]) == 2

@@ -56,7 +56,7 @@ def test_2_a_column_of_ends_that_makes_more_alive_is_noted_unless_lifetimes_are_
         assert "closed-ends" not in planned(capfd, *arguments)[1]
 
 
-def test_3_offsets_that_pin_all_are_told_and_audited(capfd: Captured) -> None:
+def test_3_offsets_that_pin_all_are_reported_and_audited(capfd: Captured) -> None:
     pinned = written("solved.csv", "id,lower,upper,size,offset\na,0,2,100,0\nb,1,3,100,150\nc,2,4,9,0\nd,4,5,9,0\n")
     plan, said = planned(capfd, pinned)
     assert plan["peak"] == 250

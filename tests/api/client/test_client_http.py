@@ -200,7 +200,7 @@ def test_an_event_that_is_none_is_not_believed() -> None:
         list(client.events("1"))
 
 
-def test_whatever_refuses_is_told() -> None:
+def test_every_refusal_is_reported() -> None:
     assert refusal_of(502, b"").sentences == ("service: answered with 502",)
     assert refusal_of(422, b'{"errors": ["a", "b"]}').sentences == ("a", "b")
     assert isinstance(refusal_of(503, b"[]"), BusyError)

@@ -92,7 +92,7 @@ def test_what_is_wrong_with_one_is_nothing_to_the_others(server: Running) -> Non
     assert results[2]["id"] == "b"
 
 
-def test_every_one_of_many_that_are_wrong_is_told(server: Running) -> None:
+def test_every_one_of_many_that_are_wrong_is_reported(server: Running) -> None:
     results = ask(server, *["{}"] * 150, one(1), *["{"] * 150)
     assert [line["index"] for line in results] == list(range(301))
     assert [line["error"]["status"] for line in results if "error" in line] == [422] * 150 + [400] * 150
@@ -122,7 +122,7 @@ def test_a_batch_may_be_one_object(server: Running) -> None:
     assert [(line["id"], line["plan"]["peak"]) for line in results] == [(None, 5), ("x", 602112)]
 
 
-def test_a_wrong_query_is_told_as_a_whole(server: Running) -> None:
+def test_a_wrong_query_is_reported_as_a_whole(server: Running) -> None:
     answer = server.client.post("/v1/batch", content=json.dumps(one(1)), headers=NDJSON, params={"seed": "x"})
     assert (answer.status_code, answer.json()["detail"]) == (
         422,

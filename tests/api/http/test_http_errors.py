@@ -73,7 +73,7 @@ def test_many_pools_are_too_many(server: Running) -> None:
     assert (answer.status_code, answer.json()["errors"]) == (413, [f"problem: {rule}, got 20005000"])
 
 
-def test_a_method_that_a_path_does_not_have_is_told_with_those_it_has(server: Running) -> None:
+def test_a_method_that_a_path_does_not_have_is_reported_with_those_it_has(server: Running) -> None:
     assert server.client.get("/v1/plan").headers["allow"] == "POST"
 
 
@@ -132,7 +132,7 @@ def test_what_has_no_answer_in_part_is_not_in_time() -> None:
     assert (answer.status_code, answer.json()["detail"].partition(":")[0]) == (504, "time_limit_s")
 
 
-def test_a_fault_of_a_reader_is_told_with_its_place() -> None:
+def test_a_fault_of_a_reader_is_reported_with_its_place() -> None:
     answer = answer_to_failing(reader_fault(KeyError("shape")))
     says = 'file: cannot be read, by a fault of memplan; please report KeyError "shape" at unknown; its log says where'
     assert (answer.status_code, answer.json()["detail"].rpartition(", at fault ")[0]) == (500, says)

@@ -90,7 +90,7 @@ def test_a_job_is_accepted_and_solved(server: Running) -> None:
     assert found["created_at"].endswith("Z")
 
 
-def test_its_plan_is_written_as_is_asked_for(server: Running) -> None:
+def test_its_plan_is_written_in_the_requested_format(server: Running) -> None:
     job = submit(server)
     ended(server, job)
     assert server.client.get(job["links"]["plan"], headers={"accept": "text/csv"}).text == CSV_PLAN_EXAMPLE
@@ -225,14 +225,14 @@ def test_what_is_not_there_is_not_found(server: Running, job_id: str) -> None:
 
 
 @pytest.mark.parametrize("header", ["first", "-1", "1.5", "9" * 30])
-def test_a_wrong_last_event_is_told(server: Running, header: str) -> None:
+def test_a_wrong_last_event_is_reported(server: Running, header: str) -> None:
     job = submit(server)
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": header})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("Last-Event-ID: must be the number of an event")
 
 
-def test_a_wrong_idempotency_key_is_told(server: Running) -> None:
+def test_a_wrong_idempotency_key_is_reported(server: Running) -> None:
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, headers={"idempotency-key": "x" * 201})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("Idempotency-Key: must be at most 200 visible ASCII characters")

@@ -100,7 +100,7 @@ def test_a_revoked_key_is_like_one_that_never_was(guarded: Running) -> None:
     assert answer.json()["detail"] == "authorization: the key is not known, or was revoked"
 
 
-def test_requests_above_the_rate_are_told_when_to_come_back(guarded: Running) -> None:
+def test_requests_above_the_rate_learn_when_to_retry(guarded: Running) -> None:
     shown = key_for(guarded, "eager", "read", max_requests_per_minute=1)
     assert guarded.client.get("/v1/solvers", headers=shown).status_code == 200
     refused(answer := guarded.client.get("/v1/solvers", headers=shown), 429)

@@ -70,7 +70,7 @@ def test_a_plan_by_hash_is_right_for_the_problem_of_that_hash(server: Running) -
     assert plan.peak == 28_000
 
 
-def test_a_plan_that_may_become_better_is_asked_for_again(server: Running) -> None:
+def test_a_plan_that_may_become_better_is_requested_again(server: Running) -> None:
     hard = hard_request(21)["problem"]
     first = asked(server, hard, accept="fit")
     url = f"/v1/plans/{first['problem_hash']}"

@@ -124,7 +124,7 @@ def test_a_revoked_key_works_two_seconds_at_the_most() -> None:
         lobby.comes(shown)
 
 
-def test_a_key_that_asks_too_often_is_told_when_to_come_back() -> None:
+def test_a_key_above_its_rate_learns_when_to_retry() -> None:
     lobby = Lobby()
     shown = f"Bearer {lobby.add(max_requests_per_minute=2)}"
     lobby.comes(shown)

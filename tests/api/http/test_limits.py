@@ -98,7 +98,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
         assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
 
 
-def test_what_is_not_http_is_told_and_hung_up_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_bytes_that_are_not_http_are_answered_and_the_connection_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     with running() as server, connection(server) as odd:
         odd.sendall(b"\x16\x03\x01 not http\r\n\r\n")
         assert everything(odd).startswith(b"HTTP/1.1 400 ")

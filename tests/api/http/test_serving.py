@@ -26,7 +26,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert (settings.solves, settings.max_body_bytes, settings.waiting) == (3, 1000, 16)
 
 
-def test_a_wrong_setting_is_told_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_setting_is_reported_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMPLAN_SOLVES", "many")
     monkeypatch.setenv("MEMPLAN_WAITING", "-1")
     with pytest.raises(OptionError) as caught:
@@ -37,7 +37,7 @@ def test_a_wrong_setting_is_told_by_its_variable(monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_that_is_taken_is_reported() -> None:
     with listening("127.0.0.1", 0) as listener:
         listener.listen()
         port = listener.getsockname()[1]
@@ -45,7 +45,7 @@ def test_a_port_that_is_taken_is_told() -> None:
             listening("127.0.0.1", port)
 
 
-def test_a_server_that_is_told_to_stop_answers_with_the_best_plan_so_far() -> None:
+def test_a_stopped_server_answers_with_the_best_plan_so_far() -> None:
     with ThreadPoolExecutor(1) as callers:
         with running() as server:
             url = f"http://127.0.0.1:{server.port}/v1/plan"

@@ -48,7 +48,7 @@ def test_a_worker_that_waits_is_woken_by_a_job(store: Store) -> None:
             assert ended(store, submit(store)).state == "succeeded"
 
 
-def test_a_worker_that_works_is_told_to_cancel(store: Store) -> None:
+def test_a_running_worker_can_be_cancelled(store: Store) -> None:
     pool = Pool()
     with far_apart(store, pool) as found:
         found._renew_s = 3600.0

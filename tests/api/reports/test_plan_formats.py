@@ -74,7 +74,7 @@ def test_names_of_memories_stay_in_one_line() -> None:
     assert len({len(line) for line in lines[:5]}) == 1
 
 
-def test_the_peak_over_time_is_said_with_the_first_time_it_is_reached() -> None:
+def test_the_peak_over_time_is_reported_with_the_first_time_it_is_reached() -> None:
     rows = [{"id": i, "size": 4, "start": start, "end": start + 2} for i, start in enumerate((5, 6, 9, 10, 3))]
     assert peak_over_time(Problem.model_validate({"buffers": rows})) == (8, 6)
     assert peak_over_time(Problem.model_validate({"buffers": []})) == (0, 0)
@@ -208,7 +208,7 @@ def test_a_rectangle_has_an_id_and_a_title_of_its_own() -> None:
     assert str(titles["buffer-2-1"]).startswith("<&>: 64 bytes, alive [3, 5), offset ")
 
 
-def test_the_fullest_time_and_what_ends_above_the_bound_are_told_apart() -> None:
+def test_the_fullest_time_and_what_ends_above_the_bound_are_distinguished() -> None:
     problem = Problem.model_validate({"buffers": [*rows(4), {"id": "late", "size": 64, "start": 9, "end": 10}]})
     at = {"b0": 0, "b1": 1024, "b2": 2048, "b3": 0, "late": 0}
     placements = [{"id": name, "pool": "default", "offset": offset} for name, offset in at.items()]

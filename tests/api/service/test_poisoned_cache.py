@@ -104,7 +104,7 @@ def test_a_row_that_cannot_be_read_is_no_answer(tmp_path: Path, spoil: Callable[
     assert plan.status == "optimal"
 
 
-def test_what_a_search_proved_is_told_by_the_process_that_searched_and_for_the_same_bytes() -> None:
+def test_a_proof_is_claimed_by_its_process_and_for_equal_bytes_only() -> None:
     compiled = CompiledProblem.of(ABOVE_ITS_BOUND)
     plan = solve(ABOVE_ITS_BOUND)
     assert (plan.status, plan.peak, plan.proof is not None and plan.proof.kind) == ("optimal", 12, "search")

@@ -62,7 +62,7 @@ def test_workers_that_claim_at_once_never_get_the_same_job(store: Store) -> None
     assert sorted(taken) == sorted(names)
 
 
-def test_what_is_found_is_told_in_order_and_kept(store: Store) -> None:
+def test_what_is_found_is_reported_in_order_and_kept(store: Store) -> None:
     job_id = add(store)
     claimed = claim(store)
     assert store.leases.report(claimed, [(FOUND, 0.1), (BETTER, 0.25)], PLAN)

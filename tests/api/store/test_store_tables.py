@@ -50,7 +50,7 @@ def test_the_data_folder_is_made_and_only_its_user_reads_it(tmp_path: Path) -> N
     assert (folder / FILE).exists()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OptionError, match=r"^data_folder: cannot make .*file/data: Not a directory"):
         Store.open(None, tmp_path / "file" / "data")
@@ -62,7 +62,7 @@ def test_a_database_in_memory_is_refused(url: str, tmp_path: Path) -> None:
         Store.open(url, tmp_path)
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"something else" * 100)
     with pytest.raises(StoreError, match=r"^database: file is not a database"):
         Store.open(None, tmp_path)
@@ -134,7 +134,7 @@ def test_no_other_user_reads_the_file_or_what_sqlite_puts_beside_it(tmp_path: Pa
     assert rights == dict.fromkeys([FILE, f"{FILE}-wal", f"{FILE}-shm"], 0o600)
 
 
-def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_room_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store.open(None, tmp_path)
     store.check()
     monkeypatch.setattr(database_module, "_LEAST_ROOM", 2**62)

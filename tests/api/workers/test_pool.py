@@ -110,7 +110,7 @@ def test_a_task_that_looks_at_no_clock_ends_with_its_child_and_the_next_one_has_
     assert pool.run(task(works.left)) > 0
 
 
-def test_a_child_that_ends_is_told_and_replaced(pool: ChildPool) -> None:
+def test_a_child_that_ends_is_reported_and_replaced(pool: ChildPool) -> None:
     LOST.clear()
     with pytest.raises(LostWorkersError, match="memplan: a worker ended with status 7"):
         pool.run(task(works.dying, 7))

@@ -24,7 +24,7 @@ def test_a_plan_is_made_and_certified_and_certified_again_when_it_comes_along() 
     assert CAPABILITY.refutes({"problem": PROBLEM}, read) is None
 
 
-def test_where_there_is_none_the_reason_is_said() -> None:
+def test_the_reason_for_a_missing_answer_is_reported() -> None:
     rows = [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 64}]
     found = certify(PROBLEM, Plan.model_validate({"status": "feasible", "placements": rows}))
     assert list(lines(found)) == ["no certificate: the plan is feasible, which claims no proof"]

@@ -63,7 +63,7 @@ def test_each_worth_is_that_of_brute_force(feature: str) -> None:
             assert larger is None or larger[-1] > peak
 
 
-def test_growth_is_told_to_the_byte_where_sizes_have_a_common_unit() -> None:
+def test_growth_is_reported_to_the_byte_where_sizes_have_a_common_unit() -> None:
     rows = [{"id": "a", "size": 64, "start": 0, "end": 2}, {"id": "b", "size": 128, "start": 2, "end": 3}]
     found = what_if(Problem.model_validate({"buffers": rows}))
     assert [(row.id, row.gain_if_dropped, row.may_grow) for row in found.buffers] == [

@@ -146,7 +146,7 @@ def test_bounds_of_many_live_sets_are_those_of_the_largest(monkeypatch: pytest.M
     assert int(sized.space.at(few[0], columns)[0]) == max(int(sized.space.at(form, columns)[0]) for form in whole)
 
 
-def test_a_problem_of_many_buffers_without_time_is_said_to_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_problem_of_many_buffers_without_time_is_reported_to_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_LARGE", 0)
     over = threading.Event()
     over.set()
@@ -154,7 +154,7 @@ def test_a_problem_of_many_buffers_without_time_is_said_to_need_more(monkeypatch
         shapes(drawn_problem(7), control=Control(cancelled=over))
 
 
-def test_once_time_is_over_less_is_proved_and_verified_and_that_is_said() -> None:
+def test_once_time_is_over_less_is_proved_and_verified_and_that_is_reported() -> None:
     its, over, notes = drawn_problem(7), threading.Event(), list[ShapesAnswer]()
     over.set()
     whole = CAPABILITY.answered({"problem": its}, ShapesOptions(), Control())

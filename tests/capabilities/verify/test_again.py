@@ -29,7 +29,7 @@ def again(plan: Plan, data: bytes = TABLE) -> Verdict:
     return verify(read_problem(data, "p.csv"), plan, options=VerifyOptions(again=True, with_plans=True))
 
 
-def test_what_is_said_to_be_reproducible_is_made_again_to_the_byte() -> None:
+def test_reproducible_answers_are_repeated_to_the_byte() -> None:
     files = ("minimalloc/C.1048576.csv", "executorch/squeezenet1_1.csv", "minimalloc_small/e.12.csv")
     for data in (TABLE, *((FOLDER / name).read_bytes() for name in files)):
         plan = made(data, seed=3)
@@ -48,7 +48,7 @@ def test_what_a_clock_ended_is_made_again_by_default() -> None:
     assert (found.same, found.reproducible) == ("bytes", False)
 
 
-def test_another_plan_and_another_peak_are_told_apart() -> None:
+def test_another_plan_and_another_peak_are_distinguished() -> None:
     plan = made()
     other = again(plan.model_copy(update={"solver": "somebody", "version": "0.0.1"})).again
     assert other is not None

@@ -59,7 +59,7 @@ def test_the_peak_of_a_plan_that_is_not_valid_compares_with_nothing() -> None:
     assert first == "peak 12 bytes of a plan that is not valid; best 16, lower bound 16"
 
 
-def test_violations_are_told_and_the_moves_mend_them() -> None:
+def test_violations_are_reported_and_the_moves_mend_them() -> None:
     problem = of(*ROWS, pools=[{"name": "default", "alignment": 4}])
     plan = at(a=0, b=6, c=8)
     found = beside_best(problem, plan)

@@ -60,7 +60,7 @@ def test_a_plan_is_called_valid_with_a_word_of_claims_without_a_check() -> None:
     assert (first, peak.partition(":")[0]) == ("valid, 2 placements", ONE.pools[0].name)
 
 
-def test_a_pool_of_one_buffer_is_at_its_least_and_nothing_is_said_of_it_without_that_buffer() -> None:
+def test_a_pool_of_one_buffer_is_at_its_least_and_nothing_is_reported_about_it_without_that_buffer() -> None:
     rows = [{"id": name, "size": 8, "start": k, "end": k + 2, "pools": [name]} for k, name in enumerate("xy")]
     storages = Problem.model_validate({"buffers": rows, "pools": [{"name": "x"}, {"name": "y"}]})
     places = [{"id": name, "pool": name, "offset": 0} for name in "xy"]
@@ -152,7 +152,7 @@ def test_an_optimal_plan_whose_cost_is_above_its_bound_is_none() -> None:
     assert "where the status is optimal" in verify(TWO, low).violations[0].message
 
 
-def test_a_certificate_that_is_another_one_or_proves_nothing_is_said() -> None:
+def test_a_certificate_that_is_another_one_or_proves_nothing_is_reported() -> None:
     plan, text = certified_plan(ONE)
     said = verify(ONE, plan, text.replace("used 9", "used 10").replace("claim 8", "claim 9"))
     assert not said.valid

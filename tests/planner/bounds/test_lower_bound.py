@@ -86,7 +86,7 @@ def test_each_kind_of_bound(found: Bound, score: tuple[float, ...], kind: str) -
         (bound(A, C, conflicts=[["a", "c"]], pools=[{"size": 5}]), "clique", 1),
     ],
 )
-def test_what_cannot_fit_is_said_with_what_is_missing(found: Bound, kind: str, missing: int | None) -> None:
+def test_what_cannot_fit_is_reported_with_what_is_missing(found: Bound, kind: str, missing: int | None) -> None:
     assert found.nothing_fits is not None
     assert (found.nothing_fits.kind, found.nothing_fits.missing) == (kind, missing)
 

@@ -198,7 +198,7 @@ def test_a_file_of_another_kind_is_named_wherever_it_is_given(name: str, data: b
             read(data, name)
 
 
-def test_what_nothing_knows_is_refused_with_all_that_is_read() -> None:
+def test_an_unknown_file_is_refused_with_the_readable_formats() -> None:
     with pytest.raises(FormatError, match=r'must be of a known format, got "what"; known are ') as refused:
         importers.read_problem(b"what", "what")
     endings = [ending for importer in file_readers().values() for ending in importer.suffixes]

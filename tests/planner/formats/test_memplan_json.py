@@ -80,7 +80,7 @@ def test_a_byte_order_mark_is_passed_over() -> None:
     assert memplan_json.read_problem(b"\xef\xbb\xbf" + ONE) == memplan_json.read_problem(ONE)
 
 
-def test_what_is_default_is_not_written() -> None:
+def test_defaults_are_not_written() -> None:
     written = memplan_json.write_problem(memplan_json.read_problem(ONE))
     assert written == b'{"buffers":[{"id":"a","size":4,"start":0,"end":2}]}\n'
 

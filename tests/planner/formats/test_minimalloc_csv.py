@@ -52,7 +52,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG)
-def test_what_is_wrong_in_a_table_is_named_by_line_and_column(text: str, sentence: str) -> None:
+def test_errors_in_a_table_are_named_by_line_and_column(text: str, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         minimalloc_csv.read_problem(text.encode())
     assert error.value.sentences == (sentence,)
@@ -63,7 +63,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
         minimalloc_csv.read_problem(b"id,lower,upper,size\n\xff,0,1,1\n")
 
 
-def test_all_that_is_wrong_is_said_in_the_order_of_the_lines() -> None:
+def test_all_that_is_wrong_is_reported_in_the_order_of_the_lines() -> None:
     with pytest.raises(ProblemError) as error:
         minimalloc_csv.read_problem(b"id,lower,upper,size\na,0,x,y\nb,z,1,1\n")
     assert error.value.sentences == (
@@ -73,7 +73,7 @@ def test_all_that_is_wrong_is_said_in_the_order_of_the_lines() -> None:
     )
 
 
-def test_of_very_many_errors_the_first_are_said() -> None:
+def test_the_first_of_very_many_errors_are_reported() -> None:
     for size, rule in (("-1", "must be at least 0, got -1"), ("x", "must be an integer, got 'x'")):
         rows = "".join(f"{i},0,1,{size}\n" for i in range(1000))
         with pytest.raises(ProblemError) as error:

@@ -83,7 +83,7 @@ BASE: dict[str, Any] = {"buffers": [A, B, C], "pools": POOLS, "conflicts": [["a"
         {"objective": "fit"},
     ],
 )
-def test_whatever_matters_makes_a_difference(changed: dict[str, Any]) -> None:
+def test_every_relevant_field_affects_the_hash(changed: dict[str, Any]) -> None:
     assert hashed(BASE | changed) != hashed(BASE)
 
 
@@ -101,7 +101,7 @@ def test_whatever_matters_makes_a_difference(changed: dict[str, Any]) -> None:
         {"pools": [POOLS[0] | {"size": 87, "reserved": [[64, 4], [66, 6]]}, POOLS[1]]},
     ],
 )
-def test_what_does_not_matter_makes_none(changed: dict[str, Any]) -> None:
+def test_irrelevant_fields_do_not_affect_the_hash(changed: dict[str, Any]) -> None:
     assert hashed(BASE | changed) == hashed(BASE)
 
 
@@ -111,7 +111,7 @@ def test_costs_matter_only_to_the_cost() -> None:
     assert hashed(plain | dearer) == hashed(plain)
 
 
-def test_buffers_are_told_apart_by_their_neighbours() -> None:
+def test_buffers_are_distinguished_by_their_neighbours() -> None:
     rows = [{"id": k, "size": 8} for k in range(6)]
     path = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
     other_path = [[3, 5], [5, 0], [0, 2], [2, 4], [4, 1]]
@@ -159,7 +159,7 @@ TIED: dict[str, Any] = {
         {"together": [["c", "b"]]},
     ],
 )
-def test_whatever_ties_buffers_makes_a_difference(changed: dict[str, Any]) -> None:
+def test_every_tie_affects_the_hash(changed: dict[str, Any]) -> None:
     assert hashed(TIED | changed) != hashed(TIED)
 
 
@@ -186,12 +186,12 @@ def test_whatever_ties_buffers_makes_a_difference(changed: dict[str, Any]) -> No
         },
     ],
 )
-def test_a_tie_written_otherwise_makes_none(changed: dict[str, Any]) -> None:
+def test_a_tie_written_differently_does_not_affect_the_hash(changed: dict[str, Any]) -> None:
     assert hashed(TIED | changed) == hashed(TIED)
 
 
 @given(problem=tied_problems(6), order=st.randoms(use_true_random=False))
-def test_the_order_of_whatever_is_listed_makes_no_difference(problem: Problem, order: Any) -> None:
+def test_the_order_of_lists_does_not_affect_the_hash(problem: Problem, order: Any) -> None:
     data = json.loads(problem.model_dump_json(exclude_defaults=True))
     entries = [use["buffers"] for use in data.get("bank", [])] + data.get("may_share", []) + data.get("together", [])
     for values in (data["buffers"], *entries, *(data.get(name, []) for name in ("may_share", "bank", "together"))):

@@ -44,7 +44,7 @@ def test_every_writing_has_one_hash_and_one_optimum(data: Data, rng: random.Rand
 
 
 @given(problem=tied_problems(3), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
-def test_so_has_every_writing_of_what_ties_buffers(problem: Problem, rng: random.Random, k: int) -> None:
+def test_every_form_of_a_tie_gives_the_same_hash(problem: Problem, rng: random.Random, k: int) -> None:
     other = Problem.model_validate(respelled(spelled(problem), rng, k))
     if compile_problem(problem).unplaceable:
         return  # what fits nowhere even alone is told at once, so nobody looks for its like
@@ -87,7 +87,7 @@ CHANGES = (_each_traffic, _one_number, _one_number, _one_pool, _weights, _drop("
 
 
 @given(problem=tied_problems(3), change=st.sampled_from(CHANGES), rng=st.randoms(use_true_random=False))
-def test_what_a_change_leaves_the_hash_of_keeps_its_optimum(
+def test_a_change_that_keeps_the_hash_keeps_the_optimum(
     problem: Problem, change: Callable[[Data, random.Random], Data], rng: random.Random
 ) -> None:
     try:

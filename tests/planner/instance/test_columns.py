@@ -146,7 +146,7 @@ def test_a_column_makes_a_difference_to_the_hash_where_it_counts(name: str) -> N
 
 
 @pytest.mark.parametrize("field", ["capacity", "reserved", "cost", "bank", "bank_shift"])
-def test_whatever_is_said_of_a_pool_makes_a_difference_to_the_hash(field: str) -> None:
+def test_every_field_of_a_pool_affects_the_hash(field: str) -> None:
     pool = MIXED.pools[1]._replace(capacity=60, is_limited=True)
     first, other = (
         replace(MIXED, pools=(MIXED.pools[0], each))

@@ -67,7 +67,7 @@ def doubled(pairs: int) -> list[dict[str, Any]]:
         problem(WIDE, TALL, bank=[{"buffers": ["a", "b"], "weight": 0}], pools=BANKED),
     ],
 )
-def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
+def test_nothing_is_reported_about_usual_problems(value: Problem) -> None:
     assert lint(value) == ()
 
 
@@ -237,7 +237,7 @@ def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
         ),
     ],
 )
-def test_what_was_surely_not_meant_is_said(value: Problem, finding: Finding) -> None:
+def test_probable_mistakes_are_reported(value: Problem, finding: Finding) -> None:
     assert lint(value) == (finding,)
 
 

@@ -215,7 +215,7 @@ def test_what_is_wrong_a_thousand_times_takes_little_memory(content: dict[str, A
     assert told[-1] == "and more" or told == (f"pools[0]: must have at most 64 fields, got {MANY + 1}",)
 
 
-def test_places_in_later_parts_are_told_as_they_are() -> None:
+def test_positions_in_later_parts_are_reported_correctly() -> None:
     pairs: list[Any] = [[1, 2]] * 700
     pairs[400], pairs[650] = [1, 2.5], 7
     rows = [ROW, ROW | {"id": 2}]

@@ -82,7 +82,7 @@ def test_integers_of_numpy_are_taken_wherever_there_are_integers() -> None:
 
 
 @pytest.mark.parametrize("size", [np.float64(4), np.bool_(True), 4.0, True, "4"])
-def test_what_is_no_integer_is_none(size: Any) -> None:
+def test_values_that_are_no_integers_are_refused(size: Any) -> None:
     with pytest.raises(InputError, match="size: must be an integer, got "):
         Buffer(id="a", size=size)
 

@@ -177,7 +177,7 @@ def test_a_given_tensor_counts_before_the_first_operation() -> None:
         ([0, 2, 1, 3], "order[1]: must come after operation 1, got 2"),
     ],
 )
-def test_what_is_no_order_is_refused(order: list[int], sentence: str) -> None:
+def test_an_invalid_order_is_refused(order: list[int], sentence: str) -> None:
     with pytest.raises(OperationsError) as error:
         peak_of(GRAPH, order)
     assert error.value.sentences == (sentence,)

@@ -65,7 +65,7 @@ def test_an_operation_in_between_shifts_times_and_is_no_cause() -> None:
     assert grown(later, BEFORE).causes == ()
 
 
-def test_what_moved_to_this_pool_or_to_another_time_is_told_apart_from_what_is_new() -> None:
+def test_what_moved_to_this_pool_or_to_another_time_is_distinguished_from_what_is_new() -> None:
     pools = {"a": "fast", "b": "slow", "c": "slow"}
     then = lying(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 3, 4, 16), pools=pools)
     now = lying(
@@ -77,7 +77,7 @@ def test_what_moved_to_this_pool_or_to_another_time_is_told_apart_from_what_is_n
     )
 
 
-def test_what_is_no_longer_there_is_told_with_fewer_bytes() -> None:
+def test_removed_buffers_are_reported_with_fewer_bytes() -> None:
     found = grown(lying(("a", 0, 2, 70), ("c", 2, 4, 16)), BEFORE)
     assert found.causes == (Cause("a", "grown", 6, 64, 70),)
     found = grown(lying(("a", 1, 2, 70), ("b", 2, 3, 32), ("e", 1, 2, 40)), lying(("a", 0, 2, 64), ("b", 0, 3, 32)))
@@ -128,8 +128,6 @@ def test_the_causes_are_all_of_the_difference(
 
 
 @given(BUFFERS, st.integers(-3, 3))
-def test_nothing_is_a_cause_where_nothing_but_the_clock_changed(
-    buffers: dict[str, tuple[int, int, int]], shift: int
-) -> None:
+def test_a_shift_in_time_is_no_cause_of_growth(buffers: dict[str, tuple[int, int, int]], shift: int) -> None:
     shifted = {name: (start + shift, length, size) for name, (start, length, size) in buffers.items()}
     assert grown(drawn(shifted), drawn(buffers)).causes == ()

@@ -63,7 +63,7 @@ def relative(to: str, offset: int) -> dict[str, Any]:
         (problem(A, B, C, together=[["a", "c"]], pools=TWO), [("a", "x", 0), ("b", "y", 0), ("c", "x", 4)]),
     ],
 )
-def test_what_keeps_a_tie_is_valid(value: Problem, places: list[tuple[str, str, int]]) -> None:
+def test_a_plan_that_keeps_a_tie_is_valid(value: Problem, places: list[tuple[str, str, int]]) -> None:
     assert said(value, *places) == []
 
 
@@ -128,7 +128,7 @@ def test_what_keeps_a_tie_is_valid(value: Problem, places: list[tuple[str, str, 
         ),
     ],
 )
-def test_what_breaks_a_tie_is_said(
+def test_a_broken_tie_is_reported(
     value: Problem, places: list[tuple[str, str, int]], violation: tuple[str, str] | None
 ) -> None:
     assert said(value, *places) == ([] if violation is None else [violation])
@@ -213,7 +213,7 @@ def test_right_claims_of_pairs_are_valid(
         ),
     ],
 )
-def test_wrong_claims_of_pairs_are_said(
+def test_wrong_claims_of_pairs_are_reported(
     value: Problem, places: list[tuple[str, str, int]], claims: dict[str, Any], sentence: str
 ) -> None:
     assert said(value, *places, **claims) == [("false-claim", sentence)]
@@ -242,7 +242,7 @@ def test_views_of_one_memory_are_not_compared_with_each_other_in_vain() -> None:
 
 
 @given(data=st.data())
-def test_it_finds_what_the_oracle_finds(data: st.DataObject) -> None:
+def test_the_result_is_that_of_the_oracle(data: st.DataObject) -> None:
     value = data.draw(tied_problems(4))
     rows = data.draw(placements(value))
     found = {_key(value, violation) for violation in verify(value, Plan(placements=PlacementTable.from_rows(rows)))}

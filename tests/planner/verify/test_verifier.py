@@ -196,7 +196,7 @@ def test_a_plan_without_placements_claims_nothing_of_them() -> None:
 
 
 @given(data=st.data())
-def test_it_finds_what_the_oracle_finds(data: st.DataObject) -> None:
+def test_the_result_is_that_of_the_oracle(data: st.DataObject) -> None:
     value = data.draw(problems())
     rows = data.draw(placements(value))
     found = {

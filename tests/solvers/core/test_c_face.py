@@ -151,7 +151,7 @@ def test_threads_share_nothing(tmp_path: Path) -> None:
     run(tmp_path / "drawn", str(100 * DEPTH), "100000", "8")
 
 
-def test_every_rule_that_is_broken_is_told_with_its_row(tmp_path: Path) -> None:
+def test_every_rule_that_is_broken_is_reported_with_its_row(tmp_path: Path) -> None:
     run(linked(tmp_path / "rules", "rules.c", "gcc", "-std=c99"))
 
 

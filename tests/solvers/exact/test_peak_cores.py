@@ -53,7 +53,7 @@ def test_a_proof_for_the_core_is_one_for_the_whole() -> None:
     assert whole.proof.witness.by == "core"
 
 
-def test_what_is_found_is_a_plan_of_the_whole() -> None:
+def test_the_result_is_a_plan_of_the_whole() -> None:
     problem = among_easy_ones(HARD, 300)
     search = exact_search(compile_problem(problem))
     peak_cores.solve(search.instance, search)
@@ -147,7 +147,7 @@ def test_all_that_it_suits_is_proved_as_brute_force_says(draw: object) -> None:
 
 
 @pytest.mark.parametrize("objective", ["cost", ["peak", "cost"]])
-def test_what_is_small_is_proved_where_work_is_counted_too(objective: object) -> None:
+def test_small_instances_are_proved_with_counted_work_too(objective: object) -> None:
     rows = [{"id": k, "size": 2 + k, "start": k % 2, "end": k % 2 + 2, "alignment": 1 + k % 2} for k in range(5)]
     pools = [{"name": "fast", "size": 9, "bank_size": 3}, {"name": "slow", "cost": 2, "bank_size": 4}]
     banks = [{"buffers": [0, 1, 2], "weight": 2.5}, {"buffers": [3, 4]}]

@@ -93,7 +93,7 @@ def test_it_is_read_as_it_was_written() -> None:
     assert Problem.model_validate_json(PROBLEM.model_dump_json(exclude_defaults=True)) == PROBLEM
 
 
-def test_what_does_not_know_of_it_refuses_it_by_name() -> None:
+def test_solvers_without_support_refuse_the_field_by_name() -> None:
     with pytest.raises(OptionError, match="profile: must not be given where pools have equal use"):
         solve(PROBLEM, profile="size")
     assert "equal-use, same-offset" in str(certify(PROBLEM, solve(PROBLEM, time_limit_s=10)).reason)

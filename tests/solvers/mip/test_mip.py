@@ -84,7 +84,7 @@ def test_no_plan_is_cut_off(scale: int) -> None:
     assert plans > 130
 
 
-def test_what_overlaps_is_cut_off() -> None:
+def test_overlapping_assignments_are_cut_off() -> None:
     instance = compile_problem(buffers((0, 2, 3), (1, 3, 4)))
     boxes, program = asked(instance)
     plan = Assignment(column([0, 0]), column([0, 2]), (6,), "wrong")

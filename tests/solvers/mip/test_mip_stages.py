@@ -90,7 +90,7 @@ def test_minimising_starts_from_the_best_plan_and_looks_no_higher() -> None:
     assert (engine.asked, engine.had_start, engine.decided) == ([(41, 102)], [True], []), "small: at once"
 
 
-def test_a_plan_at_the_bound_is_asked_for_first_and_then_higher_in_growing_steps() -> None:
+def test_a_plan_at_the_bound_is_requested_first_and_then_higher_in_growing_steps() -> None:
     instance = ring(*LONG)
     search = searching(instance)
     search.offer(column([0] * 201), column([0, 20] * 100 + [41]), "start")
@@ -144,7 +144,7 @@ def test_no_clock_decides_where_the_search_is_deterministic() -> None:
     assert all(effort.nodes is not None and effort.nodes > 0 for effort in engine.efforts)
 
 
-def test_what_is_too_large_to_write_is_left_alone_and_said() -> None:
+def test_what_is_too_large_to_write_is_left_alone_and_reported() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]
     instance = compile_problem(Problem.model_validate({"buffers": rows}))
     search = searching(instance)

@@ -72,7 +72,7 @@ def _outcome(row: SolverRow, instance: Instance, when: str) -> Outcome:
     return Outcome(search.best, (search.bound, *claimed), says_infeasible, time.monotonic() - started)
 
 
-def test_every_constraint_is_asked_for() -> None:
+def test_every_constraint_is_checked() -> None:
     asked = frozenset[str]().union(*(compile_problem(problem).features for problem in CONSTRAINED.values()))
     elsewhere = {"clearances", "intervals", "reuse", "same-offset", "equal-use"}
     assert asked >= CONSTRAINTS.keys() - elsewhere, "the first two are of no kind yet, the others have their own"

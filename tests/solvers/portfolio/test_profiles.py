@@ -103,7 +103,7 @@ def test_the_same_plan_comes_from_every_deterministic_search_of_a_profile() -> N
     assert plans[0].reproducible
 
 
-def test_a_gap_is_told_against_what_is_asked_first_and_is_not_met() -> None:
+def test_the_gap_is_that_of_the_first_goal_that_is_not_met() -> None:
     plan = solve(SPILLS, solver=IN_ORDER[0], profile="speed")
     cost = with_profile(SPILLS, "speed")
     assert plan.cost is not None
@@ -138,7 +138,7 @@ def in_two_pools(a: Mapping[str, object], b: Mapping[str, object], **fields: obj
         ("balanced", in_two_pools(*[{"size": 1, "pools": ["fast"]}] * 2), 2),
     ],
 )
-def test_what_pays_for_no_shared_bytes_ends_as_low_as_it_can(profile: str, problem: Problem, peak: int) -> None:
+def test_buffers_that_share_nothing_end_as_low_as_possible(profile: str, problem: Problem, peak: int) -> None:
     plan = solve(problem, profile=profile)
     assert (plan.status, plan.cost, plan.peak) == ("optimal", 0, peak)
 
@@ -234,7 +234,7 @@ def test_what_does_not_fit_is_infeasible_with_weights() -> None:
 
 
 @pytest.mark.parametrize("solver", ["cbc", "highs", "cp-sat", "memory-choice", "few", "greedy", "local-search"])
-def test_that_solvers_which_are_named_count_costs_as_the_default_does(solver: str) -> None:
+def test_named_solvers_count_costs_as_the_default_does(solver: str) -> None:
     rows = [("a", 4, 2, 4), ("b", 3, 0, 1), ("c", 6, 0, 2)]
     buffers = [dict(zip(("id", "size", "start", "end"), row, strict=True)) for row in rows]
     problem = Problem.model_validate({"buffers": buffers, "pools": [{"name": "fast", "size": 5}, {"name": "mid"}]})
@@ -245,7 +245,7 @@ def test_that_solvers_which_are_named_count_costs_as_the_default_does(solver: st
     assert (plan.profile, plan.cost, [use.used for use in plan.pools]) == ("balanced", 6, [4, 6])
 
 
-def test_that_planners_of_others_which_know_no_costs_are_the_best_of_ends_alone() -> None:
+def test_planners_without_costs_are_optimal_in_ends_only() -> None:
     rows = [("a", 4, 0, 2), ("b", 4, 2, 4)]
     buffers = [dict(zip(("id", "size", "start", "end"), row, strict=True)) for row in rows]
     data = {"buffers": buffers, "pools": [{"name": "fast"}, {"name": "slow"}]}

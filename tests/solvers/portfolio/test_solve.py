@@ -141,7 +141,7 @@ def test_cancelling_keeps_the_best_plan(liars: None) -> None:
     assert_is_plan(RING, plan)
 
 
-def test_what_is_cancelled_before_it_starts_answers_at_once() -> None:
+def test_a_search_cancelled_before_its_start_answers_at_once() -> None:
     cancelled = threading.Event()
     cancelled.set()
     started = time.monotonic()
@@ -222,7 +222,7 @@ def test_what_quick_orders_settle_takes_one_step() -> None:
 @pytest.mark.parametrize(
     "solver", ["auto", "reference:tvm-greedy-by-size", "reference:tvm-greedy-by-conflicts", "reference:tvm-hill-climb"]
 )
-def test_where_nothing_fits_all_three_buffers_are_named(solver: str) -> None:
+def test_all_three_buffers_are_named_when_nothing_fits(solver: str) -> None:
     sizes = {"bi_a": 10, "bi_b": 10, "bi_c": 10}
     problem = tvm.conflicting(sizes, {"bi_a": ["bi_b"], "bi_b": ["bi_c"], "bi_c": ["bi_a"]}, capacity=10)
     plan = solve(problem, solver=solver)
@@ -241,7 +241,7 @@ def test_another_hash_seed_makes_no_difference() -> None:
         assert (found.untold, found.same + len(found.told)) == ((), 2)
 
 
-def test_what_differs_must_say_so() -> None:
+def test_differences_must_be_declared() -> None:
     found = compared("warm", {"a": b"{}", "b": b"{}", "c": b"{}"}, {"a": b"{}", "b": SAID, "c": b'{"peak": 1}'})
     assert (found.same, found.told, found.untold) == (1, ("b",), ("c",))
     assert not says_so(b'{"reproducible": false, "disturbed_by": null}')

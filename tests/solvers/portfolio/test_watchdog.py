@@ -34,7 +34,7 @@ def test_a_search_ends_when_it_is_cancelled() -> None:
     assert running.stop_reason == "cancelled"
 
 
-def test_what_is_cancelled_before_it_starts_does_nothing() -> None:
+def test_a_search_cancelled_before_its_start_does_nothing() -> None:
     cancelled = threading.Event()
     cancelled.set()
     with watched(running := search(60), cancelled):

@@ -105,7 +105,7 @@ def test_what_breaks_rules_or_does_not_end_is_no_plan() -> None:
         ("no_such_module:plan", "got none named no_such_module"),
     ],
 )
-def test_what_goes_wrong_in_it_is_said(name: str, sentence: str) -> None:
+def test_errors_in_it_are_reported(name: str, sentence: str) -> None:
     with pytest.raises(OptionError) as caught:
         memplan.solve(PROBLEM, solver=name, time_limit_s=20)
     assert sentence in str(caught.value)

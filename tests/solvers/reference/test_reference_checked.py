@@ -85,7 +85,7 @@ def test_a_plan_that_breaks_a_rule_is_no_plan_and_says_which() -> None:
     assert plan.explanation.buffers == ("b",)
 
 
-def test_that_nothing_fits_is_said_only_with_a_proof() -> None:
+def test_infeasibility_is_reported_only_with_a_proof() -> None:
     plan = plan_of({**TIGHT, "pools": [{"size": 11}]})
     assert plan.status == "infeasible"
     assert plan.explanation is not None

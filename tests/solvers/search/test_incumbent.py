@@ -45,7 +45,7 @@ def test_an_assignment_at_the_bound_ends_the_search() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_of_two_engines_bounds_the_weaker_one_is_believed() -> None:
+def test_the_weaker_of_two_engines_bounds_is_accepted() -> None:
     search = search_for(RING)
     search.offer_bound((4,), "cp-sat")
     search.offer_bound((3,), "highs")
@@ -62,7 +62,7 @@ def test_an_agreed_bound_that_is_met_ends_the_search() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_that_nothing_fits_is_believed_when_two_engines_say_so() -> None:
+def test_infeasibility_is_accepted_when_two_engines_agree() -> None:
     search = search_for(FULL_RING)
     search.claim_infeasible("cp-sat")
     search.claim_infeasible("cp-sat")
@@ -93,7 +93,7 @@ def test_a_claimed_bound_is_open_where_the_best_plan_meets_it_and_until_it_is_be
     assert seen == [True, False]
 
 
-def test_what_cannot_fit_at_first_sight_is_over_before_it_starts() -> None:
+def test_an_obviously_infeasible_search_ends_before_it_starts() -> None:
     search = search_for(compile_problem(FEATURES["infeasible by one byte"]))
     assert search.is_over
     assert search.stop_reason == "proved"
@@ -117,7 +117,7 @@ def test_a_target_of_the_caller_ends_the_search_when_it_is_met(gap: float | None
     assert search.stop_reason == reason
 
 
-def test_progress_is_told_in_bytes() -> None:
+def test_progress_is_reported_in_bytes() -> None:
     seen: list[Progress] = []
     search = search_for(RING)
     search.on_progress = seen.append

@@ -115,7 +115,7 @@ def test_a_source_whose_offsets_were_changed_is_not_compiled(tmp_path: Path) -> 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("rows", [(), ({"size": 0},), ({"size": 0, "offset": 100}, {"size": 5})])
-def test_what_takes_no_bytes_is_compiled_too(rows: tuple[dict[str, int], ...], tmp_path: Path) -> None:
+def test_buffers_without_bytes_are_compiled_too(rows: tuple[dict[str, int], ...], tmp_path: Path) -> None:
     for target in ("c", "malloc-c"):
         written_to(one_pool(*rows), target, tmp_path, "plan.c")
         run("gcc", *STRICT, "-c", tmp_path / "plan.c", "-o", tmp_path / "plan.o")
@@ -217,7 +217,9 @@ def test_what_a_comment_cannot_have_in_it_is_not_in_it() -> None:
         ),
     ],
 )
-def test_what_c_cannot_align_is_refused(target: str, row: dict[str, int], pool: dict[str, int], sentence: str) -> None:
+def test_an_alignment_that_c_cannot_express_is_refused(
+    target: str, row: dict[str, int], pool: dict[str, int], sentence: str
+) -> None:
     with pytest.raises(FormatError, match=sentence):
         export(target, one_pool(row, **pool), "plan")
 

@@ -146,7 +146,7 @@ def test_an_offset_that_one_memory_refuses_is_forgotten_in_the_next() -> None:
 
 
 @BOTH
-def test_what_fits_nowhere_is_named(planner: str) -> None:
+def test_a_buffer_that_fits_nowhere_is_named(planner: str) -> None:
     problem = Problem.model_validate(
         {
             "buffers": [lives("a", 8, 0, 1), lives("b", 6, 1, 3), lives("c", 5, 0, 3)],

@@ -1,4 +1,4 @@
-"""Cascades for C: loops over stripes that call a kernel for each operation, in an arena as it was planned."""
+"""Cascades as C programs: loops over stripes that call a kernel for each operation, in a planned arena."""
 
 from __future__ import annotations
 

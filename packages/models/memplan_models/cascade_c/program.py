@@ -26,7 +26,7 @@ _ALL_CHANNELS = "0, INT32_MAX"
 
 
 class StripedLoops:
-    """Writes the loops of a point; `called` are the functions that they call, by what they do for which operation.
+    """Writes the loops of a point; `called` are the functions that they call, by operation and purpose.
 
     Functions are known by the operation of the graph that was given, so that one that runs again is called again.
     """
@@ -40,7 +40,7 @@ class StripedLoops:
         self._body = [self._region(number, region) for number, region in enumerate(self.cascade.regions)]
 
     def header(self) -> str:
-        """Return the header: the arena, inputs and outputs in it, and what is called."""
+        """Return the header: the arena, its inputs and outputs, and the functions called."""
         name = self.prefix
         held = {tensor for region in self.cascade.regions for tensor in region.pieces}
         inputs = [t for t in self.graph.inputs if t not in held]
@@ -64,7 +64,7 @@ class StripedLoops:
         )
 
     def source(self) -> str:
-        """Return the source: the arena, where all buffers are, and a function for each region."""
+        """Return the source: the arena, the places of buffers, and a function for each region."""
         aligned = max(LEAST_ALIGNMENT, self.alignment)
         runs = "".join(f"  region_{number}();\n" for number in range(len(self._body)))
         return "".join(
@@ -121,7 +121,7 @@ class StripedLoops:
         return text
 
     def _outs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
-        """Return what an operation writes: parts of its outputs, and the memory to work in that it needs."""
+        """Return the output arguments of an operation: parts of its outputs, and its working memory."""
         work = self.graph.way(v, way)[1]
         return _list([*outs, *([self._named(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
 
@@ -150,7 +150,7 @@ class StripedLoops:
         return f"{before}{loops}{steps}    }}\n{after}"
 
     def _sums(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return how sums of a region begin, where they lie, and how the output is made of them."""
+        """Return how a region's sums are initialised, where they lie, and how they become the output."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
         # Those that have a place of their own; else the output is where they are.
@@ -164,7 +164,7 @@ class StripedLoops:
         return "  " + self._call(last, "begin", sums), sums, after
 
     def _along_channels(self, number: int, region: CascadeRegion) -> str:
-        """Return a loop over channels, which are the same of all operations; views of what is kept begin with them."""
+        """Return a loop over channels, common to all operations; views of kept tensors begin with them."""
         tensors, last, before, after, sums = self.graph.tensors, region.end - 1, "", "", ""
         is_summed = is_accumulated(self.graph, region)
         if is_summed:
@@ -214,7 +214,7 @@ class StripedLoops:
         return f"{name}[{step}][0]", f"{name}[{step}][1]"
 
     def _stream(self, what: str, tensor: int) -> str:
-        """Return the function that brings a piece of an input, or takes one of an output."""
+        """Return the function that loads a piece of an input, or stores one of an output."""
         name = f"{self.prefix}_{what}_{self.graph.tensor_origin(tensor)}"
         word = "Bring this part of an input" if what == "input" else "Take this part of an output"
         text = in_comment(self.graph.tensors[tensor].name)
@@ -244,12 +244,12 @@ class StripedLoops:
 
 
 def function(prefix: str, v: int, what: str) -> str:
-    """Return the name of the function that is called for an operation: to make a part, or for sums."""
+    """Return the name of the function called for an operation: for a part, or for sums."""
     return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
 
 
 def signature(prefix: str, v: int, what: str) -> str:
-    """Return the declaration of the function that is called for an operation."""
+    """Return the declaration of the function called for an operation."""
     arguments = {
         "make": "const memplan_view *const out[], const memplan_view *const in[], memplan_part part",
         "begin": "unsigned char *sums",
@@ -280,7 +280,7 @@ def _expression(line: Line, step: str) -> str:
 
 
 def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
-    """Return the lines of the firsts and of the ends of ranges; None where there are none that are exact.
+    """Return the lines of the starts and ends of ranges; None if no exact lines exist.
 
     Where a range is empty, the lines give one that is empty, too.
     """

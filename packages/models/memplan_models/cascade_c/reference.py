@@ -1,4 +1,4 @@
-"""The functions that a cascade in C calls, made of reference kernels, for the kinds that have one."""
+"""The functions that a cascade in C calls, implemented by reference kernels for supported kinds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WINDOWS = {
 
 
 class Shapes(NamedTuple):
-    """The shapes of what an operation reads, but for constants, and of what it makes; all of one type of elements."""
+    """The shapes of an operation's inputs (without constants) and output; all of one element type."""
 
     inputs: tuple[tuple[int, ...], ...]
     output: tuple[int, ...]
@@ -29,7 +29,7 @@ class Shapes(NamedTuple):
 
 
 def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], prefix: str) -> tuple[str, str]:
-    """Return the source of functions by reference kernels, and the header that declares the values of constants."""
+    """Return the source of functions by reference kernels, and the header that declares constants."""
     made, values = [], list[str]()
     for v, what in called:
         row = source.ops[v]
@@ -51,7 +51,7 @@ def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], pref
 
 
 def _shapes(source: OperationGraph, row: GraphOperation) -> Shapes | None:
-    """Return the shapes around an operation of one output; None where the elements are not int8 or float32 alike."""
+    """Return the shapes of an operation with one output; None unless all elements are int8 or all float32."""
     resident = set(source.resident)
     reads = [tensor for tensor in row.inputs if tensor not in resident]
     if not source.tensors or not reads or len(row.outputs) != 1:
@@ -66,7 +66,7 @@ def _shapes(source: OperationGraph, row: GraphOperation) -> Shapes | None:
 
 
 def _function(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
-    """Return the body of a function and the type of its values; None where there is no reference kernel."""
+    """Return the body of a function and its value type; None without a reference kernel."""
     kind, element = row.kind or "", shapes.element
     if kind == "global_average_pool":
         return _average(shapes, what), None
@@ -111,7 +111,7 @@ def _average(shapes: Shapes, what: str) -> str:
 
 
 def _is_by_pixel(shapes: Shapes) -> bool:
-    """Return True if a dense layer computes each pixel from one pixel, as a convolution of 1 x 1 does."""
+    """Return True if a dense layer computes each pixel from one pixel, like a 1 x 1 convolution."""
     into, made = shapes.inputs[0], shapes.output
     return into[:-1] == made[:-1] or prod(into[:-1]) == prod(made[:-1]) == 1
 

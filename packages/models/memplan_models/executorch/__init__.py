@@ -1,1 +1,1 @@
-"""ExecuTorch: its programs, read with the plan that they have, and written with another."""
+"""ExecuTorch programs, read with their plan, and written with another one."""

@@ -1,4 +1,4 @@
-"""The content of a `.pte` file, as far as memory depends on it.
+"""The content of a `.pte` file that matters for memory.
 
 Source: pytorch/executorch v1.5.1, schema/program.fbs and scalar_type.fbs; the numbers of fields are their order there.
 """
@@ -18,17 +18,17 @@ Kind = Literal["kernel", "delegate", "move", "jump", "free"]
 # Numbers of unions in ExecuTorch's program.fbs.
 _KINDS: Mapping[int, Kind] = {1: "kernel", 2: "delegate", 3: "move", 4: "jump", 5: "free"}
 _TENSOR, _BOOL, _LISTS = 5, 3, (10, 11)
-"""Numbers in the union of values."""
+"""Numbers of the union of values."""
 _BITS = {0: 8, 1: 8, 2: 16, 3: 32, 4: 64, 5: 16, 6: 32, 7: 64, 8: 32, 9: 64, 10: 128, 11: 8, 12: 8, 13: 8, 14: 32}
 _BITS |= {15: 16, 16: 4, 17: 2, 22: 16, 23: 8, 24: 8, 25: 8, 26: 8, 27: 16, 28: 32, 29: 64}
 """Of an element, by the number of its type."""
 FIRST = "forward"
-"""The method that is read where there are several."""
+"""The method that is read if there are several."""
 
 
 @dataclass(frozen=True)
 class PteTensor:
-    """A tensor; `place` is (memory, offset) where the file's plan has one for it.
+    """A tensor; `place` is (memory, offset) if the file's plan has one.
 
     `has_content` is true for those whose bytes are in this file or another: constants, and the first state of others.
     """
@@ -42,7 +42,7 @@ class PteTensor:
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction; values by index.
+    """An instruction; its values are given by index.
 
     `arguments` are those of a kernel or delegate, what is moved from and to, what decides on a jump, or what is freed;
     `destination` is that of a jump.
@@ -57,7 +57,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: tensors and lists of tensors by index, which values are never true, and its chains of instructions."""
+    """A method: tensors and lists of tensors by index, values that are never true, and chains of instructions."""
 
     name: str
     path: str
@@ -70,13 +70,13 @@ class Method:
     memories: tuple[int, ...]
 
     def tensors_of(self, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the tensors among values and in the lists among them."""
+        """Return the tensors among values, including those in lists."""
         flat = (inner for value in values for inner in self.lists.get(value, (value,)))
         return tuple(value for value in flat if value in self.tensors)
 
 
 def read_methods(data: bytes) -> tuple[Method, ...]:
-    """Read a program; raises FormatError that names the place and the rule."""
+    """Read a program; raises FormatError with the location and the rule."""
     if not is_executorch(data):
         raise FormatError(f"program: must have an identifier at byte 4, ET12 or another ET, got {shown(data[4:8])}")
     plans = list(Table.root(data, "program").tables(1, "execution_plan"))

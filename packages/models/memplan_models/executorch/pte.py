@@ -26,7 +26,7 @@ _MAGIC = b"eh00"
 """Begins the header behind the identifier, which says where the program ends and the segments begin."""
 _LARGEST_ALIGNMENT = 4096
 _ROW = struct.Struct("<iIII")
-"""A table of a place: the way back to where its fields are described, memory, and an offset in two halves."""
+"""A table for a place: the offset to its field layout, the memory, and an offset in two halves."""
 _FIELDS = struct.pack("<HHHHHxx", 10, _ROW.size, 4, 8, 12)
 
 
@@ -52,7 +52,7 @@ def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _memories(layout: VerifiedLayout, method: Method, planned: Mapping[int, tuple[int, int]]) -> list[int]:
-    """Return the bytes of each memory; tensors that no instruction names stay where they are."""
+    """Return the bytes of each memory; tensors without instructions keep their places."""
     sizes = [0, *(pool.extent for pool in layout.pools)]
     sizes += [0] * (len(method.memories) - len(sizes))
     for k, tensor in method.tensors.items():
@@ -90,7 +90,7 @@ def _with_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int]
 
 
 def _check(data: bytes, written: bytes, number: int, planned: Mapping[int, tuple[int, int]]) -> None:
-    """Raise FormatError unless the file poses the same problem as before, with the places of the plan."""
+    """Raise FormatError unless the written file poses the same problem, with the plan's places."""
     before, after = read_methods(data), read_methods(written)
     moved = {k: replace(row, place=planned.get(k, row.place), path="") for k, row in before[number].tensors.items()}
     if moved != {k: replace(row, path="") for k, row in after[number].tensors.items()}:

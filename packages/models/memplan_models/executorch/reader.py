@@ -1,4 +1,4 @@
-"""ExecuTorch programs: every tensor that is planned one buffer, its lifetime by the order of the instructions.
+"""ExecuTorch programs: each planned tensor is a buffer, its lifetime given by the order of instructions.
 
 The file says of an instruction which values it works on, but not which it writes. Here, a kernel writes what its last
 argument is, which stands for what it returns, and a delegate the last of its arguments and those before it that
@@ -27,15 +27,15 @@ ALIGNMENT = 16
 _VIEW = "executorch_prim::et_view"
 _WITH_SCRATCH = "cortex_m::"
 _PUT = "executorch_prim::et_copy_index"
-"""Writes a part of its first argument: what an iteration of a loop has computed."""
+"""The operator that writes a loop iteration's result into part of its first argument."""
 _SEVERAL = 2
-"""The trips of a loop, as far as lifetimes show: more than one."""
+"""The trip count assumed for loops, as lifetimes only depend on whether it exceeds one."""
 _MOST_INSIDE = 64
 """The deepest nesting of loops and choices."""
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Read a program; raises FormatError, and OptionError for named dimensions, which ExecuTorch has not."""
+    """Read a program; raises FormatError, and OptionError for named dimensions, which ExecuTorch does not have."""
     if options.dims:
         name = next(iter(options.dims))
         raise OptionError.of("dims", f"must not be given, as ExecuTorch names no dimensions, got {shown(name)}")
@@ -58,7 +58,7 @@ def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
 
 
 class _Program:
-    """Builds the operations of a method."""
+    """The conversion of a method to operations."""
 
     def __init__(self, method: Method, options: ModelOptions) -> None:
         self.method = method
@@ -74,7 +74,7 @@ class _Program:
         self.depth = self.k = 0
 
     def run(self) -> None:
-        """Turn all instructions into operations of the draft."""
+        """Convert all instructions to operations of the draft."""
         for value in self.method.tensors_of(self.method.inputs):
             if self._is_planned(value):
                 self._declare(value, "param")
@@ -88,7 +88,7 @@ class _Program:
         self._read(self.method.outputs)
 
     def own_offsets(self) -> dict[str, int]:
-        """Return the place of each tensor in the file's plan; its memories, if several, lie one behind the other."""
+        """Return the place of each tensor in the file's plan; several memories follow one another."""
         base = [0, *accumulate(self.method.memories[1:], initial=0)]
         return {
             _name(value): base[tensor.place[0]] + tensor.place[1]
@@ -97,7 +97,7 @@ class _Program:
         }
 
     def _block(self, at: int, end: int) -> None:
-        """Draw the instructions from one to before another."""
+        """Convert the instructions from `at` to before `end`."""
         while at < end:
             row = self.chain[at]
             if self.loops.get(at):
@@ -112,7 +112,7 @@ class _Program:
                 at += 1
 
     def _loop(self, at: int, end: int) -> int:
-        """Draw a loop, which ends with a jump back to its first instruction; return what is behind it."""
+        """Convert a loop, which ends with a jump to its first instruction; return the position after it."""
         last = self.loops[at].pop()
         for row in self.chain[at:last]:
             if row.name == _PUT and row.arguments and row.arguments[0] not in self.written:
@@ -124,7 +124,7 @@ class _Program:
         return last + 1
 
     def _choice(self, at: int, end: int) -> int:
-        """Draw a choice; return what is behind it.
+        """Convert a choice; return the position after it.
 
         A jump to behind the first way begins it; that way ends with a jump, never missed, to behind the second.
         """
@@ -173,7 +173,7 @@ class _Program:
             self._operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
 
     def _is_scratch(self, row: Instruction, value: int) -> bool:
-        """Return True for what a kernel of Cortex-M is given to work in: nothing else names it, nor is it written."""
+        """Return True for a Cortex-M kernel's working memory, which nothing else names or writes."""
         is_alone = self.uses[value] == 1 and value not in self.written
         has_memory = self._is_planned(value) and not self.method.tensors[value].has_content
         return row.name.startswith(_WITH_SCRATCH) and is_alone and has_memory
@@ -189,7 +189,7 @@ class _Program:
         self.draft.operation(name, reads, dict.fromkeys(map(_name, writes)), map(_name, scratch))
 
     def _move(self, row: Instruction) -> None:
-        """Draw how a value becomes another: as one way of a choice says what is chosen."""
+        """Convert a move of one value to another, as the branches of a choice use to return results."""
         source, result = row.arguments
         if not (self._is_planned(source) and self._is_planned(result)):
             self._operation("move", (source,), (result,))
@@ -203,7 +203,7 @@ class _Program:
             self.draft.operation("move", [_name(source)], [_name(result)])
 
     def _split_by_what_is_written(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Separate what a delegate reads from what it writes: its outputs come last, and had no bytes before."""
+        """Separate a delegate's inputs from its outputs, which come last and had no bytes before."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
         while first and self._is_fresh(tensors[first - 1], is_last=first == len(tensors)):
@@ -216,7 +216,7 @@ class _Program:
         return is_last or self._base(value) is None
 
     def _read(self, values: tuple[int, ...]) -> list[str]:
-        """Return the names of the tensors among values that are in memory; declare what nothing has written."""
+        """Return the names of tensors in memory; declare those that nothing has written."""
         names: dict[str, None] = {}
         for value in self.method.tensors_of(values):
             tensor = self.method.tensors[value]
@@ -239,7 +239,7 @@ class _Program:
         self._wrote(value)
 
     def _base(self, value: int) -> int | None:
-        """Return the tensor that was last written to the place of another, if it has as many bytes."""
+        """Return the tensor last written to the place of another one, if it is as large."""
         tensor = self.method.tensors[value]
         base = self.last_at.get(tensor.place) if tensor.place is not None else None
         if base is None:
@@ -277,7 +277,7 @@ class _Program:
 
 
 def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Separate what a kernel reads from what it writes: what it returns comes last, and before it that to write it to.
+    """Separate a kernel's inputs from its outputs: the returned value is last, after the buffer for it.
 
     A kernel that changes a tensor in place, as its name says by its end, returns what it reads.
     """

@@ -1,4 +1,4 @@
-"""ExecuTorch's programs; its planners and lists of places are memplan's own."""
+"""ExecuTorch's programs; its planners and place lists belong to memplan itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Allocation plans as ONNX Runtime prints them, with the model that they are of: which values share a buffer, and when.
+"""Allocation plans printed by ONNX Runtime, read together with their model: shared buffers and their times.
 
 It prints one where session_state.cc logs the pair of plan and session. Each buffer is a pool of its bytes. A value is
 alive from the step that writes it to the last one that reads it; what an operation gives in the bytes of an input is
@@ -42,12 +42,12 @@ _APART = set("""
 AveragePool Concat Conv ConvInteger ConvTranspose Gather GatherElements GatherND Gemm GlobalAveragePool GlobalMaxPool
 MatMul MatMulInteger MaxPool Pad QLinearConv QLinearMatMul ReduceMax ReduceMean ReduceSum Resize Tile TopK Transpose
 """.split())  # fmt: skip  # noqa: SIM905
-"""Operators that read their inputs again after they began to write."""
+"""Operators that read their inputs again after starting to write."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A step of a stream, at a place in it: a node, a notification that it activates, or one that it waits for."""
+    """A step of a stream: a node, a notification that it activates, or one that it waits for."""
 
     stream: int
     place: int
@@ -58,7 +58,7 @@ class _Step:
 
 @dataclass
 class _Value:
-    """What a buffer has in it: its bytes, the steps that write and read it, and its end; no writer is the caller."""
+    """A value in a buffer: its size, its writer and readers, and its end; without a writer, the caller's."""
 
     name: str
     size: int
@@ -72,12 +72,12 @@ class _Value:
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Refuse a plan without its model, of which it does not say the sizes: raises FormatError."""
+    """Refuse a plan without its model, which has the sizes: raises FormatError."""
     raise FormatError("must follow its model, which has the sizes: `memplan verify MODEL.onnx FILE`")
 
 
 def read_of(model: bytes, data: bytes, options: ModelOptions) -> Imported:
-    """Read the first plan of a log, of a model as `optimized_model_filepath` saves it; raises FormatError."""
+    """Read the first plan of a log, for a model saved by `optimized_model_filepath`; raises FormatError."""
     homes, streams = _printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
     program = _Program(load(model, options).model.graph, streams, options)
     rows, races = list[dict[str, Any]](), list[str]()
@@ -99,7 +99,7 @@ def read_of(model: bytes, data: bytes, options: ModelOptions) -> Imported:
 
 
 def _printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
-    """Return for each value that is planned the one whose buffer it is in, and the steps of each stream."""
+    """Return the value whose buffer each planned value uses, and the steps of each stream."""
     values, streams = dict[int, re.Match[str]](), list[list[_Step]]()
     for line in text.splitlines():
         match = _LINE.fullmatch(line.strip())
@@ -131,7 +131,7 @@ def _printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
 
 
 class _Program:
-    """The steps of all streams in one order that keeps to theirs, and what nodes write and read."""
+    """The steps of all streams in one consistent order, with the values that nodes read and write."""
 
     def __init__(self, graph: GraphProto, streams: Sequence[Sequence[_Step]], options: ModelOptions) -> None:
         self.scope = GraphNames(graph, None, "")
@@ -160,7 +160,7 @@ class _Program:
                 self.readers.setdefault(name, []).append(k)
 
     def _node(self, step: _Step, ends: str) -> list[str]:
-        """Return what the node of a step reads, in graphs of its own as well, or writes."""
+        """Return the values that a step's node reads (also in subgraphs), or writes."""
         if (node := self.nodes.get(step)) is None:
             return []
         inside = (
@@ -169,7 +169,7 @@ class _Program:
         return [name for name in (*getattr(node, ends), *(inside if ends == "input" else ())) if name]
 
     def _run(self, streams: Sequence[Sequence[_Step]]) -> None:
-        """Put all steps in an order, each behind those that it waits for; raises FormatError where there is none."""
+        """Order all steps after those that they wait for; raises FormatError if that is impossible."""
         done: dict[object, int] = {}
         heads = [0] * len(streams)
         total = sum(map(len, streams))
@@ -198,11 +198,11 @@ class _Program:
                 raise FormatError("streams: must not wait for one another for ever, and run nodes behind their sources")
 
     def is_before(self, one: int, other: int | None) -> bool:
-        """Return True if a step surely is over when another one begins, whatever else the streams do."""
+        """Return True if a step is surely over before another begins, whatever other streams do."""
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
 
     def races(self, value: _Value, later: _Value) -> Iterator[str]:
-        """Yield a sentence about another stream that uses a value while a later one is written over it, if any does."""
+        """Yield a sentence if another stream may still use a value while a later one overwrites it."""
         if later.writer is None:
             return
         stream = self.order[later.writer].stream
@@ -213,11 +213,11 @@ class _Program:
             yield f"stream {stream} writes {shown(later.name)} over the bytes of {shown(value.name)}, {used}"
 
     def size(self, name: str) -> int:
-        """Return the bytes of a value; raises FormatError where its type or shape is not known."""
+        """Return the bytes of a value; raises FormatError if its type or shape is unknown."""
         return self.values.size(self.scope, name, "the plan")
 
     def buffers(self, homes: Mapping[str, str]) -> dict[str, list[_Value]]:
-        """Return for each buffer what it has in it, by the step that writes it."""
+        """Return the contents of each buffer, in the order of writing."""
         values = dict[str, _Value]()
         for name in sorted(homes, key=lambda name: self.writer.get(name, -1)):
             writer = self.writer.get(name)
@@ -238,7 +238,7 @@ class _Program:
         return buffers
 
     def _sources(self, value: _Value, homes: Mapping[str, str], values: Mapping[str, _Value]) -> Iterator[str]:
-        """Yield the inputs in whose bytes the node that writes a value leaves them, or may write it."""
+        """Yield the inputs that the writer of a value may leave in place or overwrite."""
         if value.writer is None:
             return
         node = self.nodes[self.order[value.writer]]

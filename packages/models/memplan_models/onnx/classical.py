@@ -1,4 +1,4 @@
-"""Shapes of operators whose shapes ONNX itself does not infer: of classical models (ai.onnx.ml), and of qonnx.
+"""Shapes of operators that ONNX does not infer: classical models (ai.onnx.ml) and qonnx.
 
 The former are those that onnxruntime gives: a row without a batch is one of a batch of one, and labels are strings
 where any are. What qonnx, Brevitas and FINN quantise has the shape that it had.
@@ -35,7 +35,7 @@ def _labels(said: Said) -> int:
 
 
 def _scores(said: Said) -> int:
-    """Return the scores of a support vector classifier: probabilities of classes, or votes of each two of them."""
+    """Return the number of scores of a support vector classifier: class probabilities, or pairwise votes."""
     labels = _labels(said)
     return labels if said.get("prob_a") or not said.get("vectors_per_class") else max(2, labels * (labels - 1) // 2)
 
@@ -49,11 +49,11 @@ _SHAPES: Mapping[str, Callable[[Sequence[Shape], Said], list[Shape]]] = {
     "TreeEnsembleClassifier": lambda given, said: [[_rows(given[0])], [_rows(given[0]), _labels(said)]],
     "SVMClassifier": lambda given, said: [[_rows(given[0])], [_rows(given[0]), _scores(said)]],
 }
-"""The shapes of outputs by those of inputs and by attributes."""
+"""The output shapes of operators as functions of input shapes and attributes."""
 
 
 def classical_types(node: NodeProto, types: Mapping[str, TypeProto]) -> dict[str, TypeProto]:
-    """Return the types of a node's outputs, where its operator is one of these and its inputs have shapes."""
+    """Return the output types of a node with such an operator and known input shapes."""
     from onnx import helper
 
     read = node.input[:1] if node.op_type in _LIKE_INPUTS else node.input

@@ -1,4 +1,4 @@
-"""The facts that an ONNX model states of its values and nodes beside bytes and order.
+"""Facts that an ONNX model states about its values and nodes besides bytes and order.
 
 Pads and bounds of slices are computed of constants and of known shapes.
 """
@@ -24,12 +24,12 @@ GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg No
 ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round ScatterElements ScatterND Sign Slice Split Sqrt Squeeze Sub Sum
 Tile Transpose Trilu Unsqueeze Where Xor
 """.split())  # fmt: skip  # noqa: SIM905
-"""The operators whose values are computed: arithmetic of small tensors, whose cost is that of what they make."""
+"""Operators that are folded: arithmetic on small tensors; their cost counts their output."""
 _MOST_NODES = 64
 
 
 def fold(node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: int) -> dict[str, np.ndarray[Any, Any]]:
-    """Return what a node makes of known numbers in an opset; raises what ONNX's evaluator raises."""
+    """Return the outputs of a node for known numbers in an opset; raises what ONNX's evaluator raises."""
     import onnx
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
@@ -43,7 +43,7 @@ def fold(node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: in
 
 
 class FoldedNumbers:
-    """The short constants of a graph by their names: given, or computed of those and of known shapes."""
+    """The small constants of a graph by name: given, or computed from others and known shapes."""
 
     def __init__(self, graph: GraphProto, version: int) -> None:
         self._version, self._left = version, 0
@@ -54,7 +54,7 @@ class FoldedNumbers:
                 self._constants.update((node.output[0], row.t) for row in node.attribute if row.HasField("t"))
 
     def of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
-        """Return the numbers of a short list of integers; None for what is none, or is not known."""
+        """Return the numbers of a short integer list; None if there is none or it is unknown."""
         self._left = _MOST_NODES
         value = self._value(name, shape)
         is_short = value is not None and value.size <= MOST_NUMBERS and value.dtype.name in ("int32", "int64")
@@ -121,12 +121,12 @@ _RENAMED = {"group": "groups", "kernel_shape": "kernel", "blocksize": "block", "
 _RENAMED |= {"transB": "transpose_b", "coordinate_transformation_mode": "coordinates"}
 _PLACES = {"pytorch_half_pixel": "half_pixel"}
 _LISTED = {"Pad": ("pads", "value", "axes"), "Slice": ("starts", "ends", "axes", "steps")}
-"""The attributes that newer versions of operators have as inputs, behind the first one."""
+"""Attributes that newer operator versions have as inputs, after the first one."""
 Shape = tuple[int, ...]
 
 
 class OnnxFacts:
-    """Reads the facts about values and nodes of a model, graph by graph; `shape` states those of a graph's values."""
+    """Reads the facts about a model's values and nodes, graph by graph; `shape` returns a value's shape."""
 
     def __init__(self, graph: GraphProto, version: int = 1) -> None:
         self._folded = FoldedNumbers(graph, version)
@@ -159,7 +159,7 @@ class OnnxFacts:
     def _make_spatial(
         self, node: NodeProto, attributes: dict[str, Any], shape: Callable[[str], Shape | None]
     ) -> str | None:
-        """Say all attributes of a convolution or a pooling, and return its kind; None where shapes are not known."""
+        """Complete the attributes of a convolution or pooling, and return its kind; None without known shapes."""
         place = 3 if node.op_type == "QLinearConv" else 1
         image = shape(node.input[0]) if node.input else None
         weight = shape(node.input[place]) if len(node.input) > place else None
@@ -184,7 +184,7 @@ class OnnxFacts:
 
 
 def tensor_facts(name: str, kind: TypeProto | None) -> TensorFacts:
-    """Return the facts about a value of a graph, its type included."""
+    """Return the facts about a value of a graph, including its type."""
     shape = None if kind is None else shape_of(kind)
     dims = tuple(size for size in shape or () if isinstance(size, int) and 0 <= size <= MAX_BYTES)
     dtype = None if kind is None else DTYPES.get(kind.tensor_type.elem_type)
@@ -194,13 +194,13 @@ def tensor_facts(name: str, kind: TypeProto | None) -> TensorFacts:
 
 
 def initializer_facts(name: str, dims: Sequence[int], data_type: int) -> TensorFacts:
-    """Return the facts about a constant in a graph."""
+    """Return the facts about a constant of a graph."""
     is_sized = all(0 <= size <= MAX_BYTES for size in dims)
     return TensorFacts(name=name or None, shape=tuple(dims) if is_sized else None, dtype=DTYPES.get(data_type))
 
 
 def _on_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
-    """Return the pads before and behind all axes of a shape, where only those of some are given."""
+    """Return the pads before and behind all axes, given those of some axes."""
     n = 0 if shape is None else len(shape)
     if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
         return None
@@ -211,7 +211,7 @@ def _on_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
 
 
 def _value(attribute: Any) -> object:
-    """Return the value of an attribute; None for one that is a tensor or a graph."""
+    """Return the value of an attribute; None for a tensor or a graph."""
     field = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints"}.get(attribute.type)
     value: Any = None if field is None else getattr(attribute, field)
     if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""ONNX files: parsed, their functions put in place, sizes given to dimensions that are open, and shapes inferred."""
+"""ONNX files: parsed, functions inlined, open dimensions set, and shapes inferred."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """A model with the shapes that can be inferred, and why other values have none, by their names.
+    """A model with all inferable shapes, and the reasons why other values have none.
 
     Sizes that are expressions are names of dimensions, written by `numbers`.
     """
@@ -34,7 +34,7 @@ class OnnxModel:
 
 
 def load(data: bytes, options: ModelOptions) -> OnnxModel:
-    """Return a model with the shapes that can be inferred.
+    """Return a model with all inferable shapes.
 
     Raises FormatError for what is no model, or has inputs of unknown sizes, and OptionError for dimensions and inputs
     that it does not name.
@@ -63,7 +63,7 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
 
 
 def parsed(data: bytes) -> ModelProto:
-    """Return a model as it is; raises FormatError for what is none, or is too large."""
+    """Return a parsed model; raises FormatError for another file, or one that is too large."""
     require("an ONNX model", ("onnx",))
     import onnx
     from google.protobuf.message import DecodeError
@@ -82,7 +82,7 @@ def parsed(data: bytes) -> ModelProto:
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:
-    """Return True if a size that is needed is not known."""
+    """Return True if a needed size is unknown."""
     for graph in graphs_of(whole):
         shapes = {value.name: shape_of(value.type) for value in _values(graph)}
         read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
@@ -94,7 +94,7 @@ def _lacks_sizes(whole: GraphProto) -> bool:
 
 
 def _refuse_broken_texts(model: ModelProto) -> None:
-    """Raise FormatError for names that are not UTF-8, which the parser hands on as bytes."""
+    """Raise FormatError for names that are not UTF-8, which the parser returns as bytes."""
     for graph in graphs_of(model.graph):
         names = [graph.name, *(tensor.name for tensor in graph.initializer)]
         names += [sparse.values.name for sparse in graph.sparse_initializer]
@@ -114,7 +114,7 @@ def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
 
 
 def _refuse_too_many(model: ModelProto) -> None:
-    """Raise FormatError for a model of too many nodes, once its functions are replaced by what they do."""
+    """Raise FormatError for a model with too many nodes after inlining its functions."""
     bodies = {(function.domain, function.name): function.node for function in model.functions}
     counts: dict[tuple[str, str], int] = {}
     running: list[tuple[str, str]] = []
@@ -151,15 +151,15 @@ def _refuse_too_many(model: ModelProto) -> None:
 _MOST_DIMENSIONS = 1000
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _COMPUTED = re.compile(r"[\w()]+(?:(?:\s*(?:\+|\*|//)\s*|\s+-\s+)[\w()]+)+", re.ASCII)
-"""The name of a dimension that exporters compute from others; one with a dash in it is a name."""
+"""The name of a dimension computed from others; a name with a dash is a plain name."""
 _IMAGE_SIDE = 224
-"""The rows and columns that are proposed for images, which most classifiers take."""
+"""The suggested height and width of images, common for classifiers."""
 
 
 def give_sizes(
     graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions, numbers: SymbolicNumbers | None = None
 ) -> None:
-    """Put sizes in the place of names of dimensions of all values, and of those of inputs that have none.
+    """Set the sizes of named dimensions in all values, and of unnamed ones in inputs.
 
     Raises OptionError for names that the model has not, FormatError where inputs still lack sizes: all in one sentence,
     with the options that give them.
@@ -193,7 +193,7 @@ def give_sizes(
 
 
 def _size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -> int | None:
-    """Return the size of a dimension by its name, or by what the name computes from others, `past + 1`; or None."""
+    """Return the size of a dimension by its name or by an expression such as `past + 1`; or None."""
     if name in dims or not words_in(name).issubset(dims):
         return dims.get(name)
     text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
@@ -205,7 +205,7 @@ def _size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -
 
 
 def open_names(graph: GraphProto) -> list[str]:
-    """Return the names of the dimensions of inputs in order, those alone that others are computed from."""
+    """Return the names of input dimensions in order, without computed ones."""
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     words = (
@@ -219,12 +219,12 @@ def open_names(graph: GraphProto) -> list[str]:
 
 
 def words_in(name: str) -> set[str]:
-    """Return the names that the name of a dimension computes with, as `past` in `past + 1`; or else itself."""
+    """Return the names in a computed dimension, `past` in `past + 1`, or else the name itself."""
     return set(_WORD.findall(name)) if _COMPUTED.fullmatch(name) else {name}
 
 
 def dim_name(value: ValueInfoProto, axis: int) -> str:
-    """Return the name of a dimension; one that has none has that of its value, and its place: `image.2`."""
+    """Return the name of a dimension; an unnamed one is named after its value and position: `image.2`."""
     name = value.type.tensor_type.shape.dim[axis].dim_param
     return name if name.strip("?, ") else f"{value.name}.{axis}"
 
@@ -247,7 +247,7 @@ def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[in
 
 
 def _request_sizes(inputs: list[ValueInfoProto]) -> None:
-    """Raise FormatError where inputs lack sizes, with an option for each name of a dimension, or for the input."""
+    """Raise FormatError for inputs without sizes, with an option for each dimension's name or input."""
     dims: dict[str, Size] = {}
     shapes: dict[str, Size] = {}
     without: list[str] = []

@@ -1,4 +1,4 @@
-"""ONNX models as messages: their graphs, one inside the other, names of nodes, shapes of values, bits of types."""
+"""ONNX models as protobuf messages: nested graphs, node names, value shapes, type sizes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DTYPES = types_by_number("""
 - float32 uint8 int8 uint16 int16 int32 int64 - bool float16 float64 uint32 uint64 complex64 complex128 bfloat16
 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz uint4 int4 float4_e2m1 float8_e8m0 uint2 int2
 """)
-"""From TensorProto.DataType to the type of an element; strings (8) have none."""
+"""Maps TensorProto.DataType to element types; strings (8) have none."""
 BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()}
 _TAKEN = "memplan_taken"
 
 
 FORM = "="
-"""The beginning of the name of a dimension that is an expression, and no name that the model gives."""
+"""The prefix for names of dimensions that are expressions, which no model uses."""
 
 
 def is_form(size: str) -> bool:
@@ -31,7 +31,7 @@ def is_form(size: str) -> bool:
 
 
 def node_name(node: NodeProto, k: int) -> str:
-    """Name the node at a place in its graph."""
+    """Return the name of a node at a position of its graph."""
     op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else shown(node.op_type)
     return f"node {shown(node.name)} ({op})" if node.name else f"node[{k}] ({op})"
 
@@ -46,12 +46,12 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def take_branch(node: NodeProto, label: str) -> None:
-    """Note at an If which of its branches surely runs."""
+    """Mark the branch of an If that surely runs."""
     node.attribute.add(name=_TAKEN, s=label.encode())
 
 
 def taken_branch(node: NodeProto) -> str | None:
-    """Return the branch of an If that surely runs; None where that is not known."""
+    """Return the branch of an If that surely runs; None if it is unknown."""
     return next((row.s.decode() for row in node.attribute if row.name == _TAKEN), None)
 
 
@@ -65,7 +65,7 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
-    """Return a tensor's dimensions: a size, a name, or None where nothing is known; None without a shape."""
+    """Return a tensor's dimensions (a size, a name, or None if unknown); None without a shape."""
     if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
         return None
     dims = kind.tensor_type.shape.dim
@@ -73,7 +73,7 @@ def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
 
 
 def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
-    """Return the type of a tensor, the sizes of which are numbers or names."""
+    """Return a tensor type whose sizes are numbers or names."""
     from onnx import helper
 
     rows = [size if isinstance(size, str) else int(size) for size in dims]
@@ -82,7 +82,7 @@ def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
 
 
 def stacked(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
-    """Return the type of so many tensors, one behind the other; or, apart, of one of those that are stacked."""
+    """Return the type of `first` stacked tensors; with `is_apart`, of one of the stacked tensors."""
     from onnx import helper
 
     shape = shape_of(kind)
@@ -92,7 +92,7 @@ def stacked(kind: TypeProto, first: int | str | None, *, is_apart: bool = False)
 
 
 def is_known(kind: TypeProto | None) -> bool:
-    """Return True for a tensor all of whose sizes are known, and for what is no tensor."""
+    """Return True for a tensor with known sizes, and for other values."""
     if kind is None or kind.WhichOneof("value") is None:
         return False
     shape = shape_of(kind)

@@ -1,4 +1,4 @@
-"""ONNX models: every value one buffer, its lifetime by the order of the nodes.
+"""ONNX models: each value is a buffer, its lifetime given by the order of nodes.
 
 Nodes of nothing but constants give constants, as runtimes compute them once; initializers and these lie apart. Both
 branches of an If write its outputs. The state of a Loop or Scan lies in its outputs, and each iteration ends with
@@ -31,7 +31,7 @@ _INT64, _BOOL = 7, 9
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Read a model; raises FormatError, and OptionError for dimensions that it does not name."""
+    """Read a model; raises FormatError, and OptionError for unknown dimensions."""
     loaded = load(data, options)
     model = loaded.model
     versions = [row.version for row in model.opset_import if row.domain in STANDARD]
@@ -46,7 +46,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 
 def _newer(version: int) -> Iterator[Finding]:
-    """Note an opset whose operators are read as older ones are."""
+    """Warn about an opset whose operators are read like older ones."""
     from onnx import defs
 
     newest = defs.onnx_opset_version()
@@ -56,12 +56,12 @@ def _newer(version: int) -> Iterator[Finding]:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the names of the dimensions of a model's inputs, each with any value from 1; raises FormatError."""
+    """Return the names of a model's input dimensions, each with any value from 1; raises FormatError."""
     return dict.fromkeys(open_names(parsed(data).graph), SymbolRange())
 
 
 class _Program:
-    """Builds the operations of a graph."""
+    """The conversion of a graph to operations."""
 
     def __init__(self, graph: GraphProto, options: ModelOptions, version: int) -> None:
         self.graph, self.version = graph, version
@@ -72,7 +72,7 @@ class _Program:
         self.computed: set[str] = set()
 
     def run(self) -> None:
-        """Draw the graph, with the program's inputs and outputs."""
+        """Convert the graph, with the program's inputs and outputs."""
         scope = GraphNames(self.graph, None, "")
         self.values.add_initializers(self.graph, scope)
         for value in self.graph.input:
@@ -205,7 +205,7 @@ class _Program:
         initial: Sequence[str],
         scope: GraphNames,
     ) -> tuple[list[str], list[str]]:
-        """Declare a loop's state, which lies in its outputs, and what its iterations stack; return the ids of both."""
+        """Declare a loop's state, which lies in its outputs, and its stacked results; return the ids of both."""
         outputs = [*node.output, *[""] * len(names)]
         state = []
         for name, output, source in zip(names, outputs, initial, strict=False):
@@ -228,7 +228,7 @@ class _Program:
     def _iterate(
         self, what: str, inner: GraphNames, body: GraphProto, state: Sequence[str], stacked: Sequence[str]
     ) -> None:
-        """Draw the rest of an iteration, which ends with copying the new state, and close the loop."""
+        """Convert the end of an iteration, which copies the new state, and close the loop."""
         sources = self._body(body, inner, what)
         if len(sources) < len(state) + len(stacked):
             raise FormatError(f"{what}: must have a body of {len(state) + len(stacked)} outputs, got {len(sources)}")
@@ -249,7 +249,7 @@ class _Program:
         self.draft.loop(self.draft.end_block(), None)
 
     def _body(self, graph: GraphProto, inner: GraphNames, what: str, k: int = 0) -> list[str]:
-        """Draw the node's graph k; return the ids of its outputs."""
+        """Convert subgraph k of a node; return the ids of its outputs."""
         self.values.add_initializers(graph, inner)
         around, self.source = self.source, (*self.source, k)
         self._nodes(graph, inner)

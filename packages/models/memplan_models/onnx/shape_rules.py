@@ -1,4 +1,4 @@
-"""The sizes of what operators of ONNX give, where they are computed from those of inputs: sums, products, quotients.
+"""Rules for ONNX operators' output sizes that are computed from input sizes: sums, products, quotients.
 
 Each rule works on whole numbers, plain ones and such that follow from symbols. Operators whose sizes are those of their
 inputs need none: ONNX's own inference hands on names of dimensions.
@@ -17,19 +17,19 @@ from typing import Any
 from memplan.planner.symbols.numbers import largest, least
 
 _TO_THE_END = 2**31 - 1
-"""The least end of a slice that stands for the end of a dimension of any size, as Slice says."""
+"""The least end of a slice that means the end of any dimension, as Slice defines."""
 _FINEST = 64
-"""The largest divisor of a factor of Resize with which no runtime's rounding differs."""
+"""The largest denominator of a Resize factor for which all runtimes round equally."""
 Shape = list[int]
 
 
 class OpenShapeError(Exception):
-    """The shapes are not known from what is known of the inputs."""
+    """The shape does not follow from the known facts about the inputs."""
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """The facts known of a node: shapes and numbers of its inputs by their places, its attributes, its outputs.
+    """The known facts of a node: shapes and numbers of inputs by position, attributes, outputs.
 
     `version` is that of the standard operators.
     """
@@ -48,11 +48,11 @@ class NodeFacts:
         return shape
 
     def has(self, place: int) -> bool:
-        """Return True where an input's numbers are known."""
+        """Return True if an input's numbers are known."""
         return place < len(self.numbers) and self.numbers[place] is not None
 
     def listed(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
-        """Return the numbers of an input, or those of an attribute, as it was before; raises OpenShapeError."""
+        """Return the numbers of an input, or of the attribute in older versions; raises OpenShapeError."""
         if self.has(place):
             return self.numbers[place].ravel().tolist()
         is_left_out = place >= len(self.shapes) or self.shapes[place] == [-1]
@@ -63,7 +63,7 @@ class NodeFacts:
 
 
 LEFT_OUT: Shape = [-1]
-"""The shape of an input that has no name."""
+"""The shape of an omitted input."""
 
 
 def product(sizes: Sequence[int]) -> int:
@@ -96,7 +96,7 @@ def _reshape(given: NodeFacts) -> list[Shape]:
 
 
 def cancelled(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Leave out sizes that both have."""
+    """Cancel the sizes that both lists contain."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -134,7 +134,7 @@ def _slice(given: NodeFacts) -> list[Shape]:
 
 
 def taken(size: int, start: int, end: int, step: int) -> int:
-    """Return how many of so many elements a slice takes; raises OpenShapeError for one that goes back."""
+    """Return the number of elements in a slice; raises OpenShapeError for a negative step."""
     if step == -1 and start == -1 and end < -(2**31):
         return size
     if step < 1:
@@ -176,7 +176,7 @@ def _range(given: NodeFacts) -> list[Shape]:
 
 
 def _windows(given: NodeFacts) -> list[Shape]:
-    """The sizes of convolutions and poolings."""
+    """Return the output sizes of convolutions and poolings."""
     image = given.shape(0)
     weight = given.shape(given.attributes["weight"]) if "weight" in given.attributes else None
     kernel = given.attributes.get("kernel_shape") or (weight or [])[2:]
@@ -260,6 +260,6 @@ RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
 }
-"""From an operator to the rule for the shapes of its outputs."""
+"""Maps operators to the rules for their output shapes."""
 WEIGHT_OF: Mapping[str, int] = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}
-"""From a convolution to the place of its weight."""
+"""Maps convolutions to the position of their weight."""

@@ -1,4 +1,4 @@
-"""Shapes and small constants of an ONNX model, node after node, where inference of the whole leaves some unknown.
+"""Shapes and small constants of an ONNX model, node by node, where inference of the whole fails.
 
 A node's outputs follow from what its inputs are, and from their numbers where these are known: constants, shapes of
 known tensors, and what is computed from these. ONNX's own inference of one node and its reference evaluator say both.
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 _MOST_ELEMENTS = 1 << 16
-"""The most elements of a constant that is followed; shapes, pads and indices have fewer."""
+"""The most elements of a tracked constant; shapes, pads and indices have fewer."""
 _OF_VALUES = {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringSplit"}
-"""The operators whose output has as many elements as the values of their input say, whatever they are."""
+"""Operators whose output size depends on input values."""
 _SAVE = "save the model with the shapes of all values in it"
 Types = ChainMap[str, "TypeProto"]
 Known = ChainMap[str, "np.ndarray[Any, Any]"]
 
 
 class NodeShapes:
-    """Goes through a model once, and writes types of values into it; `causes` say why a value has no known shape."""
+    """One pass over a model that writes types of values into it; `causes` has reasons for unknown shapes."""
 
     def __init__(self, model: ModelProto) -> None:
         self.versions = {"": 1} | {_own(row.domain): row.version for row in model.opset_import}
@@ -49,7 +49,7 @@ class NodeShapes:
         self.graph(model.graph, ChainMap(), ChainMap())
 
     def graph(self, graph: GraphProto, types: Types, known: Known) -> None:
-        """Go through a graph, with what the graphs around it have; what is found is written into it."""
+        """Process a graph, given the known values around it; results are written into it."""
         for tensor in graph.initializer:
             types[tensor.name] = type_of(tensor.data_type, tensor.dims)
             _keep(known, tensor.name, tensor)
@@ -68,7 +68,7 @@ class NodeShapes:
         _write(graph, types)
 
     def _node(self, node: NodeProto, k: int, types: Types, known: Known) -> Mapping[str, TypeProto]:
-        """Return the types of a node's outputs; numbers that are known are kept."""
+        """Return the types of a node's outputs; known numbers are recorded."""
         if node.op_type == "Constant":
             return _constant(node, known)
         inner = {label: (body, types.new_child(), known.new_child()) for label, body in subgraphs(node)}
@@ -93,7 +93,7 @@ class NodeShapes:
             self.causes.setdefault(name, cause)
 
     def _inferred(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
-        """Return what ONNX infers of one node; nothing of one that it does not know, or that breaks its rules."""
+        """Return ONNX's inference for one node; nothing if it is unknown or invalid."""
         from onnx import checker, defs, numpy_helper, shape_inference
 
         domain = _own(node.domain)
@@ -132,7 +132,7 @@ class NodeShapes:
             return {}
 
     def _keep_shape(self, node: NodeProto, types: Types, known: Known) -> None:
-        """Keep the numbers that a Shape or a Size gives of a tensor whose sizes are known."""
+        """Record the numbers of a Shape or Size of a tensor with known sizes."""
         kind = types.get(node.input[0]) if node.input else None
         sizes = None if kind is None else self.sizes(kind)
         if sizes is None or not node.output:
@@ -144,22 +144,22 @@ class NodeShapes:
             known[node.output[0]] = self.array(sizes[bounds.get("start", 0) : bounds.get("end")])
 
     def sizes(self, kind: TypeProto) -> list[int] | None:
-        """Return a tensor's sizes, None where one is not known."""
+        """Return a tensor's sizes, None if one is unknown."""
         shape = shape_of(kind) if is_known(kind) else None
         return None if shape is None else [size for size in shape if isinstance(size, int)]
 
     def dimension(self, size: int) -> int | str:
-        """Return a size as types have it."""
+        """Return a size in the form of types."""
         return int(size)
 
     def array(self, values: object) -> np.ndarray[Any, Any]:
-        """Return whole numbers as ONNX has them."""
+        """Return integers as an ONNX tensor."""
         import numpy as np
 
         return np.array(values, np.int64)
 
     def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-        """Compute a node of known numbers, and return the types of what it gives."""
+        """Evaluate a node on known numbers, and return the types of its outputs."""
         from onnx import helper
 
         try:
@@ -179,7 +179,7 @@ class NodeShapes:
     def _if(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], known: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the types that both branches give, or those of the one that surely runs.
+        """Return the types that both branches agree on, or those of the branch that surely runs.
 
         A branch whose shapes do not agree cannot run with these inputs, so the other one does.
         """
@@ -214,7 +214,7 @@ class NodeShapes:
     def _iterated(
         self, node: NodeProto, body: GraphProto, types: Types, known: Known, outer: Types, values: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the types of a loop's state and of what its iterations stack."""
+        """Return the types of a loop's state and of its stacked results."""
         first = 2 if node.op_type == "Loop" else 0
         scanned = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
         inputs = list(node.input)[first:]
@@ -249,7 +249,7 @@ def _is_small(kind: TypeProto) -> bool:
 
 
 def _keep(known: Known, name: str, tensor: TensorProto) -> None:
-    """Keep the numbers of a small constant, unless what it says of itself does not fit its bytes."""
+    """Record a small constant, unless its declared shape does not fit its bytes."""
     from onnx import numpy_helper
 
     if element_count(tensor.dims) <= _MOST_ELEMENTS and not tensor.external_data and tensor.data_type in BITS:
@@ -260,7 +260,7 @@ def _keep(known: Known, name: str, tensor: TensorProto) -> None:
 
 
 def _constant(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-    """Return the type of a Constant, and keep its numbers."""
+    """Return the type of a Constant, and record its numbers."""
     import numpy as np
     from onnx import helper
 
@@ -279,7 +279,7 @@ def _constant(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
 
 
 def _write(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
-    """Write the types that are found into a graph, at the values that state theirs, or as further ones."""
+    """Write inferred types into a graph, at values that declare types or as additional entries."""
     stated = set()
     for row in (*graph.input, *graph.output, *graph.value_info):
         stated.add(row.name)

@@ -1,4 +1,4 @@
-"""Shapes of an ONNX model whose dimensions are expressions over symbols, node after node.
+"""Shapes of an ONNX model with expressions over symbols as dimensions, node by node.
 
 An expression stands in a type as the name of a dimension, so that ONNX's own inference hands it on; operators that
 compute sizes have rules. Small tensors of whole numbers are followed as well: shapes, and what is computed of them.
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 _INTEGERS, _REALS = (6, 7), (1, 11)
-"""The types of numbers that sizes have: int32 and int64; float32 and float64, as long as they are whole."""
+"""The types of numbers that sizes have: int32 and int64; integral float32 and float64."""
 
 
 class SymbolicShapes(NodeShapes):
-    """Goes through a model once, and writes types of values into it, the sizes of which may be expressions."""
+    """One pass over a model that writes types of values into it, with sizes that may be expressions."""
 
     def __init__(self, model: ModelProto, numbers: SymbolicNumbers) -> None:
         self.numbers = numbers
@@ -35,7 +35,7 @@ class SymbolicShapes(NodeShapes):
         super().__init__(model)
 
     def sizes(self, kind: TypeProto) -> list[int] | None:
-        """Return a tensor's sizes, None where one is not known."""
+        """Return a tensor's sizes, None if one is unknown."""
         if not is_known(kind):
             return None
         return [
@@ -44,11 +44,11 @@ class SymbolicShapes(NodeShapes):
         ]
 
     def dimension(self, size: int) -> int | str:
-        """Return a size as types have it."""
+        """Return a size in the form of types."""
         return self.numbers.text(size) if isinstance(size, SymbolicNumber) else int(size)
 
     def array(self, values: object) -> Array:
-        """Return whole numbers as ONNX has them, those over symbols as objects."""
+        """Return integers as an ONNX tensor, symbolic ones as objects."""
         array = np.array(values, object)
         return array if any(isinstance(each, SymbolicNumber) for each in array.flat) else array.astype(np.int64)
 
@@ -85,7 +85,7 @@ class SymbolicShapes(NodeShapes):
         return NodeFacts(shapes, numbers, attributes, len(node.output), self.versions.get("", 1))
 
     def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-        """Compute a node of known numbers, some of them over symbols."""
+        """Evaluate a node on known numbers, some of them symbolic."""
         inputs = [known[name] for name in node.input if name]
         if not any(each.dtype == object for each in inputs):
             return super()._folded(node, known)
@@ -106,7 +106,7 @@ class SymbolicShapes(NodeShapes):
 
 
 class NodeAttributes:
-    """The attributes of a node by name; `is_real` where it computes with numbers that need not be whole."""
+    """The attributes of a node by name; `is_real` if it computes with non-integers."""
 
     def __init__(self, node: NodeProto, *, is_real: bool = False) -> None:
         from onnx import helper
@@ -129,7 +129,7 @@ def _by_element(function: Callable[[Any, Any], Any]) -> Fold:
 
 
 def _whole(values: Array) -> Array:
-    """Return numbers as objects, those of floats included; raises OpenShapeError for one that is not whole."""
+    """Return numbers as objects, including integral floats; raises OpenShapeError for others."""
     if values.dtype.kind != "f":
         return values.astype(object)
     if not (values == np.floor(values)).all():
@@ -167,7 +167,7 @@ def _cast(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _plain(values: Array) -> list[int]:
-    """Return numbers that must be the same for all values."""
+    """Return numbers that are equal for all values."""
     values_ = values.ravel().tolist()
     if any(isinstance(each, SymbolicNumber) for each in values_):
         raise OpenShapeError
@@ -257,4 +257,4 @@ FOLDED: Mapping[str, Fold] = {
     "Transpose": lambda given, attributes: given[0].transpose(attributes.get("perm", None)),
     "Where": lambda given, _: np.where(given[0].astype(bool), given[1], given[2]),
 }
-"""The operators whose numbers are followed: what programs compute of shapes."""
+"""The operators evaluated on tracked numbers, as used in shape computations."""

@@ -1,4 +1,4 @@
-"""ONNX: models, whose order of nodes is free; onnxruntime takes no offsets."""
+"""ONNX models, whose node order is free; onnxruntime accepts no offsets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_onnx(data: bytes) -> bool:
 
 
 def is_plan(data: bytes) -> bool:
-    """Return True if ONNX Runtime's heading of an allocation plan is in the bytes."""
+    """Return True if the bytes contain ONNX Runtime's heading of an allocation plan."""
     return b"(ort_value_idx) output_name : <allocation plan>" in data
 
 

@@ -1,4 +1,4 @@
-"""The values of an ONNX graph and of those inside it: what their names stand for, and their bytes."""
+"""The values of nested ONNX graphs: what their names refer to, and their bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GraphNames:
-    """The buffers of names in a graph and in those around it; `types` are those of the graph's own values."""
+    """The buffers of names in a graph and in those around it; `types` belong to the graph itself."""
 
     def __init__(self, graph: GraphProto, outer: GraphNames | None, prefix: str) -> None:
         self.prefix, self.outer = prefix, outer
@@ -29,7 +29,7 @@ class GraphNames:
         self.ids: ChainMap[str, str] = ChainMap() if outer is None else outer.ids.new_child()
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """Return the dimensions of a value, one of a graph around this one included; None where one is not known."""
+        """Return the dimensions of a value, possibly from a surrounding graph; None if one is unknown."""
         scope: GraphNames | None = self
         while scope is not None:
             if name in scope.types:
@@ -42,21 +42,21 @@ class GraphNames:
         return None
 
     def bind(self, name: str, found: str, what: str) -> None:
-        """Let a name stand for a value; raises FormatError where it does already."""
+        """Bind a name to a value; raises FormatError if it is bound already."""
         if name in self.ids.maps[0]:
             rule = "must write values that nothing has written before"
             raise FormatError(f"{what}: {rule}, got {shown(name)}, which comes from {self.writers[name]}")
         self.ids[name], self.writers[name] = found, what
 
     def id_of(self, name: str, what: str) -> str:
-        """Return the id of what a name stands for; raises FormatError where it is nothing yet."""
+        """Return the id of a name's value; raises FormatError if it has none yet."""
         if name not in self.ids:
             raise FormatError(f"{what}: must read what was written before, got {shown(name)}")
         return self.ids[name]
 
 
 class Values:
-    """The values of a program, by id: those in the draft, and `constants`, with their bytes where these are known."""
+    """The values of a program by id: those in the draft, and `constants` with their bytes if known."""
 
     def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
         self.draft = draft
@@ -72,7 +72,7 @@ class Values:
     def declare(
         self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
     ) -> bool:
-        """Declare a value; return whether it is one: one that is never read may be of unknown size, and is left out."""
+        """Declare a value; return False for one of unknown size that is never read, which is dropped."""
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
             if len(self.warnings) < MAX_LISTED:
@@ -86,7 +86,7 @@ class Values:
         return True
 
     def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
-        """Let a name stand for a constant, which is declared when an operation reads it."""
+        """Bind a name to a constant, which is declared when it is first read."""
         # An output of the program must be a copy of the constant, which leaves the name to that.
         is_free = scope.prefix == "" and name not in self.draft.results
         own = name if is_free else self.free_id(f"#constant {scope.prefix}{name}")
@@ -94,7 +94,7 @@ class Values:
         self.constants[own] = size
 
     def add_initializers(self, graph: GraphProto, scope: GraphNames) -> None:
-        """Add the constants that a graph has beside its nodes."""
+        """Add the initializers of a graph."""
         for tensor in graph.initializer:
             size = self.bytes_of(f"initializer {shown(tensor.name)}", tensor.dims, tensor.data_type)
             self.add_constant(scope, tensor.name, size)
@@ -105,7 +105,7 @@ class Values:
             self.add_constant(scope, name, self.bytes_of(f"initializer {shown(name)}", sparse.dims, kind))
 
     def operands(self, ids: Iterable[str]) -> list[str]:
-        """Return what an operation reads; constants whose bytes are not known are left out, as no plan has them."""
+        """Return an operation's operands without constants of unknown size, which no plan contains."""
         operands = list(ids)
         for name in operands:
             size = self.constants.get(name)
@@ -114,18 +114,18 @@ class Values:
         return [name for name in operands if self.draft.is_declared(name)]
 
     def free_id(self, wanted: str) -> str:
-        """Return an id that no other value has."""
+        """Return an unused id."""
         while wanted in self._taken:
             wanted += "'"
         self._taken.add(wanted)
         return wanted
 
     def size_of(self, found: str) -> int | None:
-        """Return the bytes of what an id names."""
+        """Return the bytes of an id's value."""
         return self.constants[found] if found in self.constants else self.draft.size(found)
 
     def size_if_known(self, scope: GraphNames, name: str) -> int | None:
-        """Return the bytes of a value of the scope's graph; None where its type or a dimension is not known."""
+        """Return the bytes of a value of the scope's graph; None if its type or a dimension is unknown."""
         kind = scope.types.get(name)
         shape = None if kind is None else shape_of(kind)
         if kind is None or shape is None:
@@ -137,7 +137,7 @@ class Values:
         return self.bytes_of(f"value {shown(name)}", sizes, kind.tensor_type.elem_type)
 
     def size(self, scope: GraphNames, name: str, what: str) -> int:
-        """Return the bytes of a value; raises FormatError that names what is not known."""
+        """Return the bytes of a value; raises FormatError, which names the unknown part."""
         size = self.size_if_known(scope, name)
         if size is not None:
             return size
@@ -152,7 +152,7 @@ class Values:
         raise FormatError(f"{value}: must have a shape that is known or can be inferred, got none")
 
     def bytes_of(self, what: str, dims: Sequence[int], kind: int) -> int:
-        """Return the bytes of a tensor; raises FormatError for a type or a dimension that has no size."""
+        """Return the bytes of a tensor; raises FormatError for a type or dimension without a size."""
         bits = BITS.get(kind)
         if bits is None:
             got = "strings: plan the part of the model before them" if kind == 8 else f"type {kind}"

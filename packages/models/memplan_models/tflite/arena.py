@@ -1,4 +1,4 @@
-"""The rules of TFLite Micro's arena, and the runtime, as `memplan.systems.arena` takes them of a system."""
+"""The rules of TFLite Micro's arena, and its runtime, in the form of `memplan.systems.arena`."""
 
 from memplan_models.tflite.interpreter import compared as compared
 from memplan_models.tflite.interpreter import measured as measured

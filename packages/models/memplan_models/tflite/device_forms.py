@@ -1,4 +1,4 @@
-"""The forms of a model for a runtime's arena: as given, in another order, in parts, each with a plan inside or not."""
+"""Forms of a model for a runtime's arena: as given, reordered, in parts; each with or without a plan inside."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = 16
 _SHARE = 0.25
-"""The part of the time that is left which the next search gets: an order, cascades, or a plan."""
+"""The share of the remaining time for the next search: an order, cascades, or a plan."""
 _FORMS = 2
-"""The forms of each point of the cascades that are written: the number of steps that are taken as one differs."""
+"""The number of forms written for each point of the cascades, which differ in how many steps are merged."""
 
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """A form of the model: its file, its arena, and its multiplications, of those as given."""
+    """A form of a model: its file, its arena, and its multiplications relative to the original."""
 
     data: bytes
     arena: ModelArena
@@ -48,7 +48,7 @@ class DeviceForm:
 
 
 class FormSearch:
-    """Tries forms of a model, those without multiplications more first."""
+    """The search over forms of a model, those without extra multiplications first."""
 
     def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
         self.options, self.running = options, running
@@ -71,7 +71,7 @@ class FormSearch:
         return best
 
     def _in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Return the best form with operators in parts, if it is better: the first that fits, else the smallest."""
+        """Return the best form with operators in parts if it is better: the first that fits, else the smallest."""
         model = rewritable(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=_ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
@@ -87,7 +87,7 @@ class FormSearch:
         return best
 
     def _better(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
-        """Return the form with the smallest arena that is no larger than before; of equal ones the first."""
+        """Return the first form with a smaller arena and no larger minimum."""
         for form in others:
             if form is not None and form.arena.is_smaller(best.arena):
                 best = form
@@ -97,7 +97,7 @@ class FormSearch:
         return self.options.fit is not None and form.arena.least <= self.options.fit
 
     def _planned(self, form: DeviceForm) -> DeviceForm | None:
-        """Return a form with a plan inside the file; None where the runtime does as well by itself."""
+        """Return a form with a plan inside the file; None if the runtime's own plan is as good."""
         try:
             problem = read_model(form.data, options=self.options).problem
             plan = solve(problem, time_limit_s=self._share_s(), control=self.running.searching())
@@ -114,7 +114,7 @@ class FormSearch:
 
     @contextmanager
     def _noting(self, what: str) -> Iterator[None]:
-        """Keep the sentence of a form that is not possible."""
+        """Record the message about an impossible form."""
         try:
             yield
         except InputError as error:
@@ -123,7 +123,7 @@ class FormSearch:
 
 
 def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model in its best form for TFLite Micro, run beside the one that was given where that is installed."""
+    """Return a model in its best form for TFLite Micro, compared with the original by execution if installed."""
     search = FormSearch(file, options, running)
     best, given = search.run(), search.given
     sizes, limit_s = (given.arena.least, best.arena.least), min(LIMIT_S, running.left_s / 2)

@@ -1,4 +1,4 @@
-"""Models that Vela compiled for an Ethos-U: what its commands address lies at fixed distances, in one memory or two.
+"""Models compiled by Vela for an Ethos-U: its commands address memory at fixed distances, in one memory or two.
 
 An Ethos-U operator is given its commands, its constants, `scratch` and `scratch_fast`, and then its inputs. The
 commands count the addresses of inputs and outputs from the start of `scratch`: whatever the plan in the file puts
@@ -22,14 +22,14 @@ from memplan.systems.imported import Imported, plan_of
 from memplan_models.tflite.model import Model, Operator
 
 OPERATOR = "ethos-u"
-"""The custom operator that Vela makes of all that an Ethos-U runs."""
+"""The custom operator that Vela makes for everything that an Ethos-U runs."""
 POOLS = ("arena", "scratch_fast")
-"""The pools of a model that works in two memories."""
+"""The pools of a model that uses two memories."""
 _SCRATCH, _FAST = 2, 3
 
 
 def with_regions(model: Model, imported: Imported) -> Imported:
-    """Return what was read of a model with the distances and memories that Vela's commands take for granted.
+    """Return a model with the distances and memories that Vela's commands assume.
 
     Models without Ethos-U operators, and those without places for their tensors, stay as they are.
     """
@@ -57,7 +57,7 @@ def with_regions(model: Model, imported: Imported) -> Imported:
 
 
 def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the tensors, by position, in which Ethos-U operators work: those of the arena, and those beside it."""
+    """Return the positions of the tensors that Ethos-U operators use: in the arena, and beside it."""
     main = model.subgraphs[0].tensors
     scratch, fast = dict[int, None](), dict[int, None]()
     for operator in operators:
@@ -72,7 +72,7 @@ def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) 
 
 
 def _tied(rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]) -> list[Buffer]:
-    """Return the rows with those relative to a scratch tensor that lie in it while it is there."""
+    """Return the rows, with relative places for those inside a live scratch tensor."""
     index = {row.id: i for i, row in enumerate(rows)}
     done = {index[name] for name in apart if name in index}
     for name in scratch:
@@ -94,7 +94,7 @@ def _meet(one: Buffer, other: Buffer) -> bool:
 
 
 def _own(imported: Imported, larger: Problem) -> dict[str, Any]:
-    """Return the plan in the file for the problem that is made of it, and what it takes in all memories."""
+    """Return the file's own plan for the resulting problem, and its total use of memory."""
     plan = imported.own_plan
     if plan is None:
         return {}

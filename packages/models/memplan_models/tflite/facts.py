@@ -1,4 +1,4 @@
-"""Facts of a TensorFlow Lite model about its tensors and operators, beside bytes and order.
+"""Facts about a TensorFlow Lite model's tensors and operators besides bytes and order.
 
 Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields are their order there.
 """
@@ -65,7 +65,7 @@ def operator_facts(
 
 
 def has_effects(subgraph: Subgraph, operator: Operator) -> bool:
-    """Return True if an operator changes, reads or draws from what no tensor shows, or works on state."""
+    """Return True if an operator has hidden effects, random draws, or state."""
     has_state = any(k >= 0 and subgraph.tensors[k].is_variable for k in operator.inputs)
     return operator.name in _EFFECTS or operator.is_custom or not operator.outputs or has_state
 
@@ -90,7 +90,7 @@ def _quantization(row: Table | None) -> Quantization | None:
 
 
 class OperatorReader:
-    """The options and the constant operands of an operator."""
+    """The options and constant operands of an operator."""
 
     def __init__(self, subgraph: Subgraph, operator: Operator, contents: Contents) -> None:
         self.operator, self.contents = operator, contents
@@ -99,7 +99,7 @@ class OperatorReader:
         self.options = None if operator.table is None else operator.table.table(4, "builtin_options")
 
     def attributes(self) -> Attributes:
-        """Return what the operator's options and its constant operands say."""
+        """Return the attributes from the operator's options and constant operands."""
         name = self.operator.name
         attributes: Attributes = {}
         if name in _FUSED_AT and (fused := self.integer(_FUSED_AT[name], "fused_activation_function", "b")):
@@ -188,7 +188,7 @@ class OperatorReader:
         return {} if numbers is None else {word: numbers}
 
     def numbers(self, k: int) -> tuple[int, ...] | None:
-        """Return the numbers in a constant operand that is a short list of them; None for all others."""
+        """Return the numbers of a short constant operand; None for all others."""
         tensor = self.inputs[k] if k < len(self.inputs) else None
         kind = {2: "i", 4: "q"}.get(tensor.type) if tensor is not None and tensor.is_constant else None
         if tensor is None or kind is None or element_count(tensor.shape) > MOST_NUMBERS:

@@ -1,4 +1,4 @@
-"""Models written as cascades: points as operations on parts, and what each costs in the arena of TFLite Micro."""
+"""Models written as cascades: points as operations on parts, with their cost in TFLite Micro's arena."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from memplan_models.tflite.in_parts import TfliteRewriting
 from memplan_models.tflite.unrolled import Unrolled, unrolled
 
 OPERATION_BYTES = 200
-"""The bytes that TFLite Micro keeps in its arena of each operator, as measured."""
+"""The arena bytes that TFLite Micro keeps for each operator, as measured."""
 _VALUE_BYTES = 24
 _CHANNEL_BYTES = 8
-"""For each byte of a pixel that an operator makes: kernels keep numbers for each channel."""
+"""The bytes kept for each byte of an output pixel, as kernels keep numbers for each channel."""
 _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""The numbers of steps that are tried as one: fewer operations, which have a price of their own, on larger parts."""
+"""The numbers of steps to merge: fewer operations, each with its own cost, on larger parts."""
 
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """The access maps of a model, where what is not written in parts runs whole, and its writer."""
+    """The access maps of a model, with whole operations for those that cannot be split, and its writer."""
 
     access: AccessGraph
     write: Callable[[Unrolled], bytes]
@@ -38,7 +38,7 @@ class RewritableModel:
     def forms(
         self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
     ) -> Iterator[FormInParts]:
-        """Yield forms as `memplan.capabilities.cascade.writing.ModelInParts` says.
+        """Yield forms as `memplan.capabilities.cascade.writing.ModelInParts` requires.
 
         The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
         runtime's rules; those that cannot be written are left out. Raises OperationsError where none can be.
@@ -58,7 +58,7 @@ class RewritableModel:
 
 
 def arena_estimate(found: Unrolled) -> int:
-    """Return the bytes that TFLite Micro needs for an unrolled cascade: values alive at once, and what it keeps."""
+    """Return an estimate of TFLite Micro's arena for an unrolled cascade: live values, and bookkeeping."""
     graph = found.graph
     made = [t for step in found.steps if step.kind == "run" for t in graph.operations[step.operation].outputs]
     channels = sum(graph.tensors[tensor].pixel for tensor in made)
@@ -67,7 +67,7 @@ def arena_estimate(found: Unrolled) -> int:
 
 
 def rewritable(data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> RewritableModel:
-    """Return what is needed to search for cascades of a model, and to write them; the graph was read of this file."""
+    """Return a writable model for searching cascades; the graph was read from this file."""
     how = TfliteRewriting(data, graph, options)
     access = access_graph(graph)
     rows = tuple(
@@ -79,7 +79,7 @@ def rewritable(data: bytes, graph: OperationGraph, options: ModelOptions | None 
 
 @dataclass(frozen=True)
 class Rewriting:
-    """A point, unrolled: `peak` are the most bytes of values alive at once.
+    """An unrolled point; `peak` is its most live bytes.
 
     `needed` is that, and what operations, values and channels cost TFLite Micro besides.
     """
@@ -91,7 +91,7 @@ class Rewriting:
 
 
 def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
-    """Yield all unrolled forms of points, but for those whose operations alone cost TFLite Micro more than `most`.
+    """Yield all unrolled forms of points, except those whose operations alone cost more than `most`.
 
     What memory a point needs as a loop says little of that: joined parts are copies, inputs die part by part, and
     where operations have bytes of their own, several steps as one need fewer of them. Raises OperationsError, the last
@@ -115,7 +115,7 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
 
 
 def _unrolled(cascade: Cascade) -> Unrolled:
-    """Return a cascade unrolled; regions whose joined parts make its peak run layer by layer, where that is lower.
+    """Return an unrolled cascade; regions whose joins make the peak run layer by layer if that is lower.
 
     Before an operation that runs whole, a tensor that is made in parts is there twice.
     """
@@ -137,7 +137,7 @@ def _unrolled(cascade: Cascade) -> Unrolled:
 
 
 def coarser(cascade: Cascade) -> Iterator[Cascade]:
-    """Yield coarser forms of a cascade, which join steps along rows and all along columns, and at last itself.
+    """Yield coarser forms of a cascade, with merged steps along rows and all along columns; finally itself.
 
     Those with the fewest runs come first, so that finer ones whose runs alone cost more need not be looked at.
     """

@@ -1,4 +1,4 @@
-"""TensorFlow Lite models whose operators run in parts, as an unrolled cascade says: slices, pads at borders, joins.
+"""TensorFlow Lite models with operators in parts: an unrolled cascade as slices, pads and joins.
 
 Weights, options and quantisation are those of the file, which follows behind the new tables. Operators in parts have no
 padding of their own: where a part reaches beyond the border, a PAD puts the zero point there.
@@ -30,14 +30,14 @@ _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
 _OPTIONS = {_CONCATENATION: 10, _PAD: 22, _STRIDED_SLICE: 32, _PADV2: 43}
 _VALID = 1
 _MOST_JOINED = 10
-"""The inputs that a CONCATENATION of TFLite Micro takes."""
+"""The most inputs of a CONCATENATION in TFLite Micro."""
 
 
 class TfliteRewriting(TfliteSource):
     """A model that can be written as cascades of its graph."""
 
     def write(self, found: Unrolled) -> bytes:
-        """Return the model as an unrolled cascade of its graph says; inputs and outputs stay."""
+        """Return the model as an unrolled cascade of its graph; inputs and outputs are unchanged."""
         writer = _Writer(self, found)
         writer.run()
         out = writer.file()
@@ -46,7 +46,7 @@ class TfliteRewriting(TfliteSource):
 
 
 class _Writer:
-    """Lists new tensors, buffers and operators behind those of the file."""
+    """Adds new tensors, buffers and operators behind those of the file."""
 
     def __init__(self, how: TfliteSource, found: Unrolled) -> None:
         self.how, self.found = how, found
@@ -65,7 +65,7 @@ class _Writer:
         self.index = self._indices()
 
     def run(self) -> None:
-        """List all operators."""
+        """Add all operators."""
         for step in self.found.steps:
             if step.kind == "slice":
                 self._slice(step)
@@ -78,11 +78,11 @@ class _Writer:
     # -- tensors
 
     def _tensor_of(self, tensor: int) -> int:
-        """Return the file's tensor that a tensor of the cascade's graph is."""
+        """Return the file's tensor for a tensor of the cascade's graph."""
         return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
 
     def _indices(self) -> list[int]:
-        """Return for each value its tensor: that of the file for the first whole one, else a new one."""
+        """Return the tensor of each value: the file's for the first whole one, else a new one."""
         indices = self.found
         index = [-1] * len(indices.values)
         taken: set[int] = set()
@@ -132,7 +132,7 @@ class _Writer:
         self._add(_STRIDED_SLICE, (self.index[value], *numbers), self.index[made], NewTable({}))
 
     def _join(self, step: PartStep) -> None:
-        """List a concatenation; several, where there are more values than TFLite Micro takes."""
+        """Add a concatenation, or several if there are more values than TFLite Micro allows."""
         (made,) = step.outputs
         axis, whole = 1 + step.axis, self._shape(made)
         like = self.old.tensors[self._tensor_of(self.found.values[made].tensor)]
@@ -165,7 +165,7 @@ class _Writer:
             self._run_part(operator, step)
 
     def _values(self, step: PartStep) -> dict[int, int]:
-        """Return for each tensor of the file that a step reads or makes the one that is meant here."""
+        """Return the actual value for each of the file's tensors that a step reads or makes."""
         reads = self.found.graph.operations[step.operation].reads
         tensors = {
             self._tensor_of(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)
@@ -186,7 +186,7 @@ class _Writer:
     def _again(
         self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int], options: NewTable | None = None
     ) -> None:
-        """Run an operator on other tensors."""
+        """Add an operator on other tensors."""
         if operator.path not in self.heads:
             self.heads[operator.path] = _head(operator)
         own = self.heads[operator.path]
@@ -214,7 +214,7 @@ class _Writer:
         self._again(operator, inputs, [output], NewTable(self._unpadded(operator)))
 
     def _unpadded(self, operator: Operator) -> dict[int, Scalar]:
-        """Return the options of an operator, with padding VALID."""
+        """Return the options of an operator with VALID padding."""
         if operator.path not in self.options:
             table = operator.table.table(4, "builtin_options") if operator.table is not None else None
             self.options[operator.path] = {0: Scalar(_VALID, "b")} | {
@@ -224,7 +224,7 @@ class _Writer:
         return self.options[operator.path]
 
     def _padded(self, operator: Operator, value: int, source: int, borders: Sequence[Span]) -> int:
-        """Return an input of an operator with its border around it."""
+        """Return an input of an operator with an explicit border."""
         if operator.name == "AVERAGE_POOL_2D":
             raise OperationsError(f"{operator.path}: must not reach beyond the border, where averages count fewer")
         like = self.old.tensors[self._tensor_of(self.found.values[value].tensor)]
@@ -242,7 +242,7 @@ class _Writer:
             self._add(_PADV2, (source, pads, filled), out, NewTable({}))
 
     def _views(self, tensors: Iterable[int]) -> None:
-        """List what makes tensors and is no operation of the graph, such as views; whole, and as it is."""
+        """Add the makers of tensors that are no operations of the graph, such as views; whole and unchanged."""
         for tensor in tensors:
             v = self.maker.get(tensor)
             if v is None or v in self.drawn or v in self.done:
@@ -291,7 +291,7 @@ class _Writer:
 
 
 def _head(operator: Operator) -> dict[int, Scalar | Old]:
-    """Return the fields of an operator beside its tensors."""
+    """Return the fields of an operator other than its tensors."""
     table = operator.table
     assert table is not None
     fields: dict[int, Scalar | Old] = {

@@ -21,26 +21,26 @@ TAKEN: Mapping[str, frozenset[int]] = {
     "PAD": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
     "PADV2": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
 }
-"""The types that TFLite Micro's kernels take of the operators that join and border parts.
+"""The types that TFLite Micro's kernels for joining and padding support.
 
 Source: tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/{strided_slice,concatenation,pad}.cc.
 """
 LEAST = {_FLOAT: struct.pack("<f", -3.4028235e38), _INT8: b"\x80"}
-"""The least number of a type: what a maximum is padded with."""
+"""The least number of each type, for padding a maximum."""
 PADDED: Mapping[str, Sequence[tuple[int, Literal["b", "i"], int]]] = {
     "CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "b", 0), (4, "i", 1), (5, "i", 1), (6, "b", 0)),
     "DEPTHWISE_CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "b", 0), (5, "i", 1), (6, "i", 1)),
     "MAX_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
     "AVERAGE_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
 }
-"""The options of operators with padding, beside the padding itself, which is field 0: (number, kind, default)."""
+"""The options of padded operators besides the padding, field 0: (number, kind, default)."""
 BY_PIXEL = {"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "RELU", "RELU6", "RELU_N1_TO_1"}
 BY_PIXEL |= {"LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "PRELU", "ELU", "ABS", "NEG", "EXP", "SQRT", "RSQRT"}
 BY_PIXEL |= {"SQUARE", "QUANTIZE", "DEQUANTIZE", "SOFTMAX", "CONCATENATION"}
 
 
 class TfliteSource:
-    """A model, and its graph of operations; raises FormatError for one that names operators or bytes by positions."""
+    """A model and its graph of operations; raises FormatError if operators or bytes are referenced by position."""
 
     def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
         self.data, self.graph, self.model = data, graph, read_model(data)
@@ -54,21 +54,21 @@ class TfliteSource:
         self.ids = {tensor.id: k for k, tensor in enumerate(self.subgraph.tensors)}
 
     def tensor_of(self, tensor: int) -> int:
-        """Return the file's tensor that a tensor of the graph is; raises OperationsError where it is none."""
+        """Return the file's tensor for a tensor of the graph; raises OperationsError if there is none."""
         name = self.graph.tensors[tensor].name if self.graph.tensors else None
         if name not in self.ids:
             raise OperationsError(f"tensor {tensor}: must be one of the file's, got {shown(name)}")
         return self.ids[name]
 
     def operator_of(self, v: int) -> int:
-        """Return the file's operator that an operation of the graph was read of."""
+        """Return the file's operator for an operation of the graph."""
         source = self.graph.ops[v].source
         if len(source) != 2 or source[0] != 0:
             raise OperationsError(f"ops[{v}]: must be an operator of the main subgraph")
         return source[1]
 
     def runs_in_parts(self, v: int) -> bool:
-        """Return True if the operator of an operation can be written for a part of its output."""
+        """Return True if an operation's operator can be written for a part of its output."""
         operator, row = self.subgraph.operators[self.operator_of(v)], self.graph.ops[v]
         tensors = self.subgraph.tensors
         read = {self.tensor_of(tensor) for tensor in row.inputs if tensor not in set(self.graph.resident)}
@@ -99,7 +99,7 @@ class TfliteSource:
 
 
 class TfliteTensors:
-    """The tensors of a model's main subgraph and the buffers of the model: those of the file, and new ones behind."""
+    """The tensors of a model's main subgraph and the model's buffers, the file's and new ones."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._old = model, model.subgraphs[0].tensors
@@ -110,7 +110,7 @@ class TfliteTensors:
         self._quantization = {name: Old(table.at) for name, table in tables.items() if table is not None}
 
     def like(self, own: TfliteTensor, shape: Sequence[int], name: str, buffer: int | None = None) -> int:
-        """Add a tensor of the type and the quantisation of another one, and return its position."""
+        """Add a tensor with another one's type and quantisation; return its position."""
         fields: dict[int, Field] = {
             0: Numbers(shape),
             1: Scalar(own.type, "b"),
@@ -122,7 +122,7 @@ class TfliteTensors:
         return self._add(fields)
 
     def numbers(self, values: Sequence[int], shape: Sequence[int]) -> int:
-        """Return the position of a constant tensor of whole numbers."""
+        """Return the position of a constant integer tensor."""
         key = ("numbers", *values, "of", *shape)
         if key not in self._constants:
             buffer = self._buffer(struct.pack(f"<{len(values)}i", *values))
@@ -133,7 +133,7 @@ class TfliteTensors:
         return self._constants[key]
 
     def least(self, own: TfliteTensor) -> int:
-        """Return the position of a constant tensor of the least number that another one can have."""
+        """Return the position of a constant tensor with the least number of another tensor's type."""
         if own.type not in LEAST:
             raise OperationsError(f"tensor {shown(own.id)}: must be of float32 or int8 to be padded")
         key = ("least", own.id)
@@ -142,7 +142,7 @@ class TfliteTensors:
         return self._constants[key]
 
     def tensors(self, tables: Sequence[Table], used: Container[int]) -> list[NewTable | Old]:
-        """Return all tensors; those of the file that are not used have no elements.
+        """Return all tensors; unused ones of the file get no elements.
 
         TFLite Micro gives memory to each tensor, also to those that no operator has.
         """

@@ -1,4 +1,4 @@
-"""TFLite Micro as its runtime runs a model, in a child process, as runtimes abort on what they lack."""
+"""TFLite Micro, run in a child process, as it aborts on unsupported models."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ model.invoke()
 np.savez(out, *(model.get_output(k) for k in range(n_outputs)))
 """
 LIMIT_S = 30.0
-"""The seconds that a run may take."""
+"""The time limit of a run in seconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class MicroRun:
-    """A run of a model on drawn inputs, which are the same for each form of a model, or the reason why it is none.
+    """A run of a model on fixed random inputs, or the reason why there is none.
 
     said: what the runtime says of it, as a part of a sentence.
     outputs: what it computed; None where it computed nothing.
@@ -55,7 +55,7 @@ class MicroRun:
     fails: bool = False
 
     def equals(self, other: MicroRun) -> bool:
-        """Return True if both computed the same; sums of floating point may be added up in another order."""
+        """Return True if both runs computed the same, up to the order of floating-point sums."""
         pairs = zip(self.outputs or (), other.outputs or (), strict=True)
         return all(
             a.shape == b.shape
@@ -67,7 +67,7 @@ class MicroRun:
 
 
 def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
-    """Run a model once in an arena of so many bytes."""
+    """Run a model once in an arena of `arena_size` bytes."""
     if find_spec("tflite_micro") is None:
         return MicroRun("by its rules, as tflite_micro is not installed")
     main = read_model(data).subgraphs[0]
@@ -95,12 +95,12 @@ def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
 
 
 def measured(data: bytes, arena_size: int) -> str:
-    """Return what the runtime says of a model that it runs in an arena of so many bytes, as a part of a sentence."""
+    """Return the runtime's report on a model in an arena of `arena_size` bytes, as part of a sentence."""
     return run(data, arena_size).said
 
 
 def compared(given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = LIMIT_S) -> tuple[bool | None, str]:
-    """Return if a form of a model computes what the model as given does, and what the runtime says of the form.
+    """Return whether a form of a model computes the same as the original, and the runtime's report on it.
 
     `sizes` are the bytes of the arenas of the two, and each has the time. None where that is not known: the runtime is
     not there, is too slow, or does not run the model as given.

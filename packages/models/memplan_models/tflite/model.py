@@ -1,4 +1,4 @@
-"""The content of a `.tflite` file, as far as memory depends on it.
+"""The content of a `.tflite` file that matters for memory.
 
 Source: tensorflow/compiler/mlir/lite/schema/schema.fbs, as of LiteRT 2.3.0; the numbers of fields are their order
 there, those of operators and types of tensors are of BuiltinOperator and TensorType.
@@ -46,22 +46,22 @@ DILATE STABLEHLO_RNG_BIT_GENERATOR REDUCE_WINDOW STABLEHLO_COMPOSITE STABLEHLO_S
 STABLEHLO_CASE
 """
 OPERATORS: Mapping[int, str] = dict(enumerate(_NAMES.split()))
-"""From an operator's code to its name."""
+"""Maps operator codes to names."""
 DTYPES = types_by_number("""
 float32 float16 int32 uint8 int64 - bool int16 complex64 int8 float64 complex128 uint64 - - uint32 uint16 int4 bfloat16
 int2 uint4 float8_e4m3fn float8_e5m2
 """)
-"""From the number of a tensor's type to that of its elements."""
+"""Maps tensor type numbers to element types."""
 BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()} | {13: 32}
-"""From the number of a tensor's type to the bits of an element, of a resource those of its number; small are packed."""
+"""Maps tensor type numbers to bits of an element (a resource's is its number); small ones are packed."""
 UNSIZED: Mapping[int, str] = {5: "strings", 14: "variants"}
-"""The types whose tensors have no size before the program runs."""
+"""The types whose tensors have no size before execution."""
 
 
 OFFLINE_PLAN = "OfflineMemoryAllocation"
-"""The metadata in which a file says to TFLite Micro where each tensor lies."""
+"""The metadata with TFLite Micro's offline plan: the place of each tensor."""
 _NAME_LENGTH = 200
-"""Converters join names of operations that they fuse; longer names than this are cut."""
+"""The length to which names of fused operations are cut."""
 _FLOAT16 = 1
 _OPTIONS = ("builtin_options", 4), ("builtin_options_2", 12)
 _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
@@ -70,12 +70,12 @@ _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
     "STABLEHLO_WHILE": (_OPTIONS[1], (0, 1)),
     "STABLEHLO_COMPOSITE": (_OPTIONS[1], (1,)),
 }
-"""From an operator that runs subgraphs to its options, by name and number, and the fields that name the subgraphs."""
+"""Maps operators with subgraphs to their options (name and number), and the fields with the subgraphs."""
 
 
 @dataclass(frozen=True)
 class TfliteTensor:
-    """A tensor: its id is its name where that is the only one of it, else `#subgraph/index`.
+    """A tensor; its id is its name if that is unique, else `#subgraph/index`.
 
     `open_dims` are known only when the program runs, although `shape` says something for them.
     """
@@ -106,7 +106,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Subgraph:
-    """A graph of operators, in the order in which they run."""
+    """A graph of operators in execution order."""
 
     path: str
     tensors: tuple[TfliteTensor, ...]
@@ -116,7 +116,7 @@ class Subgraph:
 
     @cached_property
     def widened(self) -> frozenset[int]:
-        """The tensors that are constants, too: weights of float16, or sparse ones, made float32 or dense once.
+        """The constant tensors that are widened once: float16 or sparse weights made float32 or dense.
 
         LiteRT does so before the first run, and keeps them; TFLite Micro has no kernels for it.
         Source: tflite 2.18, kernels/dequantize.cc and densify.cc.
@@ -148,7 +148,7 @@ class Model:
 
     @cached_property
     def tensors(self) -> tuple[TfliteTensor, ...]:
-        """The tensors of all subgraphs, in the order in which TFLite Micro's offline plan counts them."""
+        """The tensors of all subgraphs, in the order of TFLite Micro's offline plan."""
         return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
 
     @cached_property
@@ -168,7 +168,7 @@ class Model:
 
 
 def read_model(data: bytes) -> Model:
-    """Read a model; raises FormatError that names the place and the rule."""
+    """Read a model; raises FormatError with the location and the rule."""
     if not is_tflite(data):
         raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {shown(data[4:8])}")
     root = Table.root(data, "model")
@@ -196,12 +196,12 @@ def _input_names(root: Table) -> dict[int, str]:
 
 
 def _has_content(buffer: Table) -> bool:
-    """Return True if a buffer has bytes, in it or behind the model, as those of large models."""
+    """Return True if a buffer has bytes, inside the model or behind it."""
     return buffer.length(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
 
 
 def _operator_name(code: Table) -> tuple[str, bool]:
-    """Return an operator's name, and whether it is a custom one."""
+    """Return an operator's name, and whether it is custom."""
     # Codes that do not fit the old field of one byte are in the new one; the larger of the two is right.
     number = max(code.integer(3, "builtin_code", "i"), code.integer(0, "deprecated_builtin_code", "b"))
     name = OPERATORS.get(number, f"operator {number}")
@@ -209,7 +209,7 @@ def _operator_name(code: Table) -> tuple[str, bool]:
 
 
 class _Names:
-    """The names of all tensors, to know which of them are the only ones."""
+    """The names of all tensors, to find unique ones."""
 
     def __init__(self, graphs: list[Table]) -> None:
         self._found = [[tensor.text(3, "name") for tensor in graph.tables(0, "tensors")] for graph in graphs]

@@ -1,4 +1,4 @@
-"""Shapes of a TFLite model whose inputs have open dimensions, operator after operator, with other sizes for them.
+"""Shapes of a TFLite model with open dimensions, recomputed operator by operator for other sizes.
 
 The rules work on whole numbers, plain ones and such that follow from symbols, and on tensors that hold sizes. What they
 say for the sizes in a file is compared with the shapes that the file states.
@@ -31,7 +31,7 @@ _NUMBERS: Mapping[str, Callable[[int, int], int]] = {"ADD": add, "SUB": sub, "MU
 
 @dataclass(eq=False)
 class _Given:
-    """An operator, the shapes of its inputs, and the numbers that they hold, None where these are not known."""
+    """An operator with its input shapes, and the numbers in its inputs if known."""
 
     operator: Operator
     reader: OperatorReader
@@ -51,7 +51,7 @@ class _Given:
 
 
 def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
-    """Return the open dimensions of a model's inputs by name, each as pairs of a tensor and a place in its shape.
+    """Return the open dimensions of a model's inputs by name, each as pairs of a tensor and an axis.
 
     TFLite names none: those in the same place of several inputs are one, with the name of the first input.
     """
@@ -64,7 +64,7 @@ def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
 
 
 def with_sizes(model: Model, dims: Mapping[str, int]) -> Model:
-    """Return a model whose open dimensions have sizes; raises OptionError and FormatError."""
+    """Return a model with sizes for its open dimensions; raises OptionError and FormatError."""
     open_dims = open_dimensions(model)
     if not open_dims:
         way = "leave it out, as all sizes of this model are known"
@@ -139,7 +139,7 @@ def _shapes(given: _Given) -> list[Shape]:
 
 
 def _numbers(given: _Given) -> list[int] | None:
-    """Return the numbers that an output of sizes holds, None where they are not followed."""
+    """Return the numbers that a shape-computing output holds, None if unknown."""
     name, held = given.operator.name, given.held
     if name == "SHAPE":
         return list(given.shapes[0])
@@ -159,7 +159,7 @@ def _numbers(given: _Given) -> list[int] | None:
 
 
 def _alike(rows: Sequence[Shape]) -> Shape:
-    """Return the shape that shapes are broadcast to."""
+    """Return the broadcast shape."""
     rank, shape = max(map(len, rows)), []
     for sizes in zip(*([1] * (rank - len(row)) + list(row) for row in rows), strict=True):
         wide = [size for size in sizes if size != 1]

@@ -1,4 +1,4 @@
-"""TensorFlow Lite models: every tensor one buffer, its lifetime by the order of the operators.
+"""TensorFlow Lite models: each tensor is a buffer, its lifetime given by the order of operators.
 
 As TFLite Micro runs it, a subgraph has tensors of its own, into which the operator that runs it copies what it is
 given, and from which it copies what it gives; a tensor keeps its place however often its subgraph is run. Scratch
@@ -29,13 +29,13 @@ _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}
 _LOOPS = {"WHILE", "STABLEHLO_WHILE"}
 _MOST_DRAWN = 200_000
-"""The largest number of operators that run, those of a subgraph each time that it is run."""
+"""The most operator runs; subgraphs count each time they run."""
 _MOST_RUNNING = 64
-"""The deepest nesting of subgraphs that run each other."""
+"""The deepest nesting of running subgraphs."""
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Read a model, with sizes for open dimensions where options have them; raises FormatError and OptionError."""
+    """Read a model, with sizes for open dimensions from the options; raises FormatError and OptionError."""
     model = replace(read_model(data), scratch=options.scratch)
     if options.dims:
         model = with_sizes(model, options.sizes)
@@ -59,24 +59,24 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the names of the open dimensions of a model's inputs, each with any value from 1; raises FormatError."""
+    """Return the names of a model's open input dimensions, each with any value from 1; raises FormatError."""
     return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
 
 
 def _unknown_scratch(model: Model) -> Iterator[Finding]:
-    """Yield what is not known of the bytes that kernels of TFLite Micro require beside tensors."""
+    """Yield the unknown memory needs of TFLite Micro's kernels besides tensors."""
     if unknown := scratch_of_model(model)[1]:
         what = f"what the kernels of {', '.join(unknown[:MAX_LISTED])} ask for besides is not known"
         yield Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
 
 
 def _planned_by_runtime(model: Model) -> int:
-    """Return what TFLite Micro's planner takes for tensors and scratch, and beside these for variables."""
+    """Return the bytes that TFLite Micro's planner needs for tensors, scratch and variables."""
     return arena_head(model).size + sum(rounded_bytes(tensor) for tensor in model.tensors if tensor.is_variable)
 
 
 class _Program:
-    """Builds the operations of a model: subgraphs are replaced by what they do."""
+    """The conversion of a model to operations, with subgraphs inlined."""
 
     def __init__(self, model: Model, options: ModelOptions) -> None:
         self.model = model
@@ -91,7 +91,7 @@ class _Program:
         self.scratch: dict[str, str] = {}
 
     def run(self) -> None:
-        """Draw the first subgraph, with the program's inputs and outputs."""
+        """Convert the first subgraph, with the program's inputs and outputs."""
         main = self.model.subgraphs[0]
         for index in dict.fromkeys(main.inputs):
             tensor = main.tensors[index]
@@ -105,7 +105,7 @@ class _Program:
                 self.draft.operation("copy", [tensor.id], [name])
 
     def offline_plan(self) -> tuple[int | None, dict[str, int] | None]:
-        """Return the peak and the offsets of the plan in the file; None where it has none of all tensors that count.
+        """Return the peak and offsets of the file's plan; None if it lacks a relevant tensor.
 
         Scratch buffers, which no file places, lie where TFLite Micro puts them, around the plan.
         """
@@ -125,7 +125,7 @@ class _Program:
         return peak, places
 
     def _subgraph(self, index: int, given: Iterable[int]) -> None:
-        """Draw a subgraph whose tensors `given` have been written."""
+        """Convert a subgraph whose `given` tensors have been written."""
         if index in self.running or len(self.running) >= _MOST_RUNNING:
             cycle = " -> ".join(str(k) for k in (*self.running, index)[-8:])
             raise FormatError(f"model.subgraphs[{index}]: must not run itself, or too many others inside, got {cycle}")
@@ -151,7 +151,7 @@ class _Program:
         self.running.pop()
 
     def _arenas(self, subgraph: Subgraph, operator: Operator, written: set[int]) -> None:
-        """Write the tensors that Vela gives an Ethos-U operator to work in, which nothing else writes."""
+        """Mark the working tensors of Ethos-U operators as written, as nothing else writes them."""
         arenas = []
         for index in operator.inputs:
             tensor = subgraph.tensors[index]
@@ -163,7 +163,7 @@ class _Program:
             self.draft.operation(ethos_u.OPERATOR, [], arenas)
 
     def _scratch_of(self, index: int, k: int, operator: Operator) -> list[str]:
-        """Declare what the kernel of an operator requires while it runs, and return the names."""
+        """Declare the scratch buffers of an operator's kernel, and return their names."""
         # Other sizes than the file's are of runtimes with memory to allocate, whose kernels are not TFLite Micro's.
         is_known = not self.options.dims or operator.name in self.model.scratch
         rows = scratch_of(self.model, index, k) if is_known else None
@@ -210,7 +210,7 @@ class _Program:
         self.draft.branches(inputs[:1], bodies)
 
     def _while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Draw a loop: its state is in the operator's outputs, which the condition and the body get copies of."""
+        """Convert a loop: its state is in the operator's outputs, copied to the condition and the body."""
         if len(inputs) != len(outputs):
             rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
             raise FormatError(f"{operator.path}.inputs: {rule}")
@@ -226,7 +226,7 @@ class _Program:
         self.draft.loop(self.draft.end_block(), None)
 
     def _run_inside(self, operator: Operator, index: int, inputs: Sequence[str], outputs: Sequence[str] | None) -> None:
-        """Copy into a subgraph's inputs, run it, and copy its outputs to where they are wanted."""
+        """Copy into a subgraph's inputs, run it, and copy its outputs to their targets."""
         subgraph = self.model.subgraphs[index]
         for field, inside, outside in (
             ("inputs", subgraph.inputs, inputs),
@@ -247,7 +247,7 @@ class _Program:
             self.draft.operation("copy", [subgraph.tensors[k].id], [name])
 
     def _read(self, subgraph: Subgraph, indices: Sequence[int], written: set[int], path: str) -> None:
-        """Declare what can be read though nothing writes it; raises FormatError for everything else of that kind."""
+        """Declare readable tensors that nothing writes; raises FormatError for any other."""
         for index in indices:
             if index < 0 or index in written:
                 continue
@@ -267,14 +267,14 @@ class _Program:
         written.add(index)
 
     def _declare(self, tensor: TfliteTensor, kind: Kind | None = None) -> None:
-        """Declare a tensor unless it is; of no special kind, it is state where it is a variable."""
+        """Declare a tensor unless it is declared; by default, a variable is state."""
         if self.draft.is_declared(tensor.id):
             return
         self.draft.describe(tensor.id, tensor_facts(tensor))
         self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
 
     def _content(self, tensor: TfliteTensor) -> bytes:
-        """Return the bytes of a constant, where they are in its buffer."""
+        """Return the bytes of a constant, if they are in its buffer."""
         return self.model.buffers[tensor.buffer].content(0, "data")
 
     def _size(self, tensor: TfliteTensor) -> int:
@@ -291,12 +291,12 @@ class _Program:
 
 
 def _result_name(tensor: TfliteTensor) -> str:
-    """Return the name of an output's buffer: the tensor's, but of constants, which lie elsewhere, a copy's."""
+    """Return the buffer name of an output: the tensor's, or for a constant that of a copy."""
     return f"#copy of {tensor.id}" if tensor.is_constant else tensor.id
 
 
 def _open_dimensions(model: Model) -> Iterator[Finding]:
-    """Yield what is planned for a size that may be another one; raises FormatError where no choice is possible."""
+    """Yield the assumptions about sizes that may differ; raises FormatError if no choice is possible."""
     main = model.subgraphs[0]
     inputs = [main.tensors[index] for index in dict.fromkeys(main.inputs) if main.tensors[index].open_dims]
     for tensor in inputs[:MAX_LISTED]:

@@ -1,4 +1,4 @@
-"""TensorFlow Lite models with their operators in another order: only the lists of operators change, in place."""
+"""TensorFlow Lite models with reordered operators: only the lists of operators change, in place."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memplan_models.tflite.facts import has_effects
 from memplan_models.tflite.model import OFFLINE_PLAN, Model, read_model
 
 _CONTROL = "model_control_dependencies"
-"""The metadata in which a converter names operators by their positions."""
+"""The metadata in which a converter references operators by position."""
 
 
 def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
-    """Return a model whose operators are in the orders given by subgraph; the file keeps its length.
+    """Return a model with its operators in the orders given for each subgraph; the file length is unchanged.
 
     A plan in the file (TFLite Micro's offline plan) is for the old order, and is taken out of the metadata. Raises
     FormatError for a file that names operators by their positions, OperationsError for orders that are wrong.
@@ -51,7 +51,7 @@ def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> Reordered
 
 
 def refuse_bound_models(model: Model) -> None:
-    """Raise FormatError for a model bound to its order, by positions of operators or by addresses in commands."""
+    """Raise FormatError for a model bound to its order, by operator positions or command addresses."""
     if _CONTROL in model.metadata:
         raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
     if any(operator.name == ethos_u.OPERATOR for graph in model.subgraphs for operator in graph.operators):
@@ -60,7 +60,7 @@ def refuse_bound_models(model: Model) -> None:
 
 
 def _point(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:
-    """Let a list of tables, whose entries say how far behind them each lies, be these."""
+    """Write the entries of a list of tables, which are relative offsets."""
     for k, at in enumerate(tables):
         if at < start + 4 * k:
             raise FormatError(f"{path}: must be lists whose tables lie behind them, got one at byte {at}")
@@ -68,7 +68,7 @@ def _point(out: bytearray, start: int, tables: Sequence[int], path: str) -> None
 
 
 def _check(old: Model, new: Model) -> None:
-    """Raise InvalidPlanError unless two models differ in the order of operators alone, and in the offline plan."""
+    """Raise InvalidPlanError unless two models differ only in operator order and offline plan."""
     for before, after in zip(old.subgraphs, new.subgraphs, strict=True):
         if before.tensors != after.tensors or (before.inputs, before.outputs) != (after.inputs, after.outputs):
             raise InvalidPlanError(f"{before.path}: must keep its tensors, inputs and outputs")

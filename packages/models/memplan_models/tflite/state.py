@@ -1,4 +1,4 @@
-"""Printed states of LiteRT's interpreter, `tflite::PrintInterpreterState`: tensors with their offsets, and nodes.
+"""Printed states of LiteRT's interpreter, `tflite::PrintInterpreterState`: tensors with offsets, and nodes.
 
 A tensor of an arena is alive from the node that writes it to the last one that reads it, inputs from before the first
 node, outputs to the end, temporaries while their node runs, in the order of the execution plan. An output that lies in
@@ -87,7 +87,7 @@ def _extent(subgraphs: Mapping[int, _Subgraph]) -> int:
 
 
 def _subgraphs(text: str) -> dict[int, _Subgraph]:
-    """Return the subgraphs of a text, in which other lines are skipped; the last state of each counts."""
+    """Return the subgraphs in a text, skipping other lines; for each, its last state counts."""
     subgraphs: dict[int, _Subgraph] = {}
     here, node = _Subgraph(), _Node("", delegated=True)
     for line in text.splitlines():
@@ -111,7 +111,7 @@ def _subgraphs(text: str) -> dict[int, _Subgraph]:
 
 
 def _listed(text: str) -> list[int]:
-    """Return the numbers of a list, in which `3-7` stands for five, but -1, which stands for none."""
+    """Return the numbers of a list, where `3-7` means five numbers and -1 means none."""
     numbers: list[int] = []
     for first, last in _LISTED.findall(text):
         if last and int(last) - int(first) > _MOST:
@@ -121,7 +121,7 @@ def _listed(text: str) -> list[int]:
 
 
 def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
-    """Return when each tensor of the arena is alive, those in the same bytes by the first of them."""
+    """Return the lifetime of each arena tensor; tensors in the same bytes share the first one's name."""
     order = [k for k, row in subgraph.nodes.items() if not row.delegated] if subgraph.plan is None else subgraph.plan
     if missing := [k for k in order if k not in subgraph.nodes]:
         raise FormatError(f"subgraph {number}: must have the node {missing[0]} of its execution plan")
@@ -149,7 +149,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
 def _shared(
     subgraph: _Subgraph, node: _Node, when: int, first: Mapping[int, int], last: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the inputs and outputs of a node that may be in the same bytes, and are."""
+    """Yield the inputs and outputs of a node that may and do share bytes."""
     is_elementwise = kind_of(node.op, {}) in OVERWRITING | {"softmax"}
     tensors = subgraph.tensors
     for result in node.tensors.get("Output", ()):

@@ -1,4 +1,4 @@
-"""TFLite Micro: where each tensor lies, as metadata of the model.
+"""TFLite Micro's offline plan: the place of each tensor, as metadata of the model.
 
 Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc and micro_allocator.cc. It adds offsets to the start
 of its arena, which is aligned to 16 bytes, and checks nothing but their number. Offsets are counted over the tensors of
@@ -38,7 +38,7 @@ _VERSION, _SUBGRAPHS = 0, 1
 
 
 def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the model with its plan: an offset for every tensor, -1 for constants and what is not planned.
+    """Return the model with its plan: an offset for each tensor, -1 for constants and unplanned ones.
 
     Raises FormatError for what is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
     """
@@ -60,7 +60,7 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
-    """Raise FormatError for offsets with which the arena is larger than without, or may be for all that is known.
+    """Raise FormatError for offsets that enlarge the arena, or may do so.
 
     Scratch that is not known here is placed around the plan, where there may be no room for it.
     """
@@ -98,7 +98,7 @@ _BUFFERS, _METADATA = 4, 6
 
 
 def with_metadata(data: bytes, name: str, content: bytes) -> bytes:
-    """Return the file with the metadata `name`, in place of what it had of that name.
+    """Return the file with metadata `name` added or replaced.
 
     Raises FormatError for a file that is broken, or whose tables know where in the file others lie.
     """
@@ -128,7 +128,7 @@ def _count_fields(root: Table) -> int:
 
 
 def _nothing_lies_at_a_fixed_place(root: Table) -> None:
-    """Raise FormatError for bytes behind the model, as those above 2 GB have them."""
+    """Raise FormatError for bytes behind the model, as in files above 2 GB."""
     for buffer in root.tables(_BUFFERS, "buffers"):
         if buffer.integer(1, "offset", "Q") > 1:
             raise FormatError(f"{buffer.path}.offset: must not be given, got {shown(buffer.integer(1, 'offset', 'Q'))}")

@@ -1,4 +1,4 @@
-"""The head of TFLite Micro's arena: the tensors of a model and what its kernels require besides, placed as it does.
+"""The head of TFLite Micro's arena: tensors and kernel scratch, placed by its algorithm.
 
 Kernels' scratch buffers are in no file. What the reference kernels require follows from types and shapes; of other
 operators it is not known here, nor of models with compressed weights. Sizes are rounded up to 16 bytes; variables
@@ -38,7 +38,7 @@ _WITHOUT = frozenset((
     "TRANSPOSE", "UNPACK", "VAR_HANDLE", "WHILE", "ZEROS_LIKE",
 ))
 # fmt: on
-"""The operators whose reference kernels request nothing."""
+"""The operators whose reference kernels request no scratch."""
 
 
 _COMPRESSED = "compressed weights"
@@ -46,7 +46,7 @@ _COMPRESSED = "compressed weights"
 
 @dataclass(frozen=True)
 class Scratch:
-    """A scratch buffer: the `number`-th of the operator at `operator` in a subgraph, and its bytes."""
+    """A scratch buffer: the `number`-th of an operator in a subgraph, and its bytes."""
 
     subgraph: int
     operator: int
@@ -55,13 +55,13 @@ class Scratch:
 
     @property
     def id(self) -> str:
-        """The id of the buffer in a program, which no tensor has."""
+        """The buffer's id in a program, distinct from those of tensors."""
         return f"#scratch/{self.subgraph}/{self.operator}/{self.number}"
 
 
 @dataclass(frozen=True)
 class ArenaHead:
-    """The bytes of the arena's head, and where scratch buffers lie, by their ids.
+    """The size of the arena's head, and the places of scratch buffers by id.
 
     `unknown` are the operators of which it is not known what their kernels require.
     """
@@ -73,7 +73,7 @@ class ArenaHead:
 
 @dataclass
 class _Request:
-    """A buffer that the planner of the arena gets: rounded bytes, times (the last one included), an offset."""
+    """A buffer for the arena's planner: rounded bytes, first and last use (inclusive), an offset."""
 
     size: int
     offset: int | None = None
@@ -81,13 +81,13 @@ class _Request:
     last: int = -1
 
     def use(self, time: int) -> None:
-        """Note that the buffer is there at a time, none of which is earlier than those before."""
+        """Extend the buffer's life to a time, not before earlier ones."""
         self.first = time if self.first < 0 else self.first
         self.last = time
 
 
 def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
-    """Return the head of the arena with a plan in the file, an offset for every tensor of the model (-1: none).
+    """Return the head of the arena with the file's plan, one offset for each tensor (-1: none).
 
     O(n^2), as in TFLite Micro.
     """
@@ -102,7 +102,7 @@ def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
 
 
 def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]]:
-    """Return the scratch buffers of all operators, and the names of those of which they are not known."""
+    """Return the scratch buffers of all operators, and the names of operators with unknown scratch."""
     scratch: list[Scratch] = []
     unknown = [_COMPRESSED] if "COMPRESSION_METADATA" in model.metadata else []
     for i, graph in enumerate(model.subgraphs):
@@ -115,7 +115,7 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
 
 @dataclass
 class _ArenaRequests:
-    """The requests of a model, with the times at which TFLite Micro takes them to be in use."""
+    """The requests of a model, with TFLite Micro's times of use."""
 
     model: Model
     offsets: Sequence[int] | None
@@ -135,7 +135,7 @@ class _ArenaRequests:
             rows.append((each.id, _Request(_rounded(each.size))))
 
     def run(self, index: int) -> None:
-        """Go through a subgraph, and through those that it runs."""
+        """Process a subgraph, and those that it runs."""
         graph, requests = self.model.subgraphs[index], self.tensors[index]
         _use(requests, graph.inputs, self.time)
         for k, operator in enumerate(graph.operators):
@@ -182,7 +182,7 @@ def _rounded(size: int) -> int:
 
 
 def _planned(requests: Sequence[_Request]) -> dict[int, int]:
-    """Place the requests without an offset, largest first, into the first gap; return the offset of each, by identity.
+    """Place the requests without an offset, largest first, into the first gap; return offsets by identity.
 
     O(n^2), as the original.
     """
@@ -205,7 +205,7 @@ def _planned(requests: Sequence[_Request]) -> dict[int, int]:
 
 
 def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
-    """Return the scratch buffers that the kernel of an operator requires, which is at a position; None: not known.
+    """Return the scratch buffers of an operator's kernel; None if unknown.
 
     The kernel is the reference kernel where nobody says by the operator's name what another one requires.
     """
@@ -286,7 +286,7 @@ def _pointers(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ..
 
 
 def _transform(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the bytes of as many numbers as are transformed, of which half, and one more, come out as pairs."""
+    """Return the bytes of a Fourier transform: its numbers, half of which plus one come out as pairs."""
     return ((outputs[0].shape[-1] - 2) * BITS[_of(inputs, 0).type] // 8,)
 
 

@@ -1,4 +1,4 @@
-"""The tail of TFLite Micro's arena, and the least arena that a model starts in: all that stays for good.
+"""The tail of TFLite Micro's arena, with everything that persists, and the least arena for starting.
 
 The tail grows down from the arena's end, one allocation behind the other: the allocator itself, a row for each tensor
 and operator, options, what kernels keep, variables, inputs and outputs. Sizes are those of a processor with pointers of
@@ -48,7 +48,7 @@ _DATA = {
         "SQUEEZE", "TRANSPOSE", "UNPACK", "ZEROS_LIKE",
     ), 0),
 }
-"""The bytes that a kernel keeps for each of its operators; of other kernels it is not known here."""
+"""The bytes that a kernel keeps for each of its operators; unknown for other kernels."""
 _OPTIONS = {
     "ADD": 8, "ARG_MAX": 4, "ARG_MIN": 4, "AVERAGE_POOL_2D": 40, "BATCH_MATMUL": 3, "CALL_ONCE": 4, "CAST": 8,
     "CONCATENATION": 8, "CONV_2D": 28, "CUMSUM": 2, "DEPTHWISE_CONV_2D": 28, "DEPTH_TO_SPACE": 4, "DIV": 4,
@@ -59,20 +59,20 @@ _OPTIONS = {
     "TRANSPOSE_CONV": 20, "UNIDIRECTIONAL_SEQUENCE_LSTM": 16, "UNPACK": 8, "VAR_HANDLE": 16, "WHILE": 8,
 }
 # fmt: on
-"""The bytes of an operator's options, as they are parsed."""
+"""The parsed size of an operator's options in bytes."""
 _BY_CHANNEL = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
-"""The kernels that keep two numbers of 4 bytes for each channel, and the axis of their weights that is these."""
+"""The kernels that keep two 4-byte numbers for each channel, and the channel axis of their weights."""
 _WIDE = {"FULLY_CONNECTED", "VAR_HANDLE"}
 _COPIES_SHAPE = {"BATCH_MATMUL", "DEPTH_TO_SPACE", "GATHER", "GATHER_ND", "L2_POOL_2D", "SPACE_TO_DEPTH"}
 
 
 def arena_of(data: bytes, scratch: Mapping[str, int] | None = None) -> ModelArena:
-    """Return the arena of a model's file; `scratch` is what kernels require, in bytes, by the names of operators."""
+    """Return the arena of a model's file; `scratch` has kernels' needs in bytes by operator name."""
     return whole_arena(replace(read_model(data), scratch=scratch or {}))
 
 
 def whole_arena(model: Model) -> ModelArena:
-    """Return the arena of a model, with the plan that its file has."""
+    """Return the arena of a model with its own plan."""
     head = arena_head(model, model.offline_offsets)
     places = model.offline_offsets or (-1,) * len(model.tensors)
     scratch = scratch_of_model(model)[0]
@@ -95,7 +95,7 @@ def whole_arena(model: Model) -> ModelArena:
 
 
 def _down(size: int, allocations: Iterable[tuple[int, int]]) -> int:
-    """Return how far a tail of so many bytes reaches with allocations, each of them bytes and their alignment."""
+    """Return the size of a tail after further allocations, each with bytes and alignment."""
     for more, alignment in allocations:
         if more:  # kernels that keep nothing allocate nothing, and align nothing
             size = -(-(size + more) // alignment) * alignment
@@ -103,7 +103,7 @@ def _down(size: int, allocations: Iterable[tuple[int, int]]) -> int:
 
 
 def _before_planning(model: Model, places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield what is allocated until tensors are placed, in the order of the runtime."""
+    """Yield the allocations before tensors are placed, in the runtime's order."""
     graphs, variables = model.subgraphs, _variables(model)
     yield _ALLOCATOR, 8
     if variables:
@@ -126,7 +126,7 @@ def _before_planning(model: Model, places: Sequence[int]) -> Iterator[tuple[int,
 
 
 def _given_and_made(model: Model) -> Iterator[tuple[int, int]]:
-    """Yield what is allocated for inputs and outputs, once tensors are placed."""
+    """Yield the allocations for inputs and outputs, after tensors are placed."""
     main = model.subgraphs[0]
     for indices in (main.inputs, main.outputs):
         yield _POINTER * len(indices), ALIGNMENT
@@ -137,7 +137,7 @@ def _given_and_made(model: Model) -> Iterator[tuple[int, int]]:
 
 
 def _kept(graph: Subgraph, operator: Operator) -> Iterator[int]:
-    """Yield the bytes of all that an operator's kernel keeps."""
+    """Yield the bytes that an operator's kernel keeps."""
     name = operator.name
     inputs = [graph.tensors[index] if index >= 0 else None for index in operator.inputs[:2]]
     first, weights = (*inputs, None, None)[:2]
@@ -163,14 +163,14 @@ def _kept(graph: Subgraph, operator: Operator) -> Iterator[int]:
 
 
 def _handles(graph: Subgraph) -> Iterator[TfliteTensor]:
-    """Yield the tensors that stand for variables, which have no bytes of their own."""
+    """Yield the tensors that stand for variables and have no bytes of their own."""
     for operator in graph.operators:
         if operator.name == "VAR_HANDLE":
             yield from (graph.tensors[index] for index in operator.outputs)
 
 
 def _variables(model: Model) -> dict[str, int]:
-    """Return the bytes of each variable that operators share by its name: those of what is assigned to it."""
+    """Return the size of each named variable that operators share: that of its assigned value."""
     offsets: dict[str, int] = {}
     for graph in model.subgraphs:
         names: dict[int, str] = {}
@@ -185,7 +185,7 @@ def _variables(model: Model) -> dict[str, int]:
 
 
 def _scales(tensor: TfliteTensor) -> int:
-    """Return the number of scales that a tensor is quantised with, 0 where it has no zero points."""
+    """Return the number of quantisation scales of a tensor, 0 without zero points."""
     table = None if tensor.table is None else tensor.table.table(4, "quantization")
     return 0 if table is None or not table.length(3, "zero_point") else table.length(2, "scale")
 
@@ -198,7 +198,7 @@ _PER_LINE = 16
 
 
 def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None = None) -> Mapping[str, bytes]:
-    """Return a header and a source: the model, aligned to 16 bytes, and its arena, in a section of its own."""
+    """Return a C header and source: the model, aligned to 16 bytes, and its arena in a separate section."""
     prefix = prefix_of(stem)
     macro = prefix.upper()
     text = f"/* Written by memplan {__version__}: a model and its arena for TFLite Micro. */\n"

@@ -1,4 +1,4 @@
-"""A cascade as a plain list of operations on parts of tensors, for runtimes that have neither loops nor rings.
+"""A cascade unrolled into operations on parts of tensors, for runtimes without loops and ring buffers.
 
 A tensor that is made in steps is never put together: it is its parts, each a value of its own that is free when its
 last reader has run. A reader takes the rows and columns that it needs as slices of parts, joined. So what a ring keeps
@@ -18,13 +18,13 @@ from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion,
 from memplan.planner.errors import OperationsError
 
 MOST_RUNS = 20_000
-"""The runs of operations up to which a cascade is unrolled."""
+"""The most operation runs of an unrolled cascade."""
 StepKind = Literal["run", "slice", "join"]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A value: rows and columns of a tensor, all or some."""
+    """A value: a range of rows and columns of a tensor."""
 
     tensor: int
     rows: Span
@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True)
 class PartStep:
-    """A slice of a value, a join of values along an axis, or a run of an operation; values are known by position."""
+    """A slice of a value, a join of values, or an operation; values are given by position."""
 
     kind: StepKind
     inputs: tuple[int, ...]
@@ -49,7 +49,7 @@ class PartStep:
 
 @dataclass(frozen=True)
 class Unrolled:
-    """Values, the first of which are the inputs, and the steps that make all others; `kept` are the outputs."""
+    """Values, inputs first, and the steps that make the others; `kept` are the outputs."""
 
     graph: AccessGraph
     values: tuple[Part, ...]
@@ -58,7 +58,7 @@ class Unrolled:
     kept: tuple[int, ...]
 
     def is_whole(self, value: int) -> bool:
-        """Return True for a value that is a tensor in one piece."""
+        """Return True for a value that is a whole tensor."""
         part = self.values[value]
         return part.spans == _whole(self.graph, part.tensor)
 
@@ -70,7 +70,7 @@ class Unrolled:
         return (part.rows[1] - part.rows[0]) * (part.columns[1] - part.columns[0]) * row.pixel
 
     def lifetimes(self) -> list[tuple[int, int]]:
-        """Return for each value the step that makes it (-1 for an input), and the last one that needs it.
+        """Return for each value its maker (-1 for an input), and its last user.
 
         A kept value is needed by the step behind the last one.
         """
@@ -86,11 +86,11 @@ class Unrolled:
 
     @property
     def live_peak(self) -> int:
-        """The most bytes that are alive at once, no operation in place: a lower bound for each runtime."""
+        """The most bytes alive at once without in-place operations: a lower bound for each runtime."""
         return max(self.live())
 
     def live(self) -> list[int]:
-        """Return the bytes alive before the first step, in each step, with what its operation needs, and behind."""
+        """Return the bytes alive before the first step, during each step, and at the end."""
         change = [0] * (len(self.steps) + 3)
         for value, (first, last) in enumerate(self.lifetimes()):
             change[first + 1] += self.bytes_of(value)
@@ -100,7 +100,7 @@ class Unrolled:
 
 
 def unrolled(cascade: Cascade) -> Unrolled:
-    """Return the list of operations that a cascade is; its inputs and outputs must be resident.
+    """Return the unrolled operations of a cascade whose inputs and outputs are resident.
 
     Raises OperationsError for streamed tensors, regions along channels, sums, parts made of padding alone, and more
     than MOST_RUNS runs of operations.
@@ -120,7 +120,7 @@ def _whole(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
 
 
 class _Unrolling:
-    """Lists the steps of a cascade; `parts` are those of each tensor that may be read, the newest last."""
+    """Unrolls the steps of a cascade; `parts` has the readable parts of each tensor, the newest last."""
 
     def __init__(self, cascade: Cascade) -> None:
         self.cascade, self.graph = cascade, cascade.graph
@@ -187,7 +187,7 @@ class _Unrolling:
         self.parts.setdefault(row.outputs[0], []).append(value)
 
     def _take(self, wanted: Part) -> int:
-        """Return a value that is a part of a tensor: one that is there, or slices of such, joined."""
+        """Return a value for a part of a tensor: an existing one, or joined slices."""
         if wanted in self.taken:
             return self.taken[wanted]
         (row, bottom), (left, right) = wanted.spans
@@ -205,7 +205,7 @@ class _Unrolling:
         return self.taken[wanted]
 
     def _covering(self, wanted: Part, row: int, column: int) -> int:
-        """Return the part at a place that has the most of the rows that are wanted, of several the newest."""
+        """Return the part at a position that covers most of the wanted rows, preferring the newest."""
         best, most = -1, -1
         for value in self.parts.get(wanted.tensor, ()):
             (top, bottom), (left, right) = self.values[value].spans

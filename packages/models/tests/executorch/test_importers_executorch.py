@@ -232,7 +232,7 @@ def test_the_method_forward_is_read_and_others_are_named() -> None:
     assert [warning.message for warning in found.warnings] == ['method "forward" is read; not in it are "encode"']
 
 
-def test_what_delegates_need_for_themselves_is_said_to_be_unknown() -> None:
+def test_the_memory_of_delegates_is_reported_as_unknown() -> None:
     found = imported(program([tensor(0), tensor(16)], [0], [1], delegate(0, 1)))
     assert [each.rule for each in found.warnings] == ["unknown-delegates"]
 

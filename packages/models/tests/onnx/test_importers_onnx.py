@@ -80,7 +80,7 @@ def test_what_is_computed_from_constants_is_a_constant() -> None:
     assert found.operations.functions["main"].constants == ("w",)
 
 
-def test_what_chance_makes_is_no_constant() -> None:
+def test_random_values_are_no_constants() -> None:
     nodes = [node("RandomNormal", "", "r", shape=[4]), node("Add", "x r", "y")]
     assert set(rows(imported(model(nodes, [X], [Y])))) == {"x", "r", "y"}
 

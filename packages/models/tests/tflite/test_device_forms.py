@@ -55,7 +55,7 @@ def test_the_given_model_stays_where_nothing_is_gained(tmp_path: Path, capfd: Ca
     assert target.read_bytes() == KWS
 
 
-def test_a_size_that_nothing_fits_is_said(tmp_path: Path, capfd: Captured) -> None:
+def test_a_size_in_which_nothing_fits_is_reported(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
     given.write_bytes(KWS)
     assert main(["convert", str(given), "--fit", "20KiB", "-o", str(target), "--time-limit", "2"]) == 1

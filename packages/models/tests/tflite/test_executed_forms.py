@@ -36,7 +36,7 @@ OPERATORS = (
 
 @pytest.mark.parametrize("is_int8", [True, False], ids=["int8", "float32"])
 @pytest.mark.parametrize("names", OPERATORS, ids="-".join)
-def test_forms_run_with_equal_outputs_in_the_bytes_that_are_told(names: tuple[str, ...], is_int8: bool) -> None:
+def test_forms_run_with_equal_outputs_in_the_reported_bytes(names: tuple[str, ...], is_int8: bool) -> None:
     tally = Counter[str]()
     assert list(faults(micro_model(7, is_int8=is_int8, names=names, n=2), 0.4, tally, run_here)) == []
     assert tally["given models that run"] == 1

@@ -55,7 +55,7 @@ def test_what_an_operation_needs_counts_in_each_of_its_parts() -> None:
             assert all(alive[at] >= work for at in runs)
 
 
-def test_what_cannot_be_unrolled_or_written_is_told() -> None:
+def test_what_cannot_be_unrolled_or_written_is_reported() -> None:
     graph = read_model_graph(vgg(32, 4)).graph
     streamed = cascade(graph, CascadeOptions(input="streamed"))
     with pytest.raises(OperationsError, match="resident"):

@@ -110,7 +110,7 @@ def test_weights_of_float16_are_constants_and_their_multiplications_are_counted(
     assert (drawn.role, drawn.macs) == ("striped", 18)
 
 
-def test_constants_behind_dequantize_are_said_to_be_in_no_plan() -> None:
+def test_constants_behind_dequantize_are_reported_to_be_in_no_plan() -> None:
     tensors = [tensor("x", (64, 64)), tensor("half", (64, 64), FLOAT16, constant=2), tensor("w", (64, 64)), Y]
     operators = [operator("DEQUANTIZE", [1], [2]), operator("ADD", [0, 2], [3])]
     (warning,) = imported(model(subgraph(tensors, [0], [3], operators), contents=[bytes(8192)])).warnings

@@ -61,7 +61,7 @@ def test_an_exported_plan_leaves_room_for_scratch_that_is_given() -> None:
     assert read_model(planned, options=said).own_peak == 96
 
 
-def test_a_plan_is_told_with_the_scratch_that_the_device_adds() -> None:
+def test_a_plan_is_reported_with_the_scratch_that_the_device_adds() -> None:
     found = read_model(AVERAGES)
     plan = solve(found.problem)
     planned = export("tflite", lay_out(found.problem, plan, AVERAGES), "model")[""]
@@ -72,7 +72,7 @@ def test_a_plan_is_told_with_the_scratch_that_the_device_adds() -> None:
     assert again.own_plan is not None
 
 
-def test_scratch_that_is_not_known_is_said_and_no_plan_is_exported_that_may_cost_more() -> None:
+def test_scratch_that_is_not_known_is_reported_and_no_plan_is_exported_that_may_cost_more() -> None:
     found = read_model(CUSTOM)
     assert any("is not known: the arena may become larger" in warning.message for warning in found.warnings)
     with pytest.raises(FormatError, match=r"^model: must have kernels whose scratch is known .*, got CUSTOM"):

@@ -114,7 +114,7 @@ def test_scratch_inside_of_subgraphs_is_planned_however_often_they_run() -> None
     assert again.own_peak == arena_head(read_tensors(planned), read_tensors(planned).offline_offsets).size
 
 
-def test_what_is_given_for_views_counts_and_for_control_flow_is_refused() -> None:
+def test_scratch_given_for_views_counts_and_for_control_flow_is_refused() -> None:
     rows = [operator("RESHAPE", [0], [1]), operator("RELU", [1], [2])]
     data = model(subgraph([tensor(name, (64,), INT8) for name in "xvy"], [0], [2], rows))
     assert solve(read_model(data).problem).peak == 128
@@ -130,7 +130,7 @@ def test_sizes_that_are_given_keep_scratch_that_is_given() -> None:
     assert [row.size for row in problem.buffers if "#scratch" in str(row.id)] == [64]
 
 
-def test_what_is_not_known_is_in_every_answer_and_said(tmp_path: Path, capfd: Captured) -> None:
+def test_unknown_facts_are_in_every_answer(tmp_path: Path, capfd: Captured) -> None:
     (tmp_path / "m.tflite").write_bytes(LATE)
     for line in ("plan", "plan --order best", "order", "cascade", "explain", "check --budget 1MiB", "certify"):
         command, *rest = line.split()

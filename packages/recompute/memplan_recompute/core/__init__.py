@@ -1,4 +1,4 @@
-"""Compiled searches of programs in which operations run again."""
+"""Compiled searches for recomputation."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tables of the kernels that let operations run again; the C++ files beside."""
+"""Tables for the recomputation kernels; the C++ files are beside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REPLAYED, REPLAY_STOPPED = 1, -1
 
 
 class Program(NamedTuple):
-    """n operations and m tensors, and the stays of the tensors.
+    """n operations and m tensors, with the stays of the tensors.
 
     Operation v uses the tensors input[input_first[v]:input_first[v + 1]], each once, makes output[output_first[v]:...]
     and waits for before[before_first[v]:...]. Where `is_again`, it may run again until one of
@@ -42,7 +42,7 @@ class Program(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """Drops to try in an order of the operations, and what comes of each.
+    """Changes of drops to try in an order of the operations, and the results.
 
     Try k changes the stays change[change_first[k]:change_first[k + 1]]. `drop[s]` says of each stay how the tensor is
     dropped in it: see `Drop` in replay.hpp. Filled: `peak[k]`, `cost[k]` (of what runs again) and `excess[k]` (the
@@ -64,7 +64,7 @@ class Replay(NamedTuple):
 
 
 replay_drops = LIBRARY.kernel("replay_drops", tables=2)
-"""`replay_drops(program, replay)`: try each change of the drops by itself.
+"""`replay_drops(program, replay)`: try each change of the drops separately.
 
 Returns REPLAYED, or REPLAY_STOPPED where flag[0] was set.
 """
@@ -74,7 +74,7 @@ ANNEALED, ANNEAL_STOPPED = 1, -1
 
 
 class Annealing(NamedTuple):
-    """An order and drops to change by chance, and the cheapest programs that come of it.
+    """An order and drops to anneal, and the cheapest programs found.
 
     The search is for programs within `budget`, during `steps` steps of programs, from a temperature that is `heat`
     times the cost of what runs again. Those stays `stay` may be dropped, and `begin` is where each begins in
@@ -101,14 +101,14 @@ class Annealing(NamedTuple):
 
 
 anneal = LIBRARY.kernel("anneal", tables=2)
-"""`anneal(program, annealing)`: change an order and drops by chance, ever more seldom for the worse.
+"""`anneal(program, annealing)`: change an order and drops at random, ever more strictly.
 
 Returns ANNEALED, or ANNEAL_STOPPED where flag[0] was set.
 """
 
 
 MOST_IN_STATE = 128
-"""The most operations, and the most tensors, of a graph whose states are searched."""
+"""The most operations and tensors of a graph for the state search."""
 LEAST, NONE = 1, 0
 
 
@@ -138,7 +138,7 @@ class Reruns(NamedTuple):
 
 
 class LeastRuns(NamedTuple):
-    """The question for the runs of least cost within `budget` bytes that cost at most `most`, and its answer.
+    """The question for the cheapest runs within `budget` bytes, costing at most `most`, and its answer.
 
     The search ends when flag[0] is set, or with `node_limit` states.
     """
@@ -152,7 +152,7 @@ class LeastRuns(NamedTuple):
 
 
 least_work = LIBRARY.kernel("least_work", tables=2)
-"""`least_work(reruns, least_runs)`: search all states, those first that may be part of the cheapest runs.
+"""`least_work(reruns, least_runs)`: search all states, the most promising first.
 
 LEAST: run[:answer[0]] are runs of least cost. NONE: none cost at most `most`; where answer[2] is 2^60, none are within
 the budget at any cost. STOPPED: by the limit or the flag; answer[2] holds.

@@ -1,4 +1,4 @@
-"""dsa-solver's canonical greedy: each buffer where it costs least, at the bottom or on top of a neighbour.
+"""dsa-solver's canonical greedy: each buffer where it costs least, at the bottom or on a neighbour.
 
 The offsets that are tried are 0, the ends of reserved ranges, and those of what conflicts or has a price with the
 buffer. Of plans in several orders the cheapest is taken, or that of first fit where it is cheaper than all.
@@ -59,7 +59,7 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plac
 
 
 def _orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
-    """Yield ranks by size, by birth, by the prices of a buffer's pairs, and by chance."""
+    """Yield random ranks, and ranks by size, by birth, and by the prices of pairs."""
     size, weight = np.zeros(len(birth), dtype=np.int64), np.zeros(len(birth), dtype=np.int64)
     for piece in pieces:
         size[piece.members] = piece.size * piece.unit
@@ -73,7 +73,7 @@ def _orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
 
 
 def _placed(piece: Piece, rank: I64, is_blind: bool, stop_check: StopCheck) -> I64 | None:
-    """Return the starts of a pool's buffers, placed by rank where they cost least then; None where one has no place."""
+    """Return the starts of a pool's buffers, each placed by rank where it costs least; None if one does not fit."""
     at = np.full(len(piece), -1)
     for i in np.argsort(rank[piece.members]).tolist():
         stop_check()

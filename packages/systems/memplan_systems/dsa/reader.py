@@ -83,14 +83,14 @@ def _buffer(row: Row, pools: Mapping[int, Row], options: ModelOptions) -> dict[s
 
 
 def _colocate(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
-    """Tie the buffers that are tied to two of them: what the second is tied to by now stays tied."""
+    """Merge the ties of two buffers, so that everything tied to the second follows the first."""
     lead = _lead(rows, second)
     if lead != _lead(rows, first):
         rows[lead]["relative"] = {"to": first, "offset": 0}
 
 
 def _lead(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
-    """Return the buffer that others are tied to, and that is tied to none itself."""
+    """Return the buffer at the root of another's ties."""
     while "relative" in rows[buffer]:
         buffer = rows[buffer]["relative"]["to"]
     return buffer
@@ -106,7 +106,7 @@ def _pairs(rows: Iterable[Row]) -> Pairs:
 
 
 def _that_meet(rows: Mapping[int, dict[str, Any]], excluded: set[frozenset[int]]) -> Pairs:
-    """Return the pairs whose intervals meet, but for those that are excluded."""
+    """Return the pairs with overlapping intervals, except excluded ones."""
     return [
         (i, j)
         for i, j in combinations(rows, 2)

@@ -16,12 +16,12 @@ from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireVa
 from memplan.planner.symbols.space import SymbolRange
 
 _CONFIRMING = 1
-"""The graphs beyond those that a polynomial follows from, which it must meet as well."""
+"""The number of graphs beyond those that determine a polynomial, which it must also match."""
 _Index = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class Header(WireValue):
-    """The line that begins a graph; `dim` is the dimension that it was written at, by name."""
+    """The line that begins a graph; `dim` is its dimension, by name."""
 
     format: str
     dim: Annotated[dict[Name, Annotated[int, Field(ge=1, le=MAX_BYTES)]], Field(max_length=1)] = Field(
@@ -30,7 +30,7 @@ class Header(WireValue):
 
 
 class BackendBuffer(WireValue):
-    """A buffer of a backend; one that is `computed` is planned by ggml, others have weights and caches."""
+    """A backend's buffer; a `computed` one is planned by ggml, others hold weights and caches."""
 
     buffer: _Index
     size: Bytes
@@ -40,7 +40,7 @@ class BackendBuffer(WireValue):
 
 
 class GgmlTensor(WireValue):
-    """A tensor: its bytes in its backend's buffer, the tensor that it is a view of, and where it lies."""
+    """A tensor: its bytes, its buffer, its view source, and its place."""
 
     tensor: _Index
     name: str
@@ -56,7 +56,7 @@ class GgmlTensor(WireValue):
 
 
 class GgmlNode(WireValue):
-    """A node: the tensor that it computes, from the tensors that it reads."""
+    """A node: the tensor that it computes, and those that it reads."""
 
     node: _Index
     op: Name
@@ -82,13 +82,13 @@ class GgmlGraph:
     nodes: list[GgmlNode] = field(default_factory=list)
 
     def root(self, k: int) -> int:
-        """Return the tensor whose bytes a tensor has: what it is a view of, or itself."""
+        """Return the tensor that owns another's bytes: its view source, or itself."""
         view_of = self.tensors[k].view_of
         return k if view_of is None else view_of
 
 
 def read_graphs(data: bytes) -> list[GgmlGraph]:
-    """Return the graphs of a file, by the sizes of the dimension that they were written at; raises FormatError."""
+    """Return the graphs of a file by their sizes of the dimension; raises FormatError."""
     graphs: list[GgmlGraph] = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
@@ -132,7 +132,7 @@ def _row(number: int, line: bytes) -> WireValue:
 
 
 def _add(graph: GgmlGraph, row: WireValue, number: int) -> None:
-    """Add a line to a graph; what it names by number must be there, or raises FormatError."""
+    """Add a line to a graph; raises FormatError for references to missing numbers."""
 
     def there(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
         if index is not None and index >= len(rows):
@@ -163,7 +163,7 @@ def _refuse_wrong_views(graph: GgmlGraph) -> None:
 
 
 def _refuse_other(first: GgmlGraph, other: GgmlGraph) -> None:
-    """Raise FormatError unless two graphs differ in sizes alone."""
+    """Raise FormatError unless two graphs differ only in sizes."""
 
     def form(row: WireValue) -> object:
         if isinstance(row, GgmlTensor):
@@ -180,7 +180,7 @@ def _refuse_other(first: GgmlGraph, other: GgmlGraph) -> None:
 
 
 def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
-    """Return the dimension that the graphs differ in, from its least size on; none for one graph."""
+    """Return the dimension in which the graphs differ, from its least size on; none for one graph."""
     if len(graphs) == 1:
         return {}
     (name,) = graphs[0].dim
@@ -189,7 +189,7 @@ def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
 
 
 def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]:
-    """Yield the bytes of each tensor where the dimension has a size, which may be a symbol; None is for one graph.
+    """Yield the bytes of each tensor for a size of the dimension, which may be a symbol; None for one graph.
 
     They are the polynomial of least degree through all graphs. Raises FormatError where it needs each of them, so that
     none confirms it, and for bytes below 0.
@@ -208,7 +208,7 @@ def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]
 
 
 def _value(what: str, name: str, at: Sequence[int], values: Sequence[int], size: int) -> int:
-    """Return the value at `size` of the polynomial through values at some sizes, by Newton's divided differences."""
+    """Return the value at `size` of the interpolating polynomial (Newton's divided differences)."""
     row, factors = [Fraction(value) for value in values], [Fraction(values[0])]
     for step in range(1, len(at)):
         row = [(row[k + 1] - row[k]) / (at[k + step] - at[k]) for k in range(len(row) - 1)]

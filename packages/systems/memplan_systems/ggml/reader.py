@@ -61,7 +61,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 
 class _Program:
-    """Draws a graph: `home` has, for each tensor that others lie in, the one whose buffer it is in the end."""
+    """The conversion of a graph; `home` maps each tensor to the one whose buffer it finally uses."""
 
     def __init__(self, graphs: Sequence[GgmlGraph], size: int | None, options: ModelOptions) -> None:
         self.graph = graph = graphs[0]
@@ -83,7 +83,7 @@ class _Program:
         self.options = options.model_copy(update={"alignment": self.draft.alignment})
 
     def imported(self) -> Imported:
-        """Return the program, with ggml's own plan where the file has the graph at this size."""
+        """Return the program, with ggml's own plan if the file has the graph at this size."""
         outputs = dict.fromkeys(
             self._name(k)
             for k, row in enumerate(self.graph.tensors)
@@ -106,7 +106,7 @@ class _Program:
         return self.draft.imported(own_peak=peak, own_offsets=offsets)
 
     def _merge(self) -> None:
-        """Let a tensor have the buffer of the source that ggml computed it over, where the file shows that it did."""
+        """Share a source's buffer with tensors that ggml visibly computed in place."""
         tensors, nodes = self.graph.tensors, self.graph.nodes
         ends = dict(self.last)  # of each home, the last node that reads what is in it
         for k in sorted(self.maker, key=self.maker.__getitem__):
@@ -124,7 +124,7 @@ class _Program:
         return self.names[self.home[self.graph.root(k)]]
 
     def _is_outside(self, k: int) -> bool:
-        """Return True for a tensor that ggml's graph allocator has no say in."""
+        """Return True for a tensor outside of ggml's graph allocator."""
         row = self.graph.tensors[k]
         if row.buffer is None:
             return k not in self.maker and not row.input
@@ -151,7 +151,7 @@ class _Program:
             raise FormatError(f"tensor {shown(row.name)}: {rule}; write the graph before it is scheduled")
 
     def _pool(self, k: int) -> str | None:
-        """Return the memory of a tensor, where ggml computes in several; those without a buffer may be in any."""
+        """Return the memory of a tensor if ggml uses several; tensors without a buffer may use any."""
         buffer = self.graph.tensors[k].buffer
         return self.graph.buffers[buffer].type if buffer is not None and self.has_pools else None
 
@@ -165,7 +165,7 @@ class _Program:
         return OperationFacts(tensors[row.node].name or None, kind, {}, (k,))
 
     def _own_plan(self) -> tuple[dict[str, int], int]:
-        """Return the offsets that ggml gave, and the bytes of its buffers; state lies behind what is computed."""
+        """Return ggml's own offsets, and the bytes of its buffers; state follows computed tensors."""
         tops: Counter[str | None] = Counter()
         bases: dict[int, int] = {}
         for k, buffer in enumerate(self.graph.buffers):
@@ -185,7 +185,7 @@ class _Program:
 
 
 def _names(tensors: Sequence[GgmlTensor]) -> list[str]:
-    """Return a name of its own for each tensor: ggml's, or with the tensor's number where others have it, too."""
+    """Return a unique name for each tensor: ggml's, with a number where needed."""
     count = Counter(row.name for row in tensors)
     is_own = [bool(row.name) and count[row.name] == 1 and "#" not in row.name for row in tensors]
     return [row.name if own else f"{row.name}#{row.tensor}" for own, row in zip(is_own, tensors, strict=True)]

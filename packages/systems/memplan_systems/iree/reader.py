@@ -130,7 +130,7 @@ def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int
 
 
 def _own_peak(sections: list[_Section]) -> int | None:
-    """Return the bytes of all packs as the compiler laid them out, None where that was not printed.
+    """Return the bytes of all packs as the compiler laid them out, None if that was not printed.
 
     The pass changes no order, so the k-th allocation of a function before it is the k-th one after it.
     """

@@ -1,4 +1,4 @@
-"""Kernels of PTO as text: what PTOAS prints behind its pass `pto-plan-memory`, or before it, without addresses.
+"""Kernels of PTO as text: the output of PTOAS after its pass `pto-plan-memory`, or before it.
 
 `%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory, and operations name what they
 read, `ins`, and what they write, `outs`. A tile at the address of another one is the same buffer if it is read before
@@ -47,16 +47,16 @@ _SOURCES = (
     (re.compile(r"pto\.(?:tprelu|trem|txor|trowexpand\w+|tgather|tsels|tsort32)"), 2),
     (re.compile(r"pto\.tsel"), 3),
 )
-"""The tiles that operations read; one more among their `ins` is scratch."""
+"""The number of tiles that each operation reads; one more among its `ins` is scratch."""
 _LOOP = re.compile(rf"\bscf\.for\s+({_NAME})\s*=")
 _LOOPS = {"scf.for", "scf.while"}
 _CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
-"""Operations behind which it is not known here which tile is used."""
+"""Operations after which the tile in use is unknown."""
 
 
 @dataclass
 class _Tile:
-    """A tile: its place, and the steps that write and read it; its address is below 0 where it has none yet."""
+    """A tile: its place, and the steps that write and read it; its address is negative if it has none yet."""
 
     name: str
     memory: str
@@ -71,13 +71,13 @@ class _Tile:
 
     @property
     def is_read_first(self) -> bool:
-        """True where what is read was not written by this name."""
+        """True if the first use reads a value that another name wrote."""
         return bool(self.reads) and (not self.writes or self.reads[0] <= self.writes[0])
 
 
 @dataclass
 class _Step:
-    """An operation on tiles, or loops and branches with their blocks; `block` is that which it is in."""
+    """An operation on tiles, or a loop or branch with its blocks; `block` is the enclosing block."""
 
     op: str
     block: int
@@ -95,12 +95,12 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 
 def last_dump(text: str) -> str:
-    """Return what is read of a file: all, or what follows the last heading of a dump."""
+    """Return the part of a file to read: all, or the text after the last heading of a dump."""
     return _DUMP.split(text)[-1]
 
 
 def homes_of_tiles(data: bytes) -> dict[str, str]:
-    """Return for each tile the one whose buffer it is, by names; raises FormatError."""
+    """Return, for each tile, the tile whose buffer it shares, by name; raises FormatError."""
     kernels = _Kernels(ModelOptions())
     _drawn(data, kernels)
     homes = _homes(kernels.tiles, kernels.steps, kernels.loops)
@@ -108,7 +108,7 @@ def homes_of_tiles(data: bytes) -> dict[str, str]:
 
 
 def _drawn(data: bytes, kernels: _Kernels) -> list[_Step]:
-    """Read the tiles and the steps of all kernels; return those outside of all blocks."""
+    """Read the tiles and steps of all kernels; return the steps outside of all blocks."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
     # What follows a name and a sign is a statement to its cutter.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
@@ -118,7 +118,7 @@ def _drawn(data: bytes, kernels: _Kernels) -> list[_Step]:
 
 
 class _Kernels:
-    """Reads statements: all tiles, and the steps of all blocks in their order."""
+    """The reader of statements: all tiles, and the steps of all blocks in order."""
 
     def __init__(self, options: ModelOptions) -> None:
         self.options, self.uses = options, Uses()
@@ -130,12 +130,12 @@ class _Kernels:
         self.blocks = 0
         self.loops: list[range] = []
         self.reserved: dict[str, list[tuple[int, int]]] = {}
-        """The ranges of each memory that are reserved: their bases and sizes."""
+        """The reserved ranges of each memory: their bases and sizes."""
         self.kept: list[_Tile] = []
-        """Reserved bytes that have no base yet."""
+        """Reserved bytes without a base."""
 
     def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
-        """Return the steps of a block, and the tiles that it yields; `around` are the tiles that names stand for."""
+        """Return the steps of a block and the tiles that it yields; `around` maps outer names to tiles."""
         self.blocks += 1
         number, names, rows, yielded = self.blocks, dict(around), list[_Step](), list[int | None]()
         for statement in statements:
@@ -189,7 +189,7 @@ class _Kernels:
         return len(self.tiles) - 1
 
     def _reserve(self, rest: str) -> None:
-        """Count a range that is reserved; raises FormatError for one without memory or size."""
+        """Record a reserved range; raises FormatError for one without memory or size."""
         said = {word: value for match in _RESERVED.finditer(rest) for word, value in match.groupdict().items() if value}
         if missing := [word for word in ("size", "memory") if word not in said]:
             raise FormatError(f"pto.reserve_buffer: must have its {missing[0]}, got {shown(rest.strip())}")
@@ -202,7 +202,7 @@ class _Kernels:
             self.kept.append(_Tile(name, said["memory"], -1, int(said["size"])))
 
     def _step(self, op: str, rest: str, names: Mapping[str, int], block: int) -> _Step:
-        """Return an operation; tiles neither of `ins` nor of `outs` are written, and read if they were before."""
+        """Return an operation; tiles in neither `ins` nor `outs` are written, and read if they existed."""
         operands = {
             word: [each for each in _VALUE.findall(inside(rest, match.end() - 1)) if each in names]
             for word in ("ins", "outs")
@@ -225,7 +225,7 @@ class _Kernels:
     def _nested(
         self, op: str, results: list[str], rest: str, regions: list[list[Statement]], names: dict[str, int], block: int
     ) -> list[_Step]:
-        """Return the steps of an operation with regions, whose results are the tiles that each region yields."""
+        """Return the steps of an operation with regions; its results are the tiles that each region yields."""
         if op == "func.func":
             label = _FUNCTION.search(rest)
             self.kernel = f"{label[1]}/" if label else ""
@@ -247,7 +247,7 @@ class _Kernels:
 
 
 def _homes(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
-    """Return for each tile the one whose buffer it is; `loops` are the steps of each loop."""
+    """Return, for each tile, the tile whose buffer it shares; `loops` has the steps of each loop."""
     home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
     again: dict[tuple[str, int, int], list[int]] = {}  # the reads of what others wrote there
     for tile in tiles:
@@ -282,7 +282,7 @@ def _homes(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range
 def _is_over(
     tiles: Sequence[_Tile], steps: Sequence[_Step], when: int, k: int, source: int, used: Mapping[int, list[int]]
 ) -> bool:
-    """Return True where a step writes a tile over one that it is the last to read, and that its block wrote."""
+    """Return True if a step overwrites a tile that it is the last to read, written in the same block."""
     one, other = tiles[k], tiles[source]
     same = (one.memory, one.address) == (other.memory, other.address) and one.size <= other.size
     if not same or min((at for at in used[source] if at > when), default=len(steps)) <= max(used[k]):
@@ -335,6 +335,6 @@ def _imported(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -
 
 
 def _with_reserved(pool: Pool, ranges: Sequence[tuple[int, int]]) -> Pool:
-    """Return a memory with what is reserved of it; several kernels may reserve the same bytes, one after the other."""
+    """Return a memory with its reserved ranges, which several kernels may share one after another."""
     taken = merged([(base, base + size) for base, size in ranges if size])
     return pool.model_copy(update={"reserved": tuple((start, end - start) for start, end in taken)})

@@ -1,4 +1,4 @@
-"""Kernels of PTO with the addresses of a plan: a constant before each tile, a base in each reserved buffer."""
+"""PTO kernels with a plan's addresses: a constant before each tile, a base in each reserved buffer."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_another_plan(written: bytes, layout: VerifiedLayout, offset: Mapping[str, int]) -> None:
-    """Read what was written; raises InvalidPlanError where its plan is another one, or none."""
+    """Read the written kernels again; raises InvalidPlanError if their plan differs."""
     again = read(written, ModelOptions())
     plan = again.own_plan
     if plan is None or (broken := verify(again.problem, plan)):

@@ -1,4 +1,4 @@
-"""The open sizes of arguments: symbols with names, ranges and divisors, as far as assertions of a program say them."""
+"""The open sizes of arguments: symbols with the names, ranges and divisors that a program asserts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.systems.imported import OpenSizesError
 
 
 class _Line(NamedTuple):
-    """A form `factor * x + above`, where x is a size or its quotient, rounded down."""
+    """A form `factor * x + above`, where x is a size or its integer quotient."""
 
     size: str
     divisor: int
@@ -25,7 +25,7 @@ class _Line(NamedTuple):
 
 @dataclass
 class OpenSizes:
-    """The open sizes of arguments, `arg0.1`; each is a symbol times a number, or follows from others.
+    """The open sizes of arguments, such as `arg0.1`; each is a multiple of a symbol, or follows from others.
 
     `named` are numbers by the names that the program gives them, `asserted` comparisons that it asserts.
     """
@@ -42,7 +42,7 @@ class OpenSizes:
         self.numbers = SymbolicNumbers({place: SymbolRange() for place in self.places})
 
     def learn(self) -> None:
-        """Name the symbols after numbers that are named, and take their ranges from comparisons that are asserted."""
+        """Name the symbols after named numbers, and take their ranges from asserted comparisons."""
         ranges: dict[tuple[str, int], tuple[int, int | None]] = {}
         for name, number in self.named.items():
             line = self._line(number.form) if isinstance(number, SymbolicNumber) else None
@@ -66,7 +66,7 @@ class OpenSizes:
                 self.symbols[name] = SymbolRange(min=low, max=high)
 
     def sizes(self, dims: Mapping[str, int]) -> dict[str, int]:
-        """Return the sizes by their places, of symbols that are given; raises OpenSizesError for those that are not."""
+        """Return the sizes by position, given symbols; raises OpenSizesError for missing ones."""
         named = {place: self._named[place] for place in self.places if place not in self._following}
         if missing := dict.fromkeys((name for name, _ in named.values() if name not in dims), 1):
             places = [place for place, (name, _) in named.items() if name in missing]
@@ -77,7 +77,7 @@ class OpenSizes:
         return symbol_sizes | {place: self._at(form, symbol_sizes) for place, form in self._following.items()}
 
     def _line(self, form: Polynomial) -> _Line | None:
-        """Return a form as a line of one size or of its quotient; None where it is another one."""
+        """Return a form as a line in one size or its quotient; None for other forms."""
         terms = [(monomial, factor) for monomial, factor in form.items() if monomial]
         if len(terms) != 1 or len(terms[0][0]) != 1:
             return None
@@ -90,7 +90,7 @@ class OpenSizes:
         return _Line(inner.size, atom.divisor, factor, form.get((), 0))
 
     def _at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
-        """Return the value of a form at sizes, which may be numbers over symbols."""
+        """Return the value of a form at some sizes, which may be symbolic."""
         total = 0
         for monomial, factor in form.items():
             for name in monomial:

@@ -1,4 +1,4 @@
-"""MLIR as text, cut into statements: each with its regions, and what is between its brackets."""
+"""MLIR text split into statements, each with its regions, and helpers for bracketed text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _START = re.compile(
     rf'{NAME}(?:\s*,\s*{NAME})*\s*=|"[\w.$]+"\s*\(|\^|[a-z_]\w*(?:\.\w+)+(?=[\s({{<@])|[#!][\w.]+ ='
     r"|(?:return|call|module|func|constant)\b"
 )
-"""The beginning of a statement; a line that begins otherwise goes on with the one before."""
+"""The beginning of a statement; other lines continue the previous one."""
 _REGION = re.compile(
     rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+(?:[%@:"(^]|(?:public|private|mutable|ins)\b)|'
     r"(?:[a-z_]\w*\.)?(?:return|func|call|module)\b(?!\s*=))"
@@ -32,7 +32,7 @@ _DEEPEST = 200
 
 @dataclass
 class Statement:
-    """A statement: its text without regions, where it begins, and its regions as statements of their own."""
+    """A statement: its text without regions, its position, and its regions as statements."""
 
     text: str
     at: int
@@ -40,14 +40,14 @@ class Statement:
 
 
 class Statements:
-    """Cuts a text into statements: each ends at a line that begins another one, or at the brace of its block."""
+    """Splits text into statements, each ending at the next statement or at its block's brace."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.depth = text, _TOKEN.finditer(text), 0
         self.at = 0
 
     def block(self, ending: str = "") -> list[Statement]:
-        """Return the statements up to the brace that ends the block that is open, or to the end of the text."""
+        """Return the statements up to the brace that closes the current block, or to the end."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise FormatError(f"regions: must be at most {_DEEPEST} deep, got more")
@@ -86,7 +86,7 @@ class Statements:
 
 
 def marks_of(text: str, at: int = 0) -> Iterator[re.Match[str]]:
-    """Yield commas, colons, arrows and spaces that are in no bracket, up to one that closes."""
+    """Yield commas, colons, arrows and spaces outside of brackets, up to a closing bracket."""
     depth = 0
     for token in _MARK.finditer(text, at):
         depth += bool(token["open"]) - bool(token["close"])
@@ -97,7 +97,7 @@ def marks_of(text: str, at: int = 0) -> Iterator[re.Match[str]]:
 
 
 def inside(text: str, at: int) -> str:
-    """Return what is in the bracket that opens at a place."""
+    """Return the text inside the bracket that opens at a position."""
     depth = 0
     for token in _TOKEN.finditer(text, at):
         depth += bool(token["open"]) - bool(token["close"])
@@ -107,7 +107,7 @@ def inside(text: str, at: int) -> str:
 
 
 def split(text: str) -> list[str]:
-    """Return what is between commas."""
+    """Return the parts between top-level commas."""
     places = [-1, *(mark.start() for mark in marks_of(text) if mark[0] == ","), len(text)]
     parts = [text[low + 1 : high].strip() for low, high in pairwise(places)]
     return parts if parts != [""] else []

@@ -35,7 +35,7 @@ _MOST_OPERATIONS, _DEEPEST = 200_000, 100
 _VIEWS = ("reshape", "dynamic_reshape")
 _ASSERTION = "shape_assertion"
 _IMPURE = re.compile(r"rng|infeed|recv|send|all_|reduce_scatter|collective_|(?:partition|replica)_id|.*\.|call$")
-"""Operators whose results follow from more than their operands."""
+"""Operators whose results depend on more than their operands."""
 _ELEMENTWISE = re.compile("(all_|collective_)?reduce|reduce_(scatter|window)|sort|scatter|select_and_scatter|map")
 """Operators whose regions compute single elements."""
 _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
@@ -48,7 +48,7 @@ _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
     "case": (1, None),
     "if": (1, None),
 }
-"""The numbers of operands and results of operators that are followed."""
+"""The numbers of operands and results of supported operators."""
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
@@ -85,7 +85,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 def _other_functions(module: HloModule) -> list[Finding]:
-    """Return a finding that says which functions are not planned, where there are any."""
+    """Return a finding about functions that are not planned, if there are any."""
     others = module.others
     if not others:
         return []
@@ -95,7 +95,7 @@ def _other_functions(module: HloModule) -> list[Finding]:
 
 
 def _donations(main: HloFunction) -> list[Finding]:
-    """Return a finding that says which arguments are donated, where there are any."""
+    """Return a finding about donated arguments, if there are any."""
     if not (donated := main.donated):
         return []
     rows = [f"{name} ({attribute})" for name, attribute in donated.items()]
@@ -106,7 +106,7 @@ def _donations(main: HloFunction) -> list[Finding]:
 
 @dataclass(frozen=True, eq=False)
 class _Value:
-    """A tensor: its sizes and type, its buffer, and its numbers where they are few and whole.
+    """A tensor: its sizes and type, its buffer, and its numbers if they are few integers.
 
     Constants, and numbers that are computed before the program runs, have no buffer.
     """
@@ -119,7 +119,7 @@ class _Value:
 
 
 def _open_sizes(module: HloModule) -> OpenSizes:
-    """Return the open sizes of the first function, with what it says of them before it computes anything else."""
+    """Return the open sizes of the first function, with the assertions at its beginning."""
     main = module.functions[module.main]
     rows = ((name, k) for name, kind in main.arguments.items() for k, size in enumerate(kind.shape) if size is None)
     opened = OpenSizes([f"{name[1:]}.{k}" for name, k in rows])
@@ -144,26 +144,26 @@ def _open_sizes(module: HloModule) -> OpenSizes:
 
 
 def _number(value: _Value) -> Any:
-    """Return the number of a tensor that has one; None for others."""
+    """Return the number of a tensor with one; None for others."""
     return value.numbers.item() if value.numbers is not None and value.numbers.size == 1 else None
 
 
 def _operands(operation: HloOperation, scope: Mapping[str, _Value]) -> list[_Value]:
-    """Return the values that an operation is given; raises FormatError for one that was not made."""
+    """Return the operands of an operation; raises FormatError for an undefined one."""
     if unmade := [name for name in operation.operands if name not in scope]:
         raise FormatError(f"{operation}: must use values that were made before it, got {shown(unmade[0])}")
     return [scope[name] for name in operation.operands]
 
 
 def _pairs(operation: HloOperation, names: Sequence[S], values: Sequence[T]) -> list[tuple[S, T]]:
-    """Return names, or other values, with values; raises FormatError where there are more or fewer."""
+    """Return names or values paired with values; raises FormatError if their numbers differ."""
     if len(names) != len(values):
         raise FormatError(f"{operation}: must be given or give {len(names)} values, got {len(values)}")
     return list(zip(names, values, strict=True))
 
 
 class _Program:
-    """Follows a program, and draws what it computes."""
+    """The conversion of a program, which follows its calls."""
 
     def __init__(self, module: HloModule, draft: OperationsDraft, unknown: Mapping[str, int]) -> None:
         self.functions, self.draft, self.unknown = module.functions, draft, unknown
@@ -172,13 +172,13 @@ class _Program:
         self.computed: list[int] = []
 
     def run(self, sizes: dict[str, int]) -> list[str]:
-        """Draw the program for sizes of its arguments; return the buffers that are its results."""
+        """Convert the program for given argument sizes; return the buffers of its results."""
         results = self._block(self.main.body, self.arguments(self.main, sizes))
         leaves = [value for value in _flat(results) if value.kind.element != "token"]
         return list(dict.fromkeys(value.buffer or self._copied(value).buffer for value in leaves))
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
-        """Declare the arguments of the first function; `sizes` has also the values of arguments that are numbers."""
+        """Declare the arguments of the first function; `sizes` also has the values of numeric arguments."""
         scope = {}
         for name, kind in main.arguments.items():
             rows = enumerate(kind.shape)
@@ -191,7 +191,7 @@ class _Program:
         return scope
 
     def operation(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
-        """Follow an operation, and return its results."""
+        """Convert an operation, and return its results."""
         kind, types, operands = operation.kind, operation.types, _operands(operation, scope)
         counts, got = _COUNTS.get(kind, (None, None)), (len(operands), len(types))
         if any(count not in (None, has) for count, has in zip(counts, got, strict=True)):
@@ -225,7 +225,7 @@ class _Program:
         return self._drawn(operation, operands, numbers)
 
     def _computed(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
-        """Return the numbers that follow from those of all operands; None where an operation is not followed."""
+        """Return the results computed from known operands; None for unsupported operations."""
         numbers = [value.numbers for value in given if value.numbers is not None]
         is_followed = numbers and len(numbers) == len(given) and operation.types
         if not is_followed or not all(each.has_few_numbers for each in operation.types):
@@ -233,7 +233,7 @@ class _Program:
         return computed(operation, numbers, operation.types[0].sizes)
 
     def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
-        """Return True for what follows from constants and sizes alone, which compilers compute before programs run.
+        """Return True for a value that depends on constants and sizes alone, which compilers fold.
 
         A program without arguments would be nothing else, so that it is taken as it stands.
         """
@@ -263,7 +263,7 @@ class _Program:
         return values if numbers is None else [replace(values[0], numbers=numbers)]
 
     def _shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
-        """Return the shapes of results: sizes of their types, and of open ones those that a rule gives."""
+        """Return the result shapes: sizes of their types, and for open ones those of a rule."""
         types = operation.types
         if all(each.is_static for each in types):
             return [each.sizes for each in types]
@@ -292,7 +292,7 @@ class _Program:
         return shapes
 
     def _block(self, body: Iterable[HloOperation], scope: dict[str, _Value]) -> list[_Value]:
-        """Follow operations up to the return, and return what it returns."""
+        """Convert operations up to the return, and return its operands."""
         for operation in body:
             if operation.kind == "return":
                 return _operands(operation, scope)
@@ -360,7 +360,7 @@ class _Program:
         return copy
 
     def _like(self, value: _Value, what: str, role: Kind) -> _Value:
-        """Declare a value that is to hold another one."""
+        """Declare a value with another one's shape."""
         if value.parts is None:
             return self._declared(what, value.shape, value.kind, role)
         return replace(value, parts=tuple(self._like(each, what, role) for each in value.parts))
@@ -385,7 +385,7 @@ def _known(shape: Sizes) -> tuple[int, ...] | None:
 
 
 def _flat(values: Iterable[_Value]) -> list[_Value]:
-    """Return values with the parts of tuples in their place."""
+    """Return values with tuples flattened."""
     return [leaf for value in values for leaf in ([value] if value.parts is None else _flat(value.parts))]
 
 

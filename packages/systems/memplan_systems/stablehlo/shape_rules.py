@@ -1,4 +1,4 @@
-"""Shapes of results of StableHLO's operators, by the shapes and numbers of operands.
+"""Result shapes of StableHLO's operators, from operand shapes and numbers.
 
 Whole numbers from which sizes follow are computed before the program runs, as far as they are known.
 """
@@ -19,13 +19,13 @@ from memplan_systems.stablehlo.text import Array, HloOperation
 
 
 class UnknownNumber:
-    """A number that only the program knows, or that is another one at some values; so far above what it came from."""
+    """A number that is known only at run time, plus an offset `above` from its origin."""
 
     def __init__(self, base: object = None, above: int = 0) -> None:
         self.base, self.above = base or self, above
 
     def plus(self, other: Any) -> Any:
-        """Return a sum with a number that is known."""
+        """Return the sum with a known number."""
         return UnknownNumber() if isinstance(other, UnknownNumber) else UnknownNumber(self.base, self.above + other)
 
 
@@ -34,21 +34,21 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def difference(a: Any, b: Any) -> Any:
-    """Return a difference, which is known of numbers that are so far above the same one."""
+    """Return a difference, known if both numbers have the same origin."""
     if isinstance(b, UnknownNumber):
         return a.above - b.above if isinstance(a, UnknownNumber) and a.base is b.base else UnknownNumber()
     return a.plus(-b) if isinstance(a, UnknownNumber) else a - b
 
 
 def _quotient(a: int, b: int) -> int:
-    """Return a quotient, rounded to 0; raises ZeroDivisionError for a divisor that may be below 1."""
+    """Return a quotient rounded to 0; raises ZeroDivisionError for a divisor that may be below 1."""
     if not b > 0:
         raise ZeroDivisionError
     return a // b if a >= 0 else -(-a // b)
 
 
 def _equal(a: int, b: int) -> bool:
-    """Say whether numbers are equal; raises FormatError where that is not the same for all values."""
+    """Return True if numbers are equal; raises FormatError if that depends on the values."""
     return a == b or not (a < b or a > b)
 
 
@@ -72,7 +72,7 @@ _OF_UNKNOWN: Mapping[str, Callable[..., Any]] = {
     "select": _chosen,
     "convert": lambda a: a,
 }
-"""The functions that say something of unknown numbers."""
+"""The functions with a rule for unknown numbers."""
 _OF_KNOWN: Mapping[str, Callable[..., Any]] = {
     "multiply": operator.mul,
     "divide": _quotient,
@@ -86,11 +86,11 @@ _OF_KNOWN: Mapping[str, Callable[..., Any]] = {
     "or": operator.or_,
 }
 _BY_JAX: Mapping[str, Callable[[int, int], int]] = {"floor_divide": operator.floordiv, "remainder": operator.mod}
-"""The functions that JAX writes for quotients of sizes, in place of what they do, which has no closed form."""
+"""The functions that JAX emits for quotients of sizes; their bodies have no closed form."""
 
 
 def computed(operation: HloOperation, given: Sequence[Array], shape: tuple[int, ...]) -> Array | None:
-    """Return the numbers that an operation makes of others; None for an operation that is not followed."""
+    """Return the result of an operation on numbers; None for unsupported operations."""
     kind = operation.kind
     if kind == "reshape":
         return given[0].reshape(shape)
@@ -118,7 +118,7 @@ def computed(operation: HloOperation, given: Sequence[Array], shape: tuple[int, 
 
 
 def by_jax(function: str, given: Sequence[Array | None]) -> Array | None:
-    """Return the quotient or the rest that a function of JAX computes of sizes; None for other functions."""
+    """Return the quotient or remainder that a JAX function computes; None for other functions."""
     compute = _BY_JAX.get(function.rstrip("_0123456789"))
     numbers = [row.item() for row in given[-2:] if row is not None and row.size == 1]
     if compute is None or len(numbers) < 2 or not all(isinstance(each, int) for each in numbers) or numbers[1] <= 0:
@@ -131,7 +131,7 @@ Sizes = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class KnownOperands:
-    """The shapes of operands, and the numbers of those that have few; both raise LookupError where there are none."""
+    """The shapes of operands, and their numbers if few; both raise LookupError if unknown."""
 
     operation: HloOperation
     shapes: Sequence[Sizes]
@@ -149,7 +149,7 @@ Rule = Callable[[KnownOperands], list[Sizes]]
 
 
 def _like(given: KnownOperands) -> list[Sizes]:
-    """Return shapes of operands: one each for several results, else the first of its rank (scalars are spread)."""
+    """Return result shapes equal to operand shapes: one for each result, or the first non-scalar."""
     types = given.operation.types
     if len(types) > 1:
         return list(given.shapes[: len(types)])
@@ -211,7 +211,7 @@ def _padded(given: KnownOperands) -> list[Sizes]:
 
 
 def _windows(sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequence[Any]], pads: Sequence[Any]) -> Sizes:
-    """Return the places of a window; `rows` are strides, and how far elements and those of the window are apart."""
+    """Return the positions of a window; `rows` has strides and dilations."""
     window_sizes = []
     for k, (size, wide) in enumerate(zip(sizes, window, strict=True)):
         stride, apart, inner = (row[k] if row else 1 for row in rows)
@@ -280,9 +280,9 @@ RULES: Mapping[str, Rule] = {
     "dynamic_top_k": lambda given: [(*given.shapes[0][:-1], *given.numbers(1))] * 2,
     **dict.fromkeys(_LIKE_OPERANDS, _like),
 }
-"""From an operator, or the target of a custom call, to its rule. chlo's functions of elements have `_like`."""
+"""Maps operators and custom call targets to rules; chlo's element-wise functions use `_like`."""
 
 
 def rule_of(kind: str) -> Rule | None:
-    """Return the rule of an operator, or of the target of a custom call; None without one."""
+    """Return the rule of an operator or custom call target; None without one."""
     return RULES.get(kind, _like if kind.startswith("chlo.") else None)

@@ -1,4 +1,4 @@
-"""StableHLO as MLIR prints it: functions, their operations and regions, in the pretty form and in the generic one."""
+"""StableHLO as printed by MLIR: functions, operations and regions, in pretty and generic form."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _WORDS = {"bf": "bfloat", "f": "float", "tf": "float", "ui": "uint", "u": "uint"
 _GLOBAL = re.compile(r'"?(\w+\.global)\b')
 _DONATED = re.compile(r"tf\.aliasing_output = \d+|jax\.buffer_donor = true")
 _FEW = 64
-"""The most whole numbers of a constant that sizes may follow from."""
+"""The most integers of a constant from which sizes may follow."""
 
 
 @dataclass(frozen=True)
 class HloType:
-    """A type: the sizes of a tensor, None where they are open, and the type of its elements; or the types of a tuple.
+    """A type: a tensor's sizes (None if open) and element type; or a tuple's types.
 
     What only orders operations, or is absent, has the element `token` and no bytes.
     """
@@ -50,7 +50,7 @@ class HloType:
 
     @property
     def bits(self) -> int:
-        """The bits of an element, a byte for a truth value; raises FormatError."""
+        """The bits of an element, a byte for a bool; raises FormatError."""
         if self.element == "index":
             return 64
         stored = _STORED.match(self.element)
@@ -63,7 +63,7 @@ class HloType:
 
     @property
     def dtype(self) -> str:
-        """The type of an element by the name that it has everywhere, as "float32"; raises FormatError."""
+        """The common name of the element type, such as "float32"; raises FormatError."""
         stored = _STORED.match(self.element)
         name = re.match("[a-z]+", stored[1] if stored else self.element)
         word = "complex" if self.element.startswith("complex") else _WORDS.get(name[0] if name else "", "uint")
@@ -71,23 +71,23 @@ class HloType:
 
     @property
     def is_static(self) -> bool:
-        """True where no size is open."""
+        """True if no size is open."""
         return None not in self.shape
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes, 0 where they are open."""
+        """The sizes, 0 for open ones."""
         return tuple(each or 0 for each in self.shape)
 
     @property
     def has_few_numbers(self) -> bool:
-        """True for a tensor of a few whole numbers, from which sizes may follow."""
+        """True for a tensor of a few integers, from which sizes may follow."""
         return self.is_static and math.prod(self.sizes) <= _FEW and self.element.startswith(("i", "ui"))
 
 
 @dataclass
 class HloRegion:
-    """A region of an operation: the values that it is given, and its operations."""
+    """A region of an operation: its arguments and its operations."""
 
     arguments: list[str]
     body: list[HloOperation]
@@ -95,7 +95,7 @@ class HloRegion:
 
 @dataclass
 class HloOperation:
-    """An operation: its operands and results by name, attributes as text, and regions."""
+    """An operation: operands and results by name, attributes as text, and regions."""
 
     name: str
     line: int
@@ -110,7 +110,7 @@ class HloOperation:
 
     @property
     def kind(self) -> str:
-        """The operator without its dialect where that says no more; the target of a custom call."""
+        """The operator, without its dialect if that is redundant; for a custom call, the target."""
         if self.name.endswith(".constant"):  # of StableHLO, arith and CHLO
             return "constant"
         name = self.callee if self.name == "stablehlo.custom_call" else self.name
@@ -118,18 +118,18 @@ class HloOperation:
 
     @property
     def callee(self) -> str:
-        """The function that is called, or of which a composite is made."""
+        """The called function, or that of a composite."""
         match = re.search(r'(?:^\s*@|(?:decomposition|callee) = @|call_target_name = )("[^"]*"|[\w.$-]+)', self.text)
         return "" if match is None else match[1].strip('"')
 
     @property
     def direction(self) -> str | None:
-        """How a comparison compares, as EQ or LT; None for other operations."""
+        """The direction of a comparison, such as EQ or LT; None for other operations."""
         match = re.search(r"\b(?:EQ|NE|GE|GT|LE|LT)\b", self.text) if self.kind == "compare" else None
         return None if match is None else match[0]
 
     def numbers(self, *names: str, default: list[int] | None = None) -> list[int]:
-        """Return the whole numbers of an attribute, which has one of some names; raises FormatError without any."""
+        """Return the integers of the first attribute found among some names; raises FormatError without any."""
         for name in names:
             match = re.search(rf"\b{name}\s*=\s*(?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
             if match is not None:
@@ -141,7 +141,7 @@ class HloOperation:
 
 @dataclass
 class HloFunction:
-    """A function, of which is read what is asked for: files have functions that nothing calls."""
+    """A function, parsed lazily, as files have functions that nothing calls."""
 
     statement: Statement
     lines: list[int]
@@ -181,13 +181,13 @@ class HloFunction:
 
     @property
     def named(self) -> dict[str, str]:
-        """The sizes that some arguments are, by the names of the arguments."""
+        """The named sizes among the arguments, by argument."""
         rows = ((_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._rows)
         return {head[1]: match[1] for head, match in rows if head and match}
 
     @property
     def donated(self) -> dict[str, str]:
-        """The attributes by which the caller gives the bytes of an argument to a result, by the arguments' names."""
+        """The attributes that donate an argument's bytes to a result, by argument."""
         rows = ((_ARGUMENT.match(row), _DONATED.search(row)) for row in self._rows)
         return {head[1]: match[0] for head, match in rows if head and match}
 
@@ -211,13 +211,13 @@ class HloModule:
 
     @property
     def main(self) -> str:
-        """The name of the function that is planned: main, or else the first one that has a body."""
+        """The name of the planned function: main, or else the first with a body."""
         bodies = [name for name, each in self.functions.items() if each.has_body]
         return "main" if "main" in bodies else bodies[0]
 
     @property
     def others(self) -> list[str]:
-        """The names of functions that the one that is planned does not reach, however many calls are between them."""
+        """The names of functions that the planned one never reaches by calls."""
         reached, waiting = {self.main}, [self.main]
         while waiting:
             function = self.functions[waiting.pop()]
@@ -258,7 +258,7 @@ def module_of(data: bytes) -> HloModule:
 
 
 def _type(text: str) -> HloType | None:
-    """Return the type that a text begins with; None where it is none that memory is planned for."""
+    """Return the type at the start of a text; None for types without memory."""
     text = text.strip()
     text = text[: next((mark.start() for mark in marks_of(text)), len(text))]
     if text.startswith("tuple<"):
@@ -289,7 +289,7 @@ def _region(statements: list[Statement], lines: list[int]) -> HloRegion:
 
 
 def _operation(statement: Statement, lines: list[int]) -> HloOperation:
-    """Return the operation that a statement says."""
+    """Return the operation in a statement."""
     line, head = bisect(lines, statement.at) + 1, _HEAD.match(statement.text)
     if head is None:
         raise FormatError(f"line {line}: must be an operation of StableHLO, got {shown(statement.text[:60])}")
@@ -314,7 +314,7 @@ def _operation(statement: Statement, lines: list[int]) -> HloOperation:
 
 
 def _types(text: str) -> list[HloType]:
-    """Return the types of results that a signature tells; without an arrow, those of all operands and results."""
+    """Return the result types of a signature; without an arrow, all its types."""
     arrows = [mark.end() for mark in marks_of(text) if mark[0] == "->"]
     text = text[arrows[-1] if arrows else 0 :].strip()
     rows = split(inside(text, 0) if text.startswith("(") else text)
@@ -322,7 +322,7 @@ def _types(text: str) -> list[HloType]:
 
 
 def _called(body: list[HloOperation]) -> Iterator[str]:
-    """Yield the functions that operations name, those in regions included."""
+    """Yield the functions named by operations, including those in regions."""
     for operation in body:
         yield from (each.strip('"') for each in re.findall(r'@("[^"]*"|[\w.$-]+)', operation.text))
         for region in operation.regions:
@@ -330,7 +330,7 @@ def _called(body: list[HloOperation]) -> Iterator[str]:
 
 
 def constant(operation: HloOperation) -> Array | None:
-    """Return the few whole numbers of a constant; None for others."""
+    """Return the integers of a small constant; None for others."""
     kind = operation.types[0]
     match = re.search(r"dense<([-\d, \s\[\]truefalse]*)>|^\s*(-?\d+|true|false)\b(?!\.)", operation.text)
     if not kind.has_few_numbers or match is None:

@@ -86,7 +86,7 @@ class _Kernel:
                 self._operation(row)
 
     def _operation(self, row: ast.AST) -> None:
-        """Draw a statement; a buffer that nothing writes is scratch."""
+        """Convert a statement; a buffer that nothing writes is scratch."""
         rows = [*self._accesses(row)]
         self.uses.add(len(rows))
         reads, writes = (dict.fromkeys(name for name, kind in rows if kind & way) for way in (_READ, _WRITE))
@@ -97,7 +97,7 @@ class _Kernel:
             self.draft.operation(op or "store", inputs, writes, scratch)
 
     def _accesses(self, row: ast.AST) -> Iterator[tuple[str, int]]:
-        """Yield the buffers that a statement uses, and how."""
+        """Yield the buffers that a statement uses, with the kind of use."""
         inside = set[int]()
         for node in ast.walk(row):
             if id(node) in inside:
@@ -117,7 +117,7 @@ class _Kernel:
 
 
 def _made(kernel: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
-    """Yield the names that calls give, as `a = T.allocate(...)` and `with T.allocate(...) as a` do."""
+    """Yield the names bound to calls, as in `a = T.allocate(...)` and `with T.allocate(...) as a`."""
     for row in ast.walk(kernel):
         pair = (row.optional_vars, row.context_expr) if isinstance(row, ast.withitem) else (None, None)
         target, call = (row.targets[0], row.value) if isinstance(row, ast.Assign) else pair

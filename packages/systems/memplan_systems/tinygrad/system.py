@@ -11,11 +11,11 @@ from memplan_systems.online import place_online
 
 _BLOCK = 256
 _LEVELS = 6
-"""Each power of two has 2^5 classes: the bits that are kept are the first six."""
+"""The bits kept of a size, six: each power of two has 2^5 classes."""
 
 
 class _SizeClasses:
-    """The allocator, over a memory of `size` bytes. A class gives the block that has been in it for longest."""
+    """The allocator over a memory of `size` bytes; each class is first-in, first-out."""
 
     def __init__(self, size: int) -> None:
         self.free: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -67,7 +67,7 @@ class _SizeClasses:
         self.is_free.add(at)
 
     def _follow(self, at: int, size: int, before: int) -> None:
-        """Say of what lies behind a block which one is before it."""
+        """Update the predecessor of the block after a block."""
         if at + size in self.sizes:
             self.before[at + size] = before
 

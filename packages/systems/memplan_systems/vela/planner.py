@@ -15,11 +15,11 @@ from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned
 
 MAX_ITERATIONS = 99_999
 STUCK = 50
-"""After so many iterations without a gain, two swaps at a time are tried."""
+"""The iterations without a gain after which two swaps at a time are tried."""
 PATIENCE = 500
-"""A plan that fits the pool is improved until so many iterations brought nothing."""
+"""The iterations without a gain after which a fitting plan is final."""
 NO_LIMIT = 2**32
-"""The size that Vela assumes for a pool that it knows nothing of."""
+"""The size that Vela assumes for an unknown pool."""
 NOT_PLACED = -1
 
 
@@ -37,7 +37,7 @@ def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
 
 @dataclass(eq=False)
 class _LiveRange:
-    """A buffer and what became of it when the buffers were last placed, or tried to be."""
+    """A buffer and its state from the latest placement attempt."""
 
     tensor: Tensor
     index: int
@@ -51,12 +51,12 @@ class _LiveRange:
 
     @property
     def priority(self) -> tuple[int, int, int, int, int]:
-        """The key of the first order: much alive with it, long, early, large first."""
+        """The key of the first order: many neighbours, long, early, large first."""
         start, end = self.tensor.start, self.tensor.end
         return -self.urgency, start - end, start, -self.tensor.size, self.index
 
     def place(self) -> None:
-        """Move to the lowest free address, and remember which range pushed it last; O(neighbours) for each push."""
+        """Move to the lowest free address, recording the range that pushed last; O(neighbours) for each push."""
         address, size = 0, self.tensor.size
         pushed, pusher = True, None
         while pushed:
@@ -71,7 +71,7 @@ class _LiveRange:
 
 
 def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -> list[_LiveRange]:
-    """Return the live ranges with their neighbours, those first that are met first in time, then by position.
+    """Return the live ranges with their neighbours, ordered by the time of meeting, then by position.
 
     The original walks through every time step; here through those at which something begins, which finds the same.
     """
@@ -91,7 +91,7 @@ def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -
 
 
 class _OrderSearch:
-    """The search: `ranges` keep the traces of the last attempt, also of one that was given up half-way."""
+    """The search; `ranges` keep the traces of the last attempt, even of an abandoned one."""
 
     def __init__(self, ranges: list[_LiveRange], memory_limit: int, stop_check: StopCheck) -> None:
         self.ranges = ranges
@@ -122,7 +122,7 @@ class _OrderSearch:
         return addresses
 
     def _place_in(self, order: list[int]) -> int:
-        """Place in this order, until it is worse than the best; return the size reached."""
+        """Place in an order until it is worse than the best; return the size reached."""
         for one in self.ranges:
             one.address = NOT_PLACED
         size = 0
@@ -137,7 +137,7 @@ class _OrderSearch:
         return size
 
     def _swap(self, order: list[int], stuck: int) -> None:
-        """Swap two of the buffers that had a part in where the bottleneck, the highest end, lies."""
+        """Swap two of the buffers involved in the bottleneck, the highest end."""
         bottleneck = max(self.ranges, key=lambda one: one.end_address)  # the first of equal ones
         turns: dict[int, None] = {}  # a set that keeps its order
         for one in (bottleneck, *bottleneck.neighbours):
@@ -158,7 +158,7 @@ class _OrderSearch:
 
     @staticmethod
     def _add_chain(turns: dict[int, None], one: _LiveRange | None) -> None:
-        """Add the turns of a range, of the one that pushed it last, of the one that pushed that, and so on."""
+        """Add the turns of a range, of the range that pushed it last, and so on."""
         while one is not None:
             turns.setdefault(one.turn)
             one = one.predecessor

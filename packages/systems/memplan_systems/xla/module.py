@@ -35,7 +35,7 @@ Values = tuple[str, ...]
 
 
 def read_module(data: bytes, options: ModelOptions) -> Imported:
-    """Read the entry computation of an HloProto; raises FormatError, and OperationsError for a text, which has none."""
+    """Read the entry computation of an HloProto; raises FormatError, and OperationsError for text, which has none."""
     if is_xla_text(data):
         raise OperationsError("model: must have operations, not lifetimes only")
     module = ProtobufMessage.root(data, "hlo_proto").message(_MODULE, "hlo_module")
@@ -109,7 +109,7 @@ class _Program:
                         self.draft.operation(opcode, flat, made)
 
     def _can_be_in_place(self, row: ProtobufMessage, held: Values) -> bool:
-        """Return True where XLA has put copies already, so that nothing reads what is overwritten."""
+        """Return True if XLA has inserted copies already, so that overwriting is safe."""
         is_writable = self.is_scheduled and not any(map(self.draft.is_constant, held))
         return is_writable and len(self._leaves(row)) == len(held)
 
@@ -134,7 +134,7 @@ class _Program:
         return names
 
     def _leaves(self, row: ProtobufMessage) -> list[ProtobufMessage]:
-        """Return the shapes of the arrays that an instruction gives, those in tuples included."""
+        """Return the shapes of the arrays in an instruction's result, with tuples flattened."""
         shape = row.message(3, "shape")
         stack = [] if shape is None else [shape]
         leaves: list[ProtobufMessage] = []
@@ -148,7 +148,7 @@ class _Program:
 
 
 def _scheduled(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
-    """Return the instructions of a computation in the order of the schedule, or else as they are listed."""
+    """Return the instructions of a computation in scheduled order, or else as listed."""
     schedule = module.message(7, "schedule")
     for sequence in schedule.messages(1, "sequences") if schedule is not None else ():
         if sequence.integer(1, "key") == entry and (value := sequence.message(2, "value")) is not None:

@@ -96,7 +96,7 @@ def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
 
 
 def _smallest_gap(used: Iterable[tuple[int, int]], size: int, step: int) -> int:
-    """Return where the smallest gap of at least `size` bytes begins, the lowest of equal ones.
+    """Return the start of the smallest gap of at least `size` bytes, the lowest of equal ones.
 
     `used` are (start, end) in the order of their starts; gaps begin at multiples of the step, and the one above all is
     larger than any other.

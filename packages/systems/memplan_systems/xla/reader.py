@@ -65,7 +65,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 @dataclass
 class _Group:
-    """Buffers that share a place; `alive` are those that are not freed."""
+    """Buffers that share a place; `alive` are those not yet freed."""
 
     name: str
     size: int
@@ -76,14 +76,14 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Trace:
-    """One run of the heap simulator: groups by their canonical buffer, and each buffer's group."""
+    """One run of the heap simulator: groups by canonical buffer, and each buffer's group."""
 
     groups: dict[int, _Group]
     of_buffer: dict[int, _Group]
 
     @classmethod
     def of(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
-        """Follow the events; what is never freed is alive to the end."""
+        """Process the events; a buffer that is never freed is alive to the end."""
         new_trace = cls({}, {})
         last = 0
         for step, event in enumerate(trace.messages(1, "events")):
@@ -122,7 +122,7 @@ class _Trace:
 
 
 def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
-    """Add what lies in the traces' allocations but in no trace, as tables of tuples do, which nobody times.
+    """Add buffers in the traces' allocations that no trace contains, such as tuple tables.
 
     It is there all the time; what shares bytes is one buffer.
     """
@@ -147,7 +147,7 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
 
 
 def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
-    """Return the bytes of all allocations that XLA put the traces' buffers in, None where it put one nowhere.
+    """Return the bytes of all allocations with the traces' buffers, None if one is missing.
 
     The index of an allocation that a trace has may be that of another one, so allocations are known by their buffers.
     """
@@ -161,7 +161,7 @@ def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
 
 
 def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
-    """Return where XLA put the traces' groups; the allocations of one trace, if several, one behind the other."""
+    """Return XLA's places of the traces' groups; several allocations of one trace follow one another."""
     places: dict[int, tuple[str, int, int]] = {}
     for path, buffer, offset, end in _assigned(assignment):
         places.setdefault(buffer, (path, offset, end))

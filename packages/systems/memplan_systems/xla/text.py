@@ -26,7 +26,7 @@ _RANGE = re.compile(rf" *(\S+?)(\{{[\d, ]*\}}):{_DIGITS}-{_DIGITS} *")
 
 @dataclass
 class _Value:
-    """A value, or several that share a place; `end` is the last step."""
+    """A value, or several in one place; `end` is the last step."""
 
     name: str
     offset: int
@@ -61,7 +61,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
-    """Return the first and the last step of each value, whose name ends in its place in the instruction's result."""
+    """Return the first and last step of each value, whose name ends with its position in the result."""
     ranges: dict[str, tuple[int, int]] = {}
     lines = iter(enumerate(text.splitlines(), 1))
     for _, heading in lines:
@@ -85,7 +85,7 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
 def _temporaries(
     text: str, alive: dict[str, tuple[int, int]], options: ModelOptions
 ) -> Iterator[tuple[str, list[_Value]]]:
-    """Yield the values of each allocation for temporaries; raises FormatError where one has no lifetime."""
+    """Yield the values of each temporary allocation; raises FormatError for one without a lifetime."""
     name: str | None = None
     values: list[_Value] = []
     for at, line in enumerate(text.splitlines(), 1):
@@ -109,7 +109,7 @@ def _temporaries(
 
 
 def _joined(values: list[_Value]) -> Iterator[_Value]:
-    """Yield what is one buffer each: values at one offset, of which each begins before those before it have ended."""
+    """Yield the values that form one buffer each: at one offset, with overlapping lifetimes."""
     last: dict[int, _Value] = {}
     for value in sorted(values, key=attrgetter("start", "end")):
         group = last.get(value.offset)

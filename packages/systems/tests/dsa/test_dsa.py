@@ -90,7 +90,7 @@ NAME = "reference:dsa-canonical-greedy"
 
 
 @pytest.mark.parametrize(("lift", "price"), [("a", 326), ("f", 135)])
-def test_lifts_cost_what_the_original_pays(lift: str, price: int) -> None:
+def test_lifted_plans_cost_as_much_as_the_originals(lift: str, price: int) -> None:
     """F is where first fit pays more, 616. Source: dsa-solver a8d1257, benchmarks/results/minimalloc-dsa-rp-v1."""
     plan = solve(
         read_problem(public_problems.of_library(f"reuse/dsa-solver-lift_{lift}.json")), solver=NAME, time_limit_s=60

@@ -79,7 +79,7 @@ TITLE = b"// -----// IR Dump %s LayoutSlicesPass: iree-stream-layout-slices //--
 
 
 def laid_out(total: bytes) -> bytes:
-    """Return the function as it is printed behind the pass."""
+    """Return the function as printed after the pass."""
     lines = [line for line in PACKS.splitlines(keepends=True) if b"[" not in line and b"})" not in line]
     text = b"".join(line for line in lines if b"pack" not in line)
     return text.replace(b"{%0#0}", b"{%c9}").replace(
@@ -112,7 +112,7 @@ def test_packs_of_other_passes_are_not_read_again() -> None:
         (b"constant 100 :", b"constant -100 :", "slice 1 of pack 0: must be 0 to .* bytes, got -100"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(old: bytes, new: bytes, sentence: str) -> None:
+def test_errors_are_reported_with_their_line(old: bytes, new: bytes, sentence: str) -> None:
     assert old in PACKS
     with pytest.raises(FormatError, match=sentence):
         read_model(PACKS.replace(old, new))

@@ -211,7 +211,7 @@ def test_what_files_of_openxla_have_is_read(text: str, expected: dict[str, int])
     assert sizes(text.encode()) == expected
 
 
-def test_open_sizes_are_asked_for_at_once_and_with_numbers_that_are_arguments() -> None:
+def test_open_sizes_are_requested_at_once_and_with_numbers_that_are_arguments() -> None:
     text = b"""func.func @main(%n: tensor<i32>, %a: tensor<?x?xf32>) -> tensor<?xf32> {
  // stablehlo
  %0 = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>

@@ -68,7 +68,7 @@ def test_real_problems_are_placed_as_by_the_original(name: str) -> None:
     assert ours(problem) == original(problem)
 
 
-def test_nothing_is_placed_where_there_is_nothing() -> None:
+def test_an_empty_problem_has_an_empty_plan() -> None:
     assert ours(Problem.model_validate({"buffers": []})) == []
 
 

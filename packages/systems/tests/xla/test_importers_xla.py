@@ -75,7 +75,7 @@ def test_events_are_steps_and_what_is_never_freed_lives_to_the_end() -> None:
     assert found.own_peak is None
 
 
-def test_what_shares_a_place_is_one_buffer_from_the_first_to_the_last() -> None:
+def test_values_in_one_place_are_one_buffer_from_the_first_to_the_last() -> None:
     trace: list[Event] = [(ALLOC, 1), (FREE, 1), (SHARE, 2, 1), (ALLOC, 3), (FREE, 2), (FREE, 3)]
     found = read_model(dump({1: 10, 2: 30, 3: 5}, trace, offsets={1: 0, 2: 0, 3: 64}))
     assert rows(found) == {"1 op1": (0, 4, 30, None), "3 op3": (3, 5, 5, None)}
@@ -87,7 +87,7 @@ def test_each_trace_has_a_memory_of_its_own() -> None:
     assert rows(found) == {"1 op1": (0, 1, 10, ("trace 0",)), "1/2 op2": (0, 1, 20, ("trace 1",))}
 
 
-def test_sizes_are_rounded_up_where_an_alignment_is_asked_for() -> None:
+def test_sizes_are_rounded_up_where_an_alignment_is_requested() -> None:
     data = dump({1: 10}, [(ALLOC, 1), (FREE, 1)])
     assert [(row.size, row.alignment) for row in read_model(data).problem.buffers] == [(10, 64)]
     aligned = read_model(data, options=ModelOptions(alignment=16))
@@ -147,7 +147,7 @@ def broken_events(*events: Event) -> bytes:
         (text(" value: <1 a @0> (size=64)\n", ""), "line 5: must be a value with size and offset, got"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> None:
+def test_errors_are_reported_with_their_place(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(data, "dump.hlo.pb")
 

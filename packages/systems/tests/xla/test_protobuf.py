@@ -20,7 +20,7 @@ def test_fields_are_read_by_their_number() -> None:
     assert [(row.path, row.integer(1, "value")) for row in inner] == [("root.rows[0]", 1), ("root.rows[1]", -2)]
 
 
-def test_what_is_absent_has_its_default() -> None:
+def test_absent_fields_have_their_defaults() -> None:
     root = ProtobufMessage.root(DATA, "root")
     assert (root.integer(9, "count", 5), root.text(9, "name"), root.message(9, "inner")) == (5, "", None)
 
@@ -48,7 +48,7 @@ def test_all_integers_of_64_bits_are_read(value: int) -> None:
         (field(1, "x"), "root.count: must be an integer"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> None:
+def test_errors_are_reported_with_their_place(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         ProtobufMessage.root(data, "root").integer(1, "count")
 

@@ -60,7 +60,7 @@ def test_life_is_counted_in_allocations_and_releases_not_in_time() -> None:
     assert offsets(rows, "best-fit-by-life") == [4, 0, 4]
 
 
-def test_what_has_no_bytes_lies_at_the_start() -> None:
+def test_buffers_without_bytes_lie_at_the_start() -> None:
     assert offsets({"a": (8, 0, 2), "empty": (0, 0, 2)}) == [0, 0]
 
 

@@ -24,7 +24,7 @@ from memplan_tile.graph import Alternative, TileGraph, TileOperation, TileTensor
 from memplan_tile.search.nests import SLICE, TILE, WHOLE
 
 _ROUNDING = 1e-12
-"""The part by which sums of parts of tensors may be too large."""
+"""The relative error by which sums of parts of tensors may be too large."""
 SPARED = 3
 """The most slices of a tile that another region of their tensor can have brought in the visit before.
 
@@ -32,19 +32,19 @@ One is that of a tile, which came at the end of the tile before. Two are those o
 those of a row of tiles once inside a tile, and at the end of the tile before.
 """
 _DEEPEST = 12
-"""The most operations inside one another that are followed; for those before them, inputs count once."""
+"""The deepest chain of operations that is followed; before it, inputs count once."""
 _NEVER = float("inf")
 
 
 class LowerBounds:
-    """The arithmetic and the bytes over the link that no schedule of a graph on a target avoids."""
+    """The least arithmetic and traffic of all schedules of a graph on a target."""
 
     def __init__(self, graph: TileGraph, target: Target) -> None:
         self.graph, self.target = graph, target
 
     @cached_property
     def arithmetic(self) -> list[float]:
-        """The least time of each operation: it is computed once at least, in tiles no larger than native."""
+        """The least time of each operation, computed once in tiles no larger than native."""
         engine, tensors = self.target.engine, self.graph.tensors
 
         def least(way: Alternative, tensor: TileTensor) -> float:
@@ -55,23 +55,23 @@ class LowerBounds:
 
     @cached_property
     def traffic(self) -> int:
-        """The bytes that go over the link: outputs, and what they are made of; 0 where no product of them fits."""
+        """The least traffic: outputs and their inputs; 0 if no product of them fits."""
         outer, graph = TreeTraffic(self.graph, self.target, self._loads).outer, self.graph
         total = sum(graph.tensors[t].size + outer[graph.producer[t]] for t in graph.outputs)
         return ceil(total * (1 - _ROUNDING)) if isfinite(total) else 0
 
     @property
     def latency(self) -> float:
-        """The least time: that of all arithmetic, and that of all traffic."""
+        """The least time: the maximum of all arithmetic and all traffic."""
         return max(sum(self.arithmetic), self.traffic / self.target.link.bandwidth)
 
     @property
     def peak(self) -> int:
-        """The least bytes in the fast memory: each step needs a slot of what it reads, and one of what it makes."""
+        """The least fast memory: each step needs a slot for each input and output."""
         return 2 * self.target.rounded(1)
 
     def _is_sliced(self, operation: int) -> bool:
-        """Return True if a product is always summed up slice by slice, and never whole inside another one."""
+        """Return True if a product is always summed slice by slice, never whole inside another."""
         engine = self.target.engine
         is_long = self.graph.reduction(operation) > min(engine.width, engine.height)
         return self.graph.operations[operation].is_product and is_long and not self._inner[operation, True]
@@ -92,7 +92,7 @@ class LowerBounds:
         return max(1.0, max(as_left, as_right) * (1 - spared * self._may_coincide(one, tensor)))
 
     def _may_coincide(self, one: TileOperation, tensor: int) -> bool:
-        """Return True if a step may need a tensor in another region that has slices of what a product reads.
+        """Return True if a step may need the tensor in another region with slices that the product reads.
 
         That is a region of a tile, or of the other operand; the tensor then has the shape of what leaves the step.
         """
@@ -104,7 +104,7 @@ class LowerBounds:
 
     @cached_property
     def _inner(self) -> dict[tuple[int, bool], bool]:
-        """True for outputs that may be made for a product in its own step, maybe by way of others in between.
+        """True for outputs that may be made inside the step of the product that reads them.
 
         The second key is True where the tensor on the way is that of a product: then it may be one strip of any length;
         what an element-wise operation makes must fit a tile along the reduction.
@@ -124,7 +124,7 @@ class LowerBounds:
 
 
 class _Place(NamedTuple):
-    """A region, in a step of so many rows and columns of tiles at least.
+    """A region in a step with at least some rows and columns of tiles.
 
     It `is_alone` if a product of tiles alone needs it: no slices of what it is made of are the same bytes by chance.
     """
@@ -141,14 +141,14 @@ class _Place(NamedTuple):
 
     @property
     def times(self) -> int:
-        """The times that the region goes through its tensor: in slices, for each tile, but along its own axis."""
+        """How often the region passes through its tensor, in slices for each tile except along its own axis."""
         if SLICE not in (self.rows, self.columns):
             return 1
         return (1 if self.rows == TILE else self.n_rows) * (1 if self.columns == TILE else self.n_columns)
 
 
 class _Way(NamedTuple):
-    """A way to get an input: if it has a slot, the part of its loads that counts, and the bytes beside these."""
+    """A way to get an input: whether it has a slot, the counted part of its loads, and further bytes."""
 
     has_slot: bool = False
     part: float = 0.0
@@ -159,7 +159,7 @@ _OUTER = _Place()
 
 
 class TreeTraffic:
-    """The least bytes for what operations are made of; `times` says how often one loads a tensor at least."""
+    """The least traffic for operations' inputs; `times` has the least number of loads of a tensor."""
 
     def __init__(self, graph: TileGraph, target: Target, times: Callable[[int, int], float]) -> None:
         self.graph, self.target, self.times = graph, target, times
@@ -169,7 +169,7 @@ class TreeTraffic:
         self._loads = cache(self._loaded)
         self._least: dict[int, float] = {}
         self.outer: dict[int, float] = {}
-        """The bytes for what each operation is made of where its output leaves a step, or is needed by tiles."""
+        """The bytes for each operation's inputs if its output leaves a step or is needed by tiles."""
         for o in graph.in_order:
             self._least[o] = 0.0
             for t in dict.fromkeys(graph.operations[o].inputs):
@@ -178,7 +178,7 @@ class TreeTraffic:
             self.outer[o] = self._made(o, _OUTER, 0)
 
     def _shared(self, tensor: int, readers: tuple[int, ...]) -> dict[int, float]:
-        """Return the part of a tensor's loads that counts for each of its readers, as one step may have them all.
+        """Return the part of a tensor's loads attributed to each reader, as one step may have them all.
 
         It is shared by those that load the tensor most often; what is made counts for one of them.
         """
@@ -189,13 +189,13 @@ class TreeTraffic:
         )
 
     def _is_plain(self, tensor: int) -> bool:
-        """Return True if all readers need a tensor on one side of a product, or there is one that needs it once."""
+        """Return True if all readers need a tensor on one side of a product, or one needs it once."""
         readers = [self.graph.operations[o] for o in self.graph.readers[tensor]]
         sides = [k for one in readers for k, t in enumerate(one.inputs) if t == tensor]
         return len(sides) == 1 or (all(one.is_product for one in readers) and len(set(sides)) == 1)
 
     def _made(self, o: int, place: _Place, depth: int) -> float:
-        """Return the least bytes for what an operation reads where its output is needed in a place."""
+        """Return the least bytes for an operation's inputs if its output is needed in a place."""
         one = self.graph.operations[o]
         shape = self.graph.tensors[one.output]
         if one.is_product:
@@ -227,13 +227,13 @@ class TreeTraffic:
         return [*ways, _Way(bytes=self._inside.get(key, outer))]
 
     def _both(self, o: int, places: tuple[_Place, _Place], depth: int) -> tuple[list[_Way], list[_Way]]:
-        """Return the ways to get both inputs of a product; where they are one tensor, the first of them counts."""
+        """Return the ways to get both inputs of a product; if they are one tensor, the first counts."""
         left, right = self.graph.operations[o].inputs
         again = [_Way()] if left == right else self._ways(o, right, places[1], depth)
         return self._ways(o, left, places[0], depth), again
 
     def _product(self, o: int, depth: int) -> float:
-        """Return the least bytes for the inputs of a product of tiles."""
+        """Return the least bytes for the inputs of a tiled product."""
         shape, summed = self.graph.tensors[self.graph.operations[o].output], self.graph.reduction(o)
         sides, best = (shape.height, shape.width, summed), _NEVER
         step = _Place(n_rows=ceil(shape.height / self.native[0]), n_columns=ceil(shape.width / self.native[1]))
@@ -249,7 +249,7 @@ class TreeTraffic:
     def _loaded(
         self, sides: tuple[int, int, int], parts: tuple[float, float], slots: tuple[bool, bool], is_sliced: bool
     ) -> float:
-        """Return the least bytes that a product of tiles loads of its inputs, as far as parts of them count.
+        """Return the least bytes that a tiled product loads, for the counted parts of its inputs.
 
         In slices, each tile loads all of its rows and columns. Without, each move from a tile to another loads one of
         both; only tiles of full size are counted for that.
@@ -266,7 +266,7 @@ class TreeTraffic:
         return float(np.where(room <= self.target.capacity, loads, _NEVER).min())
 
     def _inner_product(self, o: int, place: _Place, depth: int) -> float:
-        """Return the least bytes for the inputs of a product that is made for another operation of its step."""
+        """Return the least bytes for the inputs of a product made inside another operation's step."""
         inner, rows = place._replace(is_alone=False), []
         places = inner.at(place.rows, WHOLE), inner.at(WHOLE, place.columns)
         inputs = self.graph.operations[o].inputs
@@ -282,7 +282,7 @@ class TreeTraffic:
 
 
 def _sides(length: int, most: int) -> NDArray[np.int64]:
-    """Return the least sides of a tile for each number of tiles in a length, and of tiles of full size."""
+    """Return the least tile sides for each number of tiles in a length, and for tiles of full size."""
     count = np.arange(1, length + 1)
     sides = np.unique(np.concatenate([(length - 1) // count + 1, length // (count + 1) + 1]))
     return sides[sides <= most]

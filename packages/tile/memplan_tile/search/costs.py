@@ -18,11 +18,11 @@ T = TypeVar("T")
 Masks = tuple[int, int, int, int]
 """A step, as masks: its operations, the tensors that are resident before it, that leave it, and resident after it."""
 MOST_LOOKS = 64
-"""The looks of a step: ways to compute its operations, and to keep what it makes. Above, single changes are tried."""
+"""The most variants of a step (ways of operations and kept tensors); above, only single changes are tried."""
 
 
 class StepCosts:
-    """The costs of steps of a graph on a target; those that look alike are computed once.
+    """The costs of steps of a graph on a target, cached for equal steps.
 
     `cuts` are steps that have no cost. `is_cut` where a step has
     more looks than were tried.
@@ -44,13 +44,13 @@ class StepCosts:
         self._tilings: dict[tuple[int, int, int], Tilings] = {}
 
     def of(self, step: Masks) -> StepCost | None:
-        """Return the cost of a step; None where no tiling fits the fast memory, or there is none."""
+        """Return the cost of a step; None if no tiling fits the fast memory."""
         if step not in self._steps:
             self._steps[step] = self._of_alike(step, TiledStep.best)
         return None if step in self.cuts else self._steps[step]
 
     def least_of(self, step: Masks) -> float:
-        """Return a value that a step's cost is not below, wherever its slices lie; infinite where it fits nowhere."""
+        """Return a lower bound on a step's cost, wherever its slices lie; infinite if it fits nowhere."""
         cost = self.of(step)
         if step not in self._shared or step in self.cuts:
             return float("inf") if cost is None else cost.value
@@ -58,7 +58,7 @@ class StepCosts:
         return float("inf") if least is None else least
 
     def ways(self, step: Masks) -> tuple[StepCost, ...]:
-        """Return the costs of a step that no cost with a lower peak matches in value, by falling peaks."""
+        """Return the undominated costs of a step by falling peak."""
         return () if step in self.cuts else self._of_alike(step, TiledStep.falling) or ()
 
     def is_shared(self, step: Masks) -> bool:
@@ -66,7 +66,7 @@ class StepCosts:
         return step in self._shared
 
     def nest(self, operations: int, leaving: int, rolls: int = 0) -> Nest | None:
-        """Return the nest of operations from which tensors leave, and in which some roll."""
+        """Return the loop nest of operations with some tensors leaving and some rolling."""
         key = operations, leaving, rolls
         if key not in self._nests:
             engine = self.target.engine
@@ -74,7 +74,7 @@ class StepCosts:
         return self._nests[key]
 
     def _of_alike(self, step: Masks, read: Callable[[TiledStep], T], *, is_shared: bool = False) -> T | None:
-        """Return what is read of a step in its tilings, once for all steps with equal looks; None without tilings."""
+        """Return the cached tilings of steps with equal variants; None without tilings."""
         looks = self._shared.get(step) or self.looks(step)
         if not looks:
             return None
@@ -88,7 +88,7 @@ class StepCosts:
         return value
 
     def looks(self, step: Masks) -> list[Look]:
-        """Return the looks of a step: each has tensors that roll, and a way to compute each operation."""
+        """Return the variants of a step: which tensors roll, and how each operation is computed."""
         operations, resident, leaving, retained = step
         nest = self.nest(operations, leaving)
         fixed = sum(self.sizes[t] for t in bits(resident)) + sum(self.sizes[t] for t in bits(retained & leaving))
@@ -115,7 +115,7 @@ class StepCosts:
         return looks
 
     def _choices(self, counts: list[int]) -> Iterator[tuple[int, ...]]:
-        """Yield the position of one of so many for each of some choices: all of these, or single changes of a few."""
+        """Yield combinations of choices: all of them, or single changes of a few."""
         if prod(counts) <= MOST_LOOKS:
             yield from product(*map(range, counts))
             return
@@ -126,7 +126,7 @@ class StepCosts:
                 yield from ((*base[:k], other, *base[k + 1 :]) for other in range(count) if other != base[k])
 
     def _is_in_place(self, operation: int, nest: Nest, resident: int, written: int) -> bool:
-        """Return True if an operation may make tiles where those of its first input from outside lie."""
+        """Return True if an operation may make its tiles in place of an external input's."""
         one = self.graph.operations[operation]
         first = one.inputs[0]
         held = [(rows, columns) for (tensor, rows, columns), _ in nest.held if tensor == first]
@@ -169,7 +169,7 @@ class StepCosts:
         return TiledStep.of(looks, self._tilings[shape], self.target, is_traffic, run, is_shared=is_shared)
 
     def step_of(self, step: Masks, cost: StepCost) -> ScheduleStep:
-        """Return the step that has a cost, as it is simulated."""
+        """Return the step with a given cost, as it is simulated."""
         look, all_operations = self.looks(step)[cost.look], self.graph.operations
         rows, columns = -(-look.nest.height // cost.height), -(-look.nest.width // cost.width)
         ways = {o: all_operations[o].ways.index(way) for o, way in zip(look.nest.operations, look.ways, strict=True)}
@@ -187,7 +187,7 @@ class StepCosts:
 
 
 def _there_and_back(rows: int, columns: int, by_rows: bool) -> tuple[int, ...] | None:
-    """Return the tiles of a walk there and back, along rows or columns; None where that is row by row."""
+    """Return the tiles of a serpentine walk along rows or columns; None if that is row by row."""
     if rows == 1 or columns == 1:
         return None
     if by_rows:

@@ -1,4 +1,4 @@
-"""The cheapest steps for some operations, by dynamic programming over what is done and what is resident."""
+"""The cheapest steps for some operations, by dynamic programming over finished operations and residents."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from memplan_tile.search.nests import bits
 from memplan_tile.search.walks import StepCost
 
 _MOST_READERS = 3
-"""The most readers of a tensor that may be retained: all of them must run in the next step."""
+"""The most readers of a retained tensor, since all must run in the next step."""
 _LOOK_EVERY = 32
 MOST_ARCS = 60_000
-"""The most steps between states of a whole graph that are kept; above, those along a line are."""
+"""The most stored steps between states of a whole graph; above, only those along a line."""
 WORK_PER_S = 90_000
-"""The steps that a search tries in a second where work is counted: one core tried 89,000 to 96,000 on four graphs."""
+"""The steps that count as one second of work; one core tried 89,000 to 96,000 on four graphs."""
 
 
 _NEVER = float("inf")
@@ -26,7 +26,7 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """A step that was found, as masks: operations, and tensors that are resident, that leave and that are retained.
+    """A step as masks: operations, and resident, leaving and retained tensors.
 
     What is resident and stays is retained, too; it does not leave the step. `cost` is that of its tiling.
     """
@@ -39,13 +39,13 @@ class PlannedStep:
 
     @property
     def masks(self) -> Masks:
-        """The step, as costs are looked up by it."""
+        """The step as a key for costs."""
         return self.operations, self.resident, self.leaving, self.retained
 
 
 @dataclass(frozen=True)
 class OperationLine:
-    """Operations in an order that respects them, and ranges of them, as masks, that can be steps."""
+    """Operations in topological order, with ranges of them (masks) that can be steps."""
 
     operations: tuple[int, ...]
     ranges: tuple[int, ...]
@@ -53,7 +53,7 @@ class OperationLine:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The limits of a search of a window: groups and their size, states of a layer, and tensors retained at once."""
+    """Limits of a window search: groups and their size, states in a layer, tensors retained at once."""
 
     groups: int = 600
     longest: int = 8
@@ -63,7 +63,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class StepWindow:
-    """Operations that are done one after the other, and the tensors that are resident before and after them.
+    """Consecutive operations with the tensors resident before and after them.
 
     `before` are the operations that are done before.
     """
@@ -76,7 +76,7 @@ class StepWindow:
 
 @dataclass
 class Found:
-    """The cheapest steps of a window; `is_complete` where nothing was left out that could be cheaper.
+    """The cheapest steps of a window; `is_complete` if nothing cheaper was skipped.
 
     With a `proof`, no schedule is better: its value is the lower bound, or all in tiles of powers of two were looked
     at, also those that run operations again.
@@ -89,7 +89,7 @@ class Found:
 
 
 class ScheduleEffort:
-    """The part of its limit that a search has spent: time on a clock, or steps tried where work is counted.
+    """The part of its limit that a search has used, by the clock or in counted steps.
 
     `within` is the part of the limit that the search in hand has.
     """
@@ -99,11 +99,11 @@ class ScheduleEffort:
         self.work, self.within = 0, 1.0
 
     def spend(self, work: int) -> None:
-        """Count steps that were tried."""
+        """Count tried steps."""
         self.work += work
 
     def is_over(self, share: float = 1.0) -> bool:
-        """Return True if the search was cancelled, or has spent this share of its part of the limit."""
+        """Return True if the search was cancelled, or has used this share of its limit."""
         if self.control.counts_work:
             spent = self.work / (self.limit_s * WORK_PER_S)
         else:
@@ -113,7 +113,7 @@ class ScheduleEffort:
 
 @dataclass
 class DownsetSearch:
-    """The search of one window; `below` is the value that steps must stay below.
+    """The search of one window for steps below a value.
 
     States are ordered by their value; `least` are values that no step avoids. Along a `line`, operations are done in
     its order, and groups are ranges of it. `arcs` gets each step that is tried, behind the operations that are done
@@ -136,7 +136,7 @@ class DownsetSearch:
     _layers: list[set[int]] = field(default_factory=list)
 
     def found(self, extra: Iterable[int] = ()) -> Found | None:
-        """Return the cheapest steps, with `extra` groups beside those that are grown; None if there are none."""
+        """Return the cheapest steps, with `extra` groups besides grown ones; None if there are none."""
         window, line = self.window, self.line
         for mask in self._masks(extra):
             first = next(bits(mask)) if line is None else next(o for o in line.operations if mask >> o & 1)
@@ -150,7 +150,7 @@ class DownsetSearch:
         return None if last is None or value >= self.below else Found(value, self._traced(last), not self.is_cut)
 
     def _masks(self, extra: Iterable[int]) -> Iterable[int]:
-        """Return the groups that are tried."""
+        """Return the groups to try."""
         if self.line is not None:
             self.is_cut = True
             return self.line.ranges
@@ -159,7 +159,7 @@ class DownsetSearch:
         return dict.fromkeys([*masks, *sorted(extra)])
 
     def _relax(self, layer: set[int]) -> bool:
-        """Follow the best states of a layer by one step each; False if time is over."""
+        """Extend the best states of a layer by one step; return False if time is over."""
         rows = []
         for done in sorted(layer):
             rest = list(bits(self.window.operations & ~done))
@@ -215,13 +215,13 @@ class DownsetSearch:
                     self._layers[(following & self.window.operations).bit_count()].add(following)
 
     def _may_cost_less(self, masks: Masks, cost: StepCost | None, below: float) -> bool:
-        """Return True if a step might cost less than is counted, and less than a value; in a front, have less peak."""
+        """Return True if a step might really cost less than counted, below a value or peak of interest."""
         least = self.costs.least_of(masks)
         is_open = least < (_NEVER if cost is None else cost.value) - EPSILON
         return (is_open and least < below) or (self.arcs is not None and self.costs.is_shared(masks))
 
     def _retainable(self, group: Group, done: int, kept: int) -> Iterator[int]:
-        """Yield the sets of tensors, as masks, that a group may retain for the next one, with those that are kept."""
+        """Yield the sets of tensors (masks) that a group may retain, with kept ones."""
         window, keeps = self.window, self.costs.target.keeps
         kept |= window.retained & group.leaves
         if done == window.operations:
@@ -247,7 +247,7 @@ class DownsetSearch:
         self.is_cut |= len(more) > self.bounds.retained and sum(more) <= self.costs.target.capacity
 
     def _traced(self, last: PlannedStep) -> list[PlannedStep]:
-        """Return the steps up to the last one of all operations."""
+        """Return the steps up to the last."""
         steps, done = list[PlannedStep](), self.window.operations
         step: PlannedStep | None = last
         while step is not None:

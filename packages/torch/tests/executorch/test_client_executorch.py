@@ -183,7 +183,7 @@ def test_results_of_one_choice_outlive_the_next() -> None:
         torch.testing.assert_close(run(ours, x), model(x))
 
 
-def test_that_a_choice_overwrites_another_is_said_where_it_cannot_be_mended() -> None:
+def test_that_a_choice_overwrites_another_is_reported_where_it_cannot_be_mended() -> None:
     algorithm = MemplanAlgorithm()
     suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.in_suite])
     with pytest.warns(OverwrittenWarning, match="results of 'cond' are overwritten while 'cond_1' runs"):

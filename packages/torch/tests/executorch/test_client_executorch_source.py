@@ -54,7 +54,7 @@ def test_plans_are_made_by_the_service(server: Running) -> None:
     assert (plan.status, plan.peak, plan.wall_time_s) == ("optimal", 12, None)
 
 
-def test_what_the_service_refuses_is_said(server: Running) -> None:
+def test_what_the_service_refuses_is_reported(server: Running) -> None:
     of_nobody = PROBLEM.model_copy(update={"conflicts": (("a", "nobody"),)})
     with pytest.raises(RefusedError, match=r"conflicts\[0\]"):
         Source(f"http://127.0.0.1:{server.port}").plan(of_nobody)
@@ -92,12 +92,12 @@ def test_a_plan_without_one_of_the_buffers_is_not_handed_over() -> None:
         Source(url).plan(PROBLEM)
 
 
-def test_that_nothing_fits_is_said_with_the_reason() -> None:
+def test_infeasibility_is_reported_with_the_reason() -> None:
     small = PROBLEM.model_copy(update={"pools": (Pool(name="default", size=10),)})
     with pytest.raises(NothingFitsError, match="2 bytes"):
         Source().plan(small)
 
 
-def test_that_nothing_was_found_is_said() -> None:
+def test_a_search_without_a_result_is_reported() -> None:
     with answering(200, b'{"status": "unknown"}') as url, pytest.raises(NoPlanError, match="status unknown"):
         Source(url).plan(PROBLEM)

@@ -67,7 +67,7 @@ def test_tensors_that_never_meet_share_bytes_and_an_object() -> None:
     assert found.places[first] == found.places[second] == Place(1, 0, 0)
 
 
-def test_sizes_are_rounded_up_to_the_alignment_that_is_asked_for() -> None:
+def test_sizes_are_rounded_up_to_the_alignment_that_is_requested() -> None:
     assert planned(Tensor(1, [0, 2]), Tensor(1, [0, 2]), alignment=64).bufsizes == (0, 128)
 
 

@@ -241,7 +241,7 @@ def on_two_devices() -> Any:
         (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
     ],
 )
-def test_what_cannot_be_run_is_said_with_the_module(model: Any, options: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_run_is_reported_with_the_module(model: Any, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         fits(model, torch.zeros(2, 4), **options)
     if model is Chooses:

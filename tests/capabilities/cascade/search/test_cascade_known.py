@@ -115,7 +115,7 @@ def test_bounds_leave_points_out() -> None:
     assert cascade(graph, CascadeOptions(fit=1_000)).points == ()
 
 
-def test_barriers_and_what_was_looked_at_are_told() -> None:
+def test_barriers_and_what_was_looked_at_are_reported() -> None:
     result = cascade(NETWORKS["efficientnet_b0"](), CascadeOptions(macs=1.0))
     assert result.exhausted.intervals
     assert result.exhausted.evaluated > 0
@@ -141,7 +141,7 @@ def test_a_chain_that_halves_one_pixel_again_and_again_does_not_overflow() -> No
     assert cascade(net.graph(), CascadeOptions(check=True)).points
 
 
-def test_a_global_pool_inside_a_block_is_told_as_the_barrier_that_binds() -> None:
+def test_a_global_pool_inside_a_block_is_reported_as_the_barrier_that_binds() -> None:
     net = Network()
     wide = net.depthwise(net.conv(net.input(12, 12, 2), 24))
     net.conv(net.mul(wide, net.conv(net.global_pool(wide), 24, 1)), 2, 1)
