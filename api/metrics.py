@@ -55,7 +55,7 @@ class Metrics:
             GCCollector(registry=registry)
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
         gauge = partial(Gauge, registry=registry)
-        # What each request counts is looked up once, by the few values of its labels: that takes longer than counting.
+        # Label combinations are few, and looking one up takes longer than counting, so each is cached.
         self._requests = cache(counter("memplan_requests", "Requests answered.", ("method", "route", "status")).labels)
         says = "From a request's first byte to its answer's last."
         timed = histogram("memplan_request_seconds", says, ("route",), buckets=_REQUEST_BUCKETS)

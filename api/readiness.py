@@ -73,7 +73,7 @@ def _solve_a_tiny_problem() -> bool:
 def warm_up() -> None:
     """Load everything that solving needs, and solve once."""
     load_solvers()
-    with suppress(MemplanError):  # then the server starts, and says that it is not ready
+    with suppress(MemplanError):  # the server then starts, and reports that it is not ready
         _solve_a_tiny_problem()
 
 

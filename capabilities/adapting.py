@@ -174,7 +174,7 @@ def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         if (pool, new) in seen:
             raise OptionError(f"reserve: must be given once for each range, got {shown(text)} again: leave one out")
         seen.add((pool, new))
-        ranges[pool] += [new] * (new not in ranges[pool])  # it may be one that the file has already
+        ranges[pool] += [new] * (new not in ranges[pool])  # the file may already have it
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
     return with_fields(problem, pools=pools)
 
@@ -198,7 +198,7 @@ def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
     for i, j in listed or combinations(range(len(after)), 2):
         first, then = (i, j) if min(spans[i], default=(0, 0)) <= min(spans[j], default=(0, 0)) else (j, i)
         is_done = max((end for _, end in spans[first]), default=0) <= min((at for at, _ in spans[then]), default=0)
-        # Of two that take turns, no one edge says the order.
+        # If the two run in turns, no single edge gives the order.
         if problem.root_of(ids[i]) != problem.root_of(ids[j]) and not (is_done and after[first] >> then & 1):
             apart.append((ids[i], ids[j]))
     return with_fields(problem, conflicts=[*problem.conflicts, *apart])

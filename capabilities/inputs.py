@@ -59,6 +59,9 @@ def read_problem_field(value: object) -> Problem:
 def read_plan_field(value: object, name: str = "plan") -> Plan:
     """Return the plan in a body's field; raises PlanError."""
     content = object_in(value, name, PlanError)
+    if content and all(isinstance(offset, int) for offset in content.values()):
+        way = '{"placements": [{"id": ID, "pool": NAME, "offset": BYTES}, ...]}'
+        raise PlanError(f"{name}: must be a plan, got a list of offsets, {shown(content)} (write {way})")
     try:
         return Plan.model_validate(content)
     except PlanError as error:
@@ -104,7 +107,7 @@ PLAN = Input(
 def _file_field(value: object, name: str = "file") -> bytes:
     if isinstance(value, bytes):
         return value
-    if isinstance(value, dict):  # a body of JSON that is the file itself
+    if isinstance(value, dict):  # a JSON body that is the file itself
         return to_json(value)
     if not isinstance(value, str):
         raise FormatError(f"{name}: must be base64 or an object, got {shown(value)}")

@@ -91,7 +91,7 @@ def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> 
 
 def validated(model: type[M], given: Mapping[str, Any]) -> M:
     """Return options from the given fields; raises OptionError, which names each wrong one."""
-    if not given:  # defaults are right, and need no validator, which takes longer to make than most plans
+    if not given:  # defaults are valid, and a validator takes longer to build than most plans take
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     for name in given:
         about = model.model_fields.get(name)  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ class Reader:
             from memplan.planner.lint.problems import closed_ends
 
             self.warnings += closed_ends(problem, data)
-        if not is_model and self.options.alignment is not None:  # a model's buffers are, and padded
+        if not is_model and self.options.alignment is not None:  # a model's buffers are aligned and padded already
             problem = aligned(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
             return problem
@@ -172,7 +172,7 @@ class Reader:
         """Return the problem read without the plan's options, if that has the plan's hash."""
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain or self.options
-        with suppress(InputError):  # of a model, whose sizes only the plan says
+        with suppress(InputError):  # of a model, whose sizes are only in the plan
             if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
                 return problem
         self.options, self.warnings = remembered, []
@@ -213,7 +213,7 @@ class Reader:
             raise FormatError(f"must be a plan of the file before it, got one of a model of {of}; {way}")
         imported = importers.read_plan_as(data, self.data, self.options)
         self.problem_of_plan = adapted(imported.problem, None, self.options)
-        assert imported.own_plan is not None  # which its reader is for
+        assert imported.own_plan is not None  # it belongs to its reader
         self.warnings += imported.warnings
         return imported.own_plan
 
@@ -252,7 +252,7 @@ class Reader:
 def with_reading(answer: A, reader: Reader) -> A:
     """Return an answer with the reader's unknowns; a plan also records its reading options."""
     changes: dict[str, Any] = {}
-    # Where none is set, nothing is dumped, for which the model would have to be complete.
+    # Unset options are not dumped, since that would need a complete model.
     fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
     if isinstance(answer, Plan) and fields:
         changes["read_with"] = fields

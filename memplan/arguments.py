@@ -28,6 +28,8 @@ _NAMED = 2
 """The arguments that the example of a call passes by name."""
 _READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
 """The readers for arguments that may be given as a path."""
+_TAKERS = {"Problem": "plan(problem)", "OperationGraph": "order(graph)", "Plan": "verify(problem, plan)"}
+"""The functions for values that are given to another one."""
 _INPUT = "A value, the path of its file, or objects of JSON as a dict."
 _ARGUMENTS = {
     _OPTIONS: "All options in one value; those given by name count before its fields.",
@@ -268,7 +270,9 @@ def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[
         return f": read it by memplan.{way}"
     if type(value) in kinds.get(_OPTIONS, ()):
         return f" (did you mean {_OPTIONS}={type(value).__name__}(...)?)"
-    return f": {_call(function)}"
+    taker = _TAKERS.get(type(value).__name__)
+    is_swapped = any(type(value) in each for each in kinds.values())
+    return f", which {taker} takes" if taker and not is_swapped else f": {_call(function)}"
 
 
 def _call(function: Callable[..., Any], *, is_full: bool = False) -> str:

@@ -61,7 +61,7 @@ class CommandLine(NamedTuple):
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:
             return found[0]
-        if "--output" in more:  # a plan made anew, to which no old one is given
+        if "--output" in more:  # a fresh plan, without an old one
             arguments.pop("keep", None)
         parameters = self.parameters
         if target is not self.capability:
@@ -101,6 +101,6 @@ def flags_for(parameter: inspect.Parameter) -> set[str]:
 
 def _declared(parameter: inspect.Parameter) -> Sequence[str]:
     described = getattr(parameter.annotation, "__metadata__", (None,))[0]
-    # Where it is a part of an annotation, typer's option has the first of its flags as what is else the default.
+    # Inside an annotation, typer stores the first of an option's flags as its default.
     flags = (getattr(described, "default", None), *(getattr(described, "param_decls", None) or ()))
     return [each for each in flags if isinstance(each, str)] or [f"--{dashed(parameter.name)}"]

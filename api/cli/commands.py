@@ -73,7 +73,7 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     name = arguments[0] if arguments else ""
     if name not in names():
         if name and not name.startswith("-"):
-            # Imported here: most commands are there.
+            # Imported here: most commands are memplan's own.
             from memplan.planner.errors.extras import COMMANDS as BROUGHT
             from memplan.planner.errors.extras import require
 
@@ -115,7 +115,7 @@ def made(name: str) -> Any:
         return getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name)
     if name not in questions():
         return added()[name].load()
-    # Imported here: commands that are no capability's start without it.
+    # Imported here: commands without a capability start without it.
     from memplan.api.cli.from_capability import command_of
 
     return command_of(*capability_of(name))

@@ -76,7 +76,7 @@ _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "
 def seconds(text: str | float) -> float:
     """Return the seconds in a duration such as `10`, `10s`, `500ms` or `2min`."""
     text = str(text)
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # which is no number, or `nan`
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # not a number, or `nan`
     try:
         return float(number) * _SECONDS[text[len(number) :].strip()]
     except (ValueError, KeyError):
@@ -98,7 +98,7 @@ def argument(name: str, kind: Any, default: Any, **described: Any) -> inspect.Pa
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     """Return the options for the flags of a command; raises OptionError, which names the flag."""
     values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
-    # As a body has them: exact types, and lists as tuples.
+    # As in a body: exact types, and lists as tuples.
     listed = {
         name: tuple(value) if isinstance(value, list) else value.value if isinstance(value, StrEnum) else value
         for name, value in values.items()
@@ -107,7 +107,7 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
             typer.echo(f"memplan: warning: {spelled(name)[0]}: is deprecated {about.deprecation_message}", err=True)
-    if listed == defaults:  # which are right, and typer gives them: see `validated`
+    if listed == defaults:  # these are valid, and come from typer: see `validated`
         return model.model_construct(**listed)  # type: ignore[attr-defined,no-any-return]
     return validated(model, listed)
 
@@ -130,7 +130,7 @@ def flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
     if origin is Literal:
         choices = {str(choice): str(choice) for choice in get_args(kind)}
         kind = StrEnum(name, choices)  # type: ignore[misc, no-redef]  # named as the field is
-        if name in ModelOptions.model_fields:  # which is refused where it is given for a problem
+        if name in ModelOptions.model_fields:  # refused for a problem
             described["show_default"], default = str(default), None
     elif name.endswith("_s"):
         described |= {"parser": seconds, "metavar": "SECONDS"}
@@ -138,7 +138,7 @@ def flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
         kind = float
     elif origin in (list, dict, Mapping) or (origin is tuple and ... in get_args(kind)):
         kind, default = list[str], None
-    elif "BeforeValidator" in checks:  # which reads it from text
+    elif "BeforeValidator" in checks:  # it is read from text
         kind, default = str, None
     elif kind is int and str(MAX_BYTES) in checks:
         described |= {"parser": _bytes, "metavar": "SIZE"}

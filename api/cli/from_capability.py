@@ -243,11 +243,11 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
         def work() -> Any:
             extras.begin(call, control)
             if (server := call.flags["server"]) is None:
-                # What reads a file itself, and not before, says what is wrong with it without the name.
+                # A reader of its own reports errors itself, without the name of the file.
                 foreign = [each.name for each in line.capability.inputs if each.is_foreign and each.name in call.files]
                 with named(call.files[foreign[0]] if foreign else None):
                     return line.capability.answered(call.question, call.options, control)
-            # Only a request over HTTP waits for these imports.
+            # Imported here: only requests over HTTP need them.
             from memplan.api.cli.remote import ask
 
             return ask(server, line.capability, call.question, call.options, control)
@@ -312,7 +312,7 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     plain = None if line.plain is None else options_given(ReadOptions, line.plain)
     reader = Reader(options_given(ReadOptions, arguments), plain=plain, plan_hash=line.plan_hash)
     paths = {each.name: arguments.get(each.name) for each in capability.inputs if each.from_file is not None}
-    # What the files need is imported before the time begins.
+    # The modules for the files are imported before the time limit begins.
     for path in filter(None, paths.values()):
         reader.load(path)
     extras.loads(arguments)
@@ -321,7 +321,7 @@ def _read(line: CommandLine, extras: CommandExtras) -> Invocation:
     )
     if "time_limit_s" in options.model_fields_set and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
-    # Reading is a part of the time, unless work is counted instead.
+    # Reading counts as part of the time, unless work is counted instead.
     call.due = options.due()
     if is_beside and call.limit_s is not None:
         call.due = call.due.earlier(_FOR_FILES * call.limit_s)

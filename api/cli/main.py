@@ -22,16 +22,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, by default with the process's own arguments, and return its exit status."""
     if arguments is not None:
         return _status(arguments)
-    gc.disable()  # what is imported stays: until a command runs, there is no garbage
+    gc.disable()  # imported modules stay, so there is no garbage until a command runs
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some reads all that is installed
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no product here is large, and its threads start at the import
     status = _status(arguments)
-    gc.freeze()  # the end of the process frees all at once
+    gc.freeze()  # the end of the process frees everything at once
     if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, OSError, ValueError):  # one that is closed
                 stream.flush()
-        os._exit(status)  # Python would wait for the work of pools
+        os._exit(status)  # Python would wait for pool threads
     return status
 
 
@@ -48,7 +48,7 @@ def _status(arguments: Sequence[str] | None) -> int:
 def _run(words: list[str]) -> int:
     try:
         if words == ["--version"]:
-            # Imported here, and below: this is asked more often than anything, and needs nothing else.
+            # Imported here, and below: --version is requested most often, and needs nothing else.
             from memplan.planner import __version__
 
             print(f"memplan {__version__}", flush=True)  # noqa: T201 - what the list of commands prints, too
@@ -78,7 +78,7 @@ def _within_threads(given: list[str]) -> Iterator[list[str]]:
 
             way = "the default is as many as this process may use"
             raise OptionError(f"threads: must be at least 1, got {number}; {way}")
-        if number.isascii() and number.isdecimal():  # else the command says what is wrong
+        if number.isascii() and number.isdecimal():  # else the command reports the error
             os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]
         if (most := most_threads()) is not None:
             for name in _OF_LIBRARIES:
@@ -100,7 +100,7 @@ def _full(error: OSError) -> int:
 
 def _command(given: list[str]) -> int:
     """Run the command that a command line begins with, and return its exit status."""
-    # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
+    # Imported here, so that Ctrl-C during the import gives no traceback.
     from memplan.api.cli.commands import runnable
     from memplan.api.cli.streams import UsageError, begin_command, say
     from memplan.planner.errors import InputError, ReaderFaultError, UnbuiltError
@@ -117,14 +117,14 @@ def _command(given: list[str]) -> int:
         with _within_threads(given) as rest:
             command = runnable(rest)
             gc.freeze()
-            gc.set_threshold(10_000, 20, 20)  # as in a server: full collections look at all that a large file became
+            gc.set_threshold(10_000, 20, 20)  # as in a server: full collections would scan all objects of a large file
             gc.enable()
             return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:
         # Imported here: most command lines are right.
-        from memplan.api.cli.usage import hints
+        from memplan.api.cli.usage import hints, use_own_words
 
-        error.message = error.message.removeprefix("Value error, ")  # which pydantic puts before what a choice raises
+        use_own_words(error)
         with suppress(OSError):  # standard error may be full
             error.show()
         for hint in hints(error, given):
@@ -151,7 +151,7 @@ def _command(given: list[str]) -> int:
         name = given[0] if given else "memplan"
         say(f"memplan: error: {name}: {missing(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
-    except OSError as error:  # what commands write goes through memplan.api.cli.streams, but not the help
+    except OSError as error:  # commands write through memplan.api.cli.streams, but the help does not
         return _full(error)
     except Interrupted:
         raise

@@ -29,7 +29,7 @@ def refuse_files(
     """
     arguments, suffixes = line.given, {"", ".json", *forms, *beside}
     files = [arguments.get(each.name) for each in line.capability.inputs if each.from_file is not None]
-    more = arguments.get("more")  # the files of a plan of several; the size of a question
+    more = arguments.get("more")  # the files of several plans; the size option of a question
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}
     outputs = arguments.get("outputs") or []
@@ -38,7 +38,7 @@ def refuse_files(
     is_named = arguments.get("display") not in (
         None,
         TABLE,
-    )  # the form is, so that the name of the file need not say it
+    )  # the format is given, so the suffix need not imply it
     for path in outputs:
         if suffix_of(path) not in suffixes and not is_named:
             names = ", ".join(sorted(suffixes - {"", FOLDER}))

@@ -100,9 +100,9 @@ def _saved_later(line: CommandLine, each: Input[Any], path: str, error: FileErro
     """Accept a missing file that the same command line writes; raises FileError for others."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
-        return  # the first of many calls with the same command line makes the file
+        return  # only the first of several calls with this command line creates the file
     way = line.with_files({each.name: None, f"save_{each.name}": path})
-    if not each.named_by_flag:  # what is saved is another one
+    if not each.named_by_flag:  # another file is written
         way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
     raise FileError(f"{error}; {way} makes it") from None
 
@@ -115,7 +115,7 @@ def as_for_the_plan(line: CommandLine) -> CommandLine:
         return line
     for path in (arguments.get(name) for name in OF_PLANS):
         if path is not None:
-            with contextlib.suppress(FileError):  # which its reader names
+            with contextlib.suppress(FileError):  # its reader names them
                 fields |= reading_of_plan(read_bytes(path))
     flags = {each.name: each for each in line.parameters if each.name in fields}
     unsaid = {

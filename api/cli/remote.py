@@ -53,7 +53,7 @@ async def _asked(
             await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
         if asking.done():
             return asking.result()
-        asking.cancel()  # which closes the connection, and so ends the search there
+        asking.cancel()  # closing the connection ends the search there
         await asyncio.wait({asking})
         if capability.name == _PLAN:
             return (await _known(client, question["problem"])).model_copy(update={"stop_reason": "cancelled"})

@@ -88,7 +88,7 @@ def refuse_read(path: str) -> None:
     """Raise FileError for an output file that this command reads, under any name, as it would be overwritten."""
     try:
         status = Path(path).stat()
-    except (OSError, ValueError):  # a new file, or one of which writing says what is wrong
+    except (OSError, ValueError):  # a new file, or one whose error appears on writing
         return
     if name := _Read.files.get((status.st_dev, status.st_ino)):
         raise FileError(f"{path}: must be another file than those that are read, such as {name}")
@@ -173,11 +173,11 @@ def _write_out(data: bytes) -> None:
     try:
         with os_errors_named("standard output"):
             rest = memoryview(data)
-            while rest:  # an unbuffered stream may take a part
+            while rest:  # an unbuffered stream may accept only a part
                 rest = rest[sys.stdout.buffer.write(rest) or 0 :]
             sys.stdout.buffer.flush()
     except FileError:
-        # What is left in the stream's buffer must not fail once more when the interpreter ends.
+        # The rest of the stream's buffer must not fail again when the interpreter exits.
         with contextlib.suppress(OSError), Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         raise

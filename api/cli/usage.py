@@ -10,11 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from memplan.api.cli.advice import flags_for
 from memplan.api.cli.flag_names import dashed, spelled
 from memplan.capabilities import FORMER_NAMES
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, sentences
 from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant
 from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import systems
@@ -27,6 +29,13 @@ _VALUES: OtherWords = {
 }
 """Allowed values of flags."""
 _CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
+
+
+def use_own_words(error: Any) -> None:
+    """Replace the message of an error that pydantic raised by memplan's sentence."""
+    if isinstance(error.__cause__, ValidationError) and error.message.startswith("Input "):
+        error.message = sentences(error.__cause__)[0]
+    error.message = error.message.removeprefix("Value error, ")
 
 
 def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
@@ -71,7 +80,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
             default = error.param.default
             about = str(getattr(error.param, "help", None))
             way = f"it is for: {about[:1].lower()}{about[1:]}" if default is None else f"the default is {default}"
-            yield f"{error.param.opts[0]}: got {occurrences[-1]}; {way}"
+            got = "" if ", got " in message else f"got {occurrences[-1]}; "
+            yield f"{error.param.opts[0]}: {got}{way}"
     elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
         yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))
 

@@ -132,7 +132,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
             params["deadline_s"] = deadline_s
-        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # it is sent again, and yet one job
+        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # a repeated submission is still one job
         return await self._job("POST", _JOBS, content=content, params=params, headers=again)
 
     async def job(self, job_id: str) -> RemoteJob:
@@ -254,7 +254,7 @@ async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
-        if name:  # else it is a comment, which keeps the connection alive
+        if name:  # other lines are comments that keep the connection alive
             fields[name] = value.removeprefix(" ")
         elif not line and "data" in fields:
             yield RemoteEvent(int(fields["id"]), fields.get("event", "message"), json.loads(fields["data"]))

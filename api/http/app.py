@@ -66,10 +66,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
     service: Service = app.state.service
     async with AsyncExitStack() as stack:
         await service.open(stack)
-        await to_thread.run_sync(warm_up)  # so that no request waits for what is loaded once
+        await to_thread.run_sync(warm_up)  # so that no request waits for one-time loading
         gc.collect()
         sys.setswitchinterval(_TURN_S)
         gc.set_threshold(*_COLLECTED_AT)
-        gc.freeze()  # what lives as long as the server need not be looked at again
+        gc.freeze()  # long-lived objects need not be scanned again
         stack.enter_context(stopping(service.stop))
         yield {"service": service}

@@ -67,7 +67,7 @@ class KeyGate:
         """
         if not self.requires_keys:
             self._check_page(method, headers or {})
-            # A key that is shown is a right one, unless what stands before this server may have others.
+            # A valid key is enough, unless a proxy in front of this server sends keys of its own.
             if authorization is None or self._settings.require_keys is False:
                 return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
@@ -78,7 +78,7 @@ class KeyGate:
             return Caller(ADMIN, ADMIN, frozenset({"admin"}))
         key_id, secret = split(text) or ("", text)
         key = await self._known(key_id) if key_id else None
-        # An id that is not there is compared as well, so that it takes as long as a wrong secret.
+        # A missing id is compared, too, so that it takes as long as a wrong secret.
         if not is_same(secret, _NO_HASH if key is None else key.hash) or key is None or key.revoked_at is not None:
             raise NoKeyError("authorization: the key is not known, or was revoked")
         self._count(key)

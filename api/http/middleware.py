@@ -134,7 +134,7 @@ class Envelope:
             await self.app(scope, receive, framed)
         except ClientDisconnect:
             pass
-        except Exception as error:  # the border: what is not known here is a fault of the program
+        except Exception as error:  # errors that are unknown here are faults of the program
             told = self.faults.note(error, getattr(scope.get("route"), "name", "none"))
             if status != _HUNG_UP:
                 raise

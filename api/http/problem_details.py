@@ -100,7 +100,7 @@ def error_answer(error: Exception) -> Response | None:
     if isinstance(error, FaultError):
         return problem_details(500, (str(error),))
     if isinstance(error, StoreError):
-        _LOG.error("%s", error)  # which names machines, and is not for callers
+        _LOG.error("%s", error)  # it names machines, which callers must not see
         error = UnavailableError("memplan: its store does not answer for now")
     if isinstance(error, LostWorkersError):
         error = UnavailableError(str(error), _AFTER_LOSSES_S)

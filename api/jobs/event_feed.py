@@ -92,5 +92,5 @@ class Following:
             for job_id in some:
                 waiting = self._waiting.get(job_id, {})
                 for changed, after in list(waiting.items()):
-                    if last.get(job_id, after + 1) > after:  # a follower of a job that is gone wakes as well
+                    if last.get(job_id, after + 1) > after:  # wakes the followers of removed jobs, too
                         changed.set()

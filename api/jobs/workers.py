@@ -109,7 +109,7 @@ class JobWorkers:
             if not self._tried(self._claim):
                 self._tried(self._cancel)
                 self._wake.wait(self._pause_s)
-                if self._is_told:  # and so are all others that have a place
+                if self._is_told:  # and so are the keys of all others that have a slot
                     self._stopping.wait(uniform(0.0, self._late_s))
 
     @property
@@ -138,7 +138,7 @@ class JobWorkers:
         free = self._places - len(self._runs)
         if free <= 0:
             return False
-        # Who was first the last time claims at once; a look is the cheaper one of the two where there is nothing.
+        # The worker that was first last time claims at once; when nothing waits, a look is cheaper.
         is_first = self._was_told and not self._late_s
         if not is_first and not self._store.leases.is_any_waiting():
             self._note(came_late=True)
@@ -182,7 +182,7 @@ class JobWorkers:
         self._is_unsure = False
         for run in runs:
             if held.get(run.job.id) != run.job.lease:
-                run.lose()  # or it has just ended, and nothing is left to be lost
+                run.lose()  # or the job has just ended, so that nothing can be lost
         return True
 
     def _cancel(self) -> bool:

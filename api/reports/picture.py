@@ -137,7 +137,7 @@ class _Panel:
                 label = shortened(text, room if fits else _LONGEST_LABEL)
                 anchor, width = "middle", _CHARACTER * len(label)
                 if not fits and across < width:
-                    # In the middle it would cover what lies around it; where there is no room behind it, before it.
+                    # In the middle the label would cover its surroundings; without room behind, it goes before.
                     is_behind = self.x(box.end) + width <= _WIDTH
                     anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
                 if not fits:

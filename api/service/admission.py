@@ -241,7 +241,7 @@ class AdmissionQueue(Admission):
         lane = [place for place in self._held if place.is_light == wish.is_light]
         if len(lane) >= self.places or _count(lane, wish.caller) >= self._of_key:
             return False
-        # Light ones that turned out not to be light are in the other lane, beyond its places.
+        # Light requests that turn out to take long move to the other lane, beyond its slots.
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:

@@ -93,7 +93,7 @@ class PlanService:
         """
         problem, options = request.problem, request.options
         options.check()
-        # Several searches, or one of another instance: not of what is kept.
+        # Several searches, or one of another instance, are not cached.
         has_profile = options.profile_of(problem.problem) is not None or problem.problem.equal_use
         if options.is_usual and not has_profile:
             result = await self._cached_or_searched(request, cancelled)
@@ -108,7 +108,7 @@ class PlanService:
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
             quick = self._quick(request)
             result = None if quick is None else await self._explained(request, quick.begin())
-            if result is not None and _is_enough(result):  # most of what is new, and the store need not be asked
+            if result is not None and _is_enough(result):  # most problems are new, and the store need not be queried
                 self._metrics.looked_up("miss")
                 self._metrics.solved(result, options.solver, "server")
                 return await self._keep(request, result)
@@ -137,7 +137,7 @@ class PlanService:
         self._running[key] = asyncio.Event()
         try:
             if start is not None:
-                quick = None  # it was tried when that was found
+                quick = None  # it was tried when that plan was found
             elif quick is None:
                 quick = self._quick(request)
             return await self._keep(request, await self._search(request, cancelled, start, quick))
@@ -154,7 +154,7 @@ class PlanService:
         control = Control(Deadline.after(limit_s))
         begun = problem.start or problem.instance
         quick = OneSearch(problem.problem, request.options, control, is_quick=True, instance=begun)
-        quick.verifies = False  # as what is answered is verified, and what was kept
+        quick.verifies = False  # all answers and cached plans are verified
         return quick
 
     async def _search(
@@ -177,16 +177,16 @@ class PlanService:
             return await self._by_child(request, cancelled, best, tried_s)
         except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
-                return best  # with the reason that was seen
+                return best  # with the reason found so far
             is_busy = isinstance(error, NoTurnError) or request.deadline.left_s <= 0
             if best is None or not best.plan.placements or not is_busy:
                 raise
-            return replace(best, stop_reason="time_limit")  # which is more than nothing
+            return replace(best, stop_reason="time_limit")  # better than nothing
 
     async def _explained(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
         """Return a result with a quick explanation if a bound shows that nothing fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
-        if found is None or lack is None or lack.by is not None:  # a search proved it, and others can say why
+        if found is None or lack is None or lack.by is not None:  # a search proved it, and others can explain it
             return found
         if not problem.is_small or request.options.deterministic:
             return found
@@ -219,7 +219,7 @@ class PlanService:
         finally:
             self._queue.leave(place)
         result = replace(child_result, elapsed_s=taken.passed_s)
-        if result.stop_reason == "cancelled" and not cancelled.is_set():  # by the queue, for others that wait
+        if result.stop_reason == "cancelled" and not cancelled.is_set():  # by the queue, for other waiting requests
             result = replace(result, stop_reason="time_limit")
         self._metrics.solved(result, options.solver, "worker")
         return result
@@ -295,7 +295,7 @@ def reason_to_answer(
     plan = result.plan
     if plan.status == "optimal":
         return "proved"
-    if known.is_final:  # another process says so; that nothing fits is looked into anew, for its reason
+    if known.is_final:  # another process claims it; infeasibility is examined again, for its reason
         return None
     if plan.placements and _is_accepted(plan, options, problem):
         return "accepted"

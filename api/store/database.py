@@ -132,7 +132,7 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # A writer that began as a reader would be refused, and not wait, where another wrote meanwhile.
+        # A writer that began as a reader would be refused instead of waiting if another one wrote meanwhile.
         only_reads = connection.get_execution_options().get("memplan_only_reads", False)
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
 
@@ -151,7 +151,7 @@ def _postgresql(url: URL, connections: int) -> Engine:
         connect_args={
             "connect_timeout": _BUSY_S,
             "application_name": "memplan",
-            "prepare_threshold": None,  # a pooler gives each transaction another connection
+            "prepare_threshold": None,  # a pooler may use another connection for each transaction
             # A server that hangs must not hold rows for ever, nor must we wait for one for ever.
             "options": "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s",
             "keepalives_idle": 10,
@@ -164,7 +164,7 @@ def _postgresql(url: URL, connections: int) -> Engine:
     @event.listens_for(engine, "connect", insert=True)  # before anything is read, which without an encoding is bytes
     def _check(connection: Any, _record: object) -> None:
         encoding = connection.info.parameter_status("server_encoding")
-        if encoding is None:  # the connection has ended meanwhile
+        if encoding is None:  # the connection has ended in the meantime
             raise OperationalError("the connection ended while it began")
         if encoding != "UTF8":
             raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")

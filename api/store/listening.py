@@ -44,20 +44,20 @@ class Listening:
         while not self._closing.is_set():
             try:
                 self._listen()
-            except (Error, SQLAlchemyError, StoreError):  # whoever uses the store says what is wrong
+            except (Error, SQLAlchemyError, StoreError):  # the users of the store report the error
                 self.hears = False
-                self._wake()  # it looks by itself again
+                self._wake()  # it polls again
                 self._closing.wait(_AGAIN_S)
 
     def _listen(self) -> None:
         pooled = self._database.engine.raw_connection()
         connection, own = pooled.driver_connection, secrets.token_hex(8)
         assert connection is not None
-        pooled.detach()  # it is one more than those of the pool
+        pooled.detach()  # one more than the pool's connections
         try:
             connection.autocommit = True
             connection.execute(f"LISTEN {CHANNEL}")
-            with self._database.writing() as another:  # by this one, a pooler would pass it on once
+            with self._database.writing() as another:  # with a pooler, this would arrive once only
                 another.exec_driver_sql(f"NOTIFY {CHANNEL}, '{own}'")
             while not self._closing.is_set():
                 for heard in connection.notifies(timeout=_LOOK_S):

@@ -48,7 +48,7 @@ jobs = Table(
     Column("request_digest", Text),
     Column("lease_holder", Text),  # the worker that runs it
     Column("lease_until", Double),
-    Column("lease", Integer, nullable=False),  # how often it was claimed: a claim of long ago can change nothing
+    Column("lease", Integer, nullable=False),  # how often it was claimed; an old claim can change nothing
     Column("last_event", Integer, nullable=False),
     Column("progress", Json),
     Column("plan_status", Text),

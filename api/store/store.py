@@ -78,7 +78,7 @@ class Store:
         self._database.check_room()
         self._database.check_file()
         with self._database.writing() as connection:
-            # The same again: it takes its way to the disk, and changes nothing.
+            # Write the same value again: this goes to the disk without changing anything.
             connection.execute(update(versions).values(version=versions.c.version))
 
     def close(self) -> None:
@@ -92,8 +92,8 @@ def bring_up(database: Database) -> int | None:
     Of several servers that start at once, one does. Raises StoreError.
     """
     with database.writing() as connection:
-        if not database.is_sqlite:  # whose transaction locks the whole database already
-            # A change may take its time, and others wait for it.
+        if not database.is_sqlite:  # its transaction already locks the whole database
+            # A migration may take long, and others wait for it.
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             connection.exec_driver_sql("SET LOCAL lock_timeout = '10s'")

@@ -136,7 +136,7 @@ class _Child:
 
 def main() -> None:
     """Run the template, and the children that are forked from it."""
-    gc.disable()  # what is loaded stays; each fork looks for garbage of its own
+    gc.disable()  # loaded modules stay; each fork collects only its own garbage
     logging.config.dictConfig(log_config("json" if os.environ.get(LOG_FORMAT) == "json" else "text"))
     load_all()
     fork_always()

@@ -57,7 +57,7 @@ def run_forked(
             elif memory_in_use(pid) > most:
                 raise FormatError(f"file: must be read with {most} bytes of memory, and needs more")
     finally:
-        os.kill(pid, signal.SIGKILL)  # which has ended, where nothing is wrong, and is not reaped yet
+        os.kill(pid, signal.SIGKILL)  # it has ended without an error, but is not reaped yet
         os.close(reading)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if not sent.is_last or noted is None:

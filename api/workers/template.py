@@ -106,7 +106,7 @@ def fork_always() -> None:
     """
     line = socket.socket(fileno=0)
     gc.collect()
-    gc.freeze()  # what no collection looks at stays shared
+    gc.freeze()  # memory that no collection touches stays shared
     while True:
         request_bytes, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
         if len(request_bytes) < _NUMBER.size:
@@ -116,7 +116,7 @@ def fork_always() -> None:
             continue
         if (pid := os.fork()) == 0:
             break
-        os.setpgid(pid, pid)  # before anybody can kill its group; it does so itself before anything else
+        os.setpgid(pid, pid)  # before anyone can kill its group; the child itself does so first of all
         for pipe in pipes:
             os.close(pipe)
         line.send(_NUMBER.pack(pid))

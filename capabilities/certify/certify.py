@@ -64,7 +64,7 @@ def certify(
         refuse_other_plan(problem, plan)
     if plan is not None and (violations := verify(problem, plan)):
         raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
-    all_s = running.left_s  # asked once: a clock that is asked again may be beyond the end
+    all_s = running.left_s  # computed once, since a later check of the clock may differ
     proof_s = min(options.proof_s, all_s / 2)
     if plan is None:
         plan = solve(

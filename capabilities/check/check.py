@@ -138,7 +138,7 @@ def check(
         making = running.keeping(min(_MOST_KEPT * running.left_s, row_s * len(problem.buffers)))
         chosen = PlanOptions(**options.fields("time_limit_s", "deterministic", "profile"))
         if running.note is not None:
-            with suppress(OptionError):  # where it cannot do what the problem requires
+            with suppress(OptionError):  # if it does not support the problem's features
                 greedy = _made(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
                 running.note(report_on(greedy))
         plan = _made(problem, budgets, chosen, making)

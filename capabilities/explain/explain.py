@@ -81,7 +81,7 @@ def explain(
     note(answer := _answer(asked, plan, plan.explanation))
     if plan.status not in ("optimal", "feasible"):
         answer = _answer(asked, plan, _reason(asked, plan, running.within(reason_s)))
-    elif not running.is_over:  # the reason needs no time, which the best plan gets
+    elif not running.is_over:  # the reason takes no time, so the best plan gets all of it
         plan = _solved(asked, options, running, kept_s - reason_s, start=plan)
         answer = _answer(asked, plan, None)
     if not (options.repairs or options.what_if):
@@ -134,7 +134,7 @@ def _repairs(
     size = problem.pools[0].size
     if graph is None or repairs.status == "fits" or len(problem.pools) > 1 or size is None:
         return repairs
-    # Imported here: few problems have a graph, and this takes as long as all else.
+    # Imported here: few problems have a graph, and this import takes as long as all others.
     from memplan.capabilities.explain.repairs import orders
 
     of_operations = orders.repairs_of_graph(

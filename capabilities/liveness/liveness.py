@@ -56,7 +56,7 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
     for name, callees in reversed(operations.callees.items()):
         reached.update(callees if name in reached else ())
     called = [name for name in operations.callees if name in reached and name != operations.entry]
-    # What a function keeps between its calls has no place in a workspace of one call.
+    # State that a function keeps between calls cannot be in one call's workspace.
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 

@@ -53,12 +53,12 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
         asked = in_ways(first, ways)
     note, began = running.note or silent, running.deadline.passed_s
     given = given_order(asked)
-    # Whatever the time is, the given order is an answer.
+    # With any time limit, the given order is an answer.
     first_answer = given.unplanned(options.within) if options.recompute else given
     note(first_answer)
     if len(graph.ops) > LARGE and running.is_over:
         return first_answer
-    # What is done when the search has ended looks at no clock, and takes a few times what the given order took.
+    # The steps after the search check no clock, and take a few times as long as the given order.
     running = running.keeping(_AFTER * (running.deadline.passed_s - began))
     if options.recompute:
         found: OrderAnswer = search("recompute")(asked, options, running)

@@ -74,7 +74,7 @@ def order_and_pose(
     limit_s = control.left_s
     for_plans = (1 - _ORDER_SHARE) * limit_s
     if goal == "alive":
-        # No order with more alive is answered then, so plans only choose among equals.
+        # No order with more live bytes is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
     if not control.counts_work:
         for_plans = max(for_plans, _ONE * len(inside.graph.ops) / _PLANNED_PER_S)

@@ -67,7 +67,7 @@ def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None =
         return _from_json(memplan_json.parse(data), problem)
     its = problem
     if its is None:
-        with suppress(InputError):  # a table of offsets alone
+        with suppress(InputError):  # a table with offsets only
             its = without_pins(formats.read_problem(data, name))
     plan = formats.read_plan(data, Problem(buffers=()) if its is None else its, name)
     return Baseline(plan, its)

@@ -24,7 +24,7 @@ LEAST_REASON_S = 0.05
 
 def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
     """Raise OptionError for a solver that does not support a problem's features."""
-    # Imported here: a solve looks itself.
+    # Imported here: a solve checks this itself.
     from memplan.solvers.portfolio import stages
     from memplan.solvers.reference import checked
 
@@ -63,7 +63,7 @@ def with_reason(
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     if "explain" not in QUESTIONS:
-        return plan  # with what the search saw
+        return plan  # with the search's findings
     # Imported here: most problems fit, and a plan stands on no other question.
     from memplan.capabilities.explain.reasons.reasoning import reason_of
 

@@ -106,7 +106,7 @@ class ScheduleAnswer(AnswerOfFile):
         for step in run.figures:
             busy = step.over_first_link / target.link.bandwidth / step.latency if step.latency else 0.0
             times.append(round(min(1.0, busy), 6))
-        if 0 < bound - value <= EPSILON * bound:  # sums in another order differ by their rounding
+        if 0 < bound - value <= EPSILON * bound:  # sums in another order differ by rounding
             bound = value
         return cls(
             status="optimal" if proof == "bound" else "feasible",

@@ -198,7 +198,7 @@ class SymbolLimits:
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.grows(first) and self.grows(second)
-        if is_smooth:  # else the largest value need not fit with the least of the other symbol
+        if is_smooth:  # otherwise the largest value need not fit with the other symbol's least
             most = self.largest(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:

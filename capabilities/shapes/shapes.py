@@ -208,7 +208,7 @@ def _unchecked(answer: ShapesAnswer, problem: SymbolicProblem, running: Control)
         return _unproved(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
     try:
-        check = cast(Callable[..., None], all_values.check)  # a program without types
+        check = cast(Callable[..., None], all_values.check)  # the module has no types
         check(content, problem.model_dump(mode="json"), lambda: running.is_over)
     except all_values.Undecided as why:
         return f"the proof for all values: checkers/all_values.py ended undecided, {why}"

@@ -54,7 +54,7 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again:
     deadline = running.deadline
     if not options.deterministic:
         deadline = deadline.within(options.time_limit_s)
-    elif deadline.left_s > MAX_TIME_LIMIT_S:  # this machine may be slower, or busier
+    elif deadline.left_s > MAX_TIME_LIMIT_S:  # this machine may be slower or busier
         deadline = Deadline.after(MAX_TIME_LIMIT_S)
     fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
     best_plan = solve(problem, **fields, control=Control(deadline, running.cancelled))

@@ -278,7 +278,7 @@ CAPABILITY = Capability(
     lines=lines,
     exit_status=_exit_status,
     exits={0: "the plan is valid", 3: "it is not", 4: "again: another plan of the same peak", 5: "again: another peak"},
-    # Whether a plan is right is seen faster than a worker is found, and callers verify plans of any size.
+    # Verification is faster than finding a worker, and callers verify plans of any size.
     is_brief=lambda _subject, options: not (options.better or options.again),
     example={
         "problem": EXAMPLE,

@@ -167,9 +167,10 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
 
 def refuse_unknown(data: bytes) -> NoReturn:
     """Raise FormatError, which lists the readable formats, for an unknown file."""
-    kinds = ", ".join(f"{each.title} ({each.files})" for each in systems() if each.files)
-    read = f"problems and plans of memplan (.json, .csv), and models and dumps of {kinds}"
-    raise FormatError(f"must be of a known format, got {shown(data[:20])}; known are {read}{more_of_systems()}")
+    kinds = ", ".join(each.title for each in systems() if each.files)
+    read = f"problems and plans of memplan (.json, .csv), and files of {kinds}"
+    more = more_of_systems() or "; docs/reference.md lists the suffixes of each"
+    raise FormatError(f"must be of a known format, got {shown(data[:20])}; known are {read}{more}")
 
 
 def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ from memplan.planner.model.plan import Plan
 
 def plan_picture(call: Invocation, answer: Any, _path: str) -> bytes:
     """Return the picture of a plan."""
-    # Imported here, and below: few plans are looked at.
+    # Imported here, and below: few plans are drawn.
     from memplan.api.reports.picture import draw
 
     return draw(call.question["problem"], answer)
@@ -38,7 +38,7 @@ def open_page(call: Invocation, answer: Plan) -> None:
     """Open the page of a plan in a browser."""
     path = next((path for path in call.outputs if suffix_of(path) == PAGE), None)
     if path is None:
-        # Imported here: it is needed where a page is opened.
+        # Imported here: needed only to open a page.
         import tempfile
 
         handle, path = tempfile.mkstemp(prefix="memplan-", suffix=PAGE)

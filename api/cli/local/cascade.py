@@ -47,7 +47,7 @@ def _prepare(call: Invocation) -> None:
 
 
 def _page(call: Invocation, answer: Any, _path: str) -> bytes:
-    # Imported here, and below: few cascades are looked at.
+    # Imported here, and below: few cascades are shown as pages.
     from memplan.api.reports.views import view
 
     return view("cascade")(call.title(answer.name), answer)

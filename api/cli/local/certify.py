@@ -48,7 +48,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
 def certified_plan(call: Invocation, answer: Plan) -> Plan:
     """Write the certificate of a plan, and return the plan with the facts about it."""
     (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
-    # Imported here: few plans are to be proved.
+    # Imported here: few plans are certified.
     from memplan.capabilities.certify.certify import certified
 
     with graceful_interrupts() as cancelled:

@@ -41,7 +41,7 @@ def _prepare(call: Invocation) -> None:
         _refuse_no_comparison(call)
         call.change(differences=True)
     if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.question:
-        call.change(budgets=(UNLIMITED,))  # what is made now is what later checks compare with
+        call.change(budgets=(UNLIMITED,))  # the result is the baseline of later checks
     has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
     call.change(with_plan=has_files or call.has_output(PAGE))
 
@@ -63,7 +63,7 @@ def _refuse_no_comparison(call: Invocation) -> None:
 def _page(call: Invocation, answer: Any, _path: str) -> bytes | None:
     if answer.plan is None or answer.difference is None:
         return None
-    # Imported here: few differences are looked at.
+    # Imported here: few differences are shown as pages.
     from memplan.api.reports.views import PlanOf, view
 
     then, problem = call.question["baseline"], call.question["problem"]

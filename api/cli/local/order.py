@@ -61,7 +61,7 @@ def _has_plan(call: Invocation, answer: Any, path: str) -> bool:
 
 
 def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
-    # Imported here: few orders are looked at.
+    # Imported here: few orders are shown as pages.
     from memplan.api.reports.views import view
 
     title = call.title(answer.name)

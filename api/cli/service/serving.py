@@ -31,7 +31,7 @@ def serve(
     try:
         server.serve(host, port, without_keys)
     except Interrupted:
-        return  # a server that was told to stop, and did, has done what it is for
+        return  # a server that stopped on request has succeeded
 
 
 def worker(

@@ -28,7 +28,7 @@ def text_for(words: Sequence[str]) -> str | None:
     text = written(_LIST)
     for table in ("questions", "commands"):
         for name, row in extensions(table).items() if text else ():
-            if written(name) is None:  # names of memplan's own win
+            if written(name) is None:  # memplan's own names take precedence
                 text = _with(text or "", name, row.panel, row.help)
     return text
 

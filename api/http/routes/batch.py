@@ -56,7 +56,7 @@ async def batch(request: Request) -> Response:
     """
     service, wanted = Service.of(request), Wanted.of(request, Plan)
     kind = media_type(request, NDJSON, JSON)
-    parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # what is wrong with the query is wrong with all
+    parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # an error in the query affects all submissions
     body = await read_body(request, service.settings.max_body_bytes)
     lines = lines_of(body) if kind == NDJSON else iter(await service.run(partial(submissions_of, body), len(body)))
     answers = _Batch(service, lines, wanted, caller_of(request).key_id)

@@ -160,7 +160,7 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
                     one = await _with_old_plan(one, plan_format)
                 response = await one.answer(plan_format)
             return await wanted.shape(request, capability, response)
-        finally:  # a refusal may come late, too
+        finally:  # a refusal may also come late
             if deadline.left_s < -LATE_S:
                 service.metrics.missed_deadline()
 

@@ -43,7 +43,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
         if settings.processes > 1:
             serve_by_several(settings, listener, log)
             return
-        # Imported here: the parent of several server processes has nothing of what answers.
+        # Imported here: the parent of several server processes answers no requests itself.
         import uvicorn
 
         from memplan.api.http.app import create_app
@@ -104,10 +104,10 @@ def listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
-    # asyncio does so only where it opens the socket itself; without, each answer waits 40 ms for an acknowledgement.
+    # asyncio sets this only on sockets that it opens; without it each answer waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE.items():  # which accepted connections inherit
+    for name, value in _KEEPALIVE.items():  # accepted connections inherit it
         if hasattr(socket, name):
             listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return listener

@@ -58,7 +58,7 @@ def config(app: Any, settings: Settings, log: dict[str, Any] | None) -> uvicorn.
         workers=settings.processes,
         log_config=log,
         log_level="warning",
-        access_log=False,  # the app's own says more, and less of what callers send
+        access_log=False,  # the app logs more itself, and less of what callers send
         server_header=False,
         proxy_headers=False,
         limit_concurrency=most_connections(),
@@ -90,7 +90,7 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
                 stack.enter_context(admitting(queue, path))
             except OSError as error:
                 raise OptionError(f"TMPDIR: must be a folder for a socket, got {path}: {error}") from error
-            with suppress(OSError):  # without room each process has its own
+            with suppress(OSError):  # without room, each process has its own
                 make_shared(Path(folder) / "written", WRITTEN_BYTES)
                 os.environ[WRITTEN] = f"{folder}/written"
             if settings.workers > 0:
@@ -112,7 +112,7 @@ def _start_tracker() -> None:
 
 def one_of_several() -> FastAPI:
     """Make the app of one of several processes; it ends with its parent."""
-    gc.disable()  # what is imported stays, so that looking for garbage meanwhile finds none
+    gc.disable()  # imported modules stay, so a garbage collection meanwhile finds nothing
     from memplan.api.http.app import create_app
 
     settings = read_settings()

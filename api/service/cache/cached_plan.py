@@ -143,7 +143,7 @@ class CachedPlan:
             return None
         try:
             content = json.loads(zlib.decompress(stored.plan))
-            if (offset := content["offset"]) is None:  # an older version kept that nothing fits, too
+            if (offset := content["offset"]) is None:  # older versions also stored infeasibility
                 return None
             cached = cls(
                 status=stored.status,  # type: ignore[arg-type]  # one of those that were written
@@ -179,7 +179,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         return None
     least = assignment.score if known.status == "optimal" else known.bound
     if least > bound.score:
-        # The witness of a bound that is better for another order of buffers is in the words of that problem.
+        # A bound's witness that is better for another order of buffers is in that problem's terms.
         kind: ProofKind = "engines" if known.kind == "engines" else "search"
         witness = Witness(kind, by=known.by or "an earlier search")
         bound = bound._replace(score=least, witness=witness, total=known.total)

@@ -43,6 +43,6 @@ def translated(compiled: CompiledProblem, plan: Plan) -> Plan | None:
     pool = names[places.pool]
     if not np.isin(pool, np.arange(len(compiled.instance.pools))).all():
         return None
-    # Its bound is one of another process.
+    # Its bound comes from another process.
     result = result_of(CachedPlan("feasible", column(pool), places.offset, solver=plan.solver), compiled)
     return None if result is None else result.plan

@@ -151,6 +151,6 @@ def joined(problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: 
     cached = None if is_wrong else CachedPlan.read(stored)
     is_proved = cached is not None and stored is not None and stored.status == "optimal"
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
-        return None  # who proved it said so, which each server proves for itself
+        return None  # the process that proved it has claimed it; each server proves it for itself
     best = better_of(problem, cached, found)
     return None if best is cached else best.stored(problem.hash)

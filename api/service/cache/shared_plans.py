@@ -71,7 +71,7 @@ class SharedPlans:
         parts = plan.status.encode(), plan.before, plan.after
         record = _RECORD.pack(digest, _check(digest, *parts), *map(len, parts)) + b"".join(parts)
         (head,) = _HEAD.unpack_from(self._map, 0)
-        if head % self._room + len(record) > self._room:  # none goes over the end
+        if head % self._room + len(record) > self._room:  # no record crosses the end
             head += self._room - head % self._room
         _HEAD.pack_into(self._map, 0, head + len(record))
         at = _STARTS + head % self._room

@@ -83,7 +83,7 @@ class Jobs:
             self._check_room(connection, new, most, most_of_key)
             row = {column.name: getattr(new, column.name) for column in COLUMNS}
             if not insert_new(connection, schema.jobs, [row], schema.jobs.c.id):
-                # Another server was a moment quicker with the same request.
+                # Another server has just handled the same request.
                 return _made_before(connection, new) or new
             sent = {"job_id": new.id, "head": new.head, "body": new.body}
             connection.execute(insert(schema.submissions).values(sent))

@@ -164,7 +164,7 @@ def _now(connection: Connection) -> ColumnElement[float]:
     """Return the current time in seconds by the database's clock; SQLite uses that of this machine."""
     if connection.dialect.name == "sqlite":
         return literal(time.time())
-    # Not clock_timestamp, which is another at each row, so that no index finds what is over.
+    # Not clock_timestamp, which differs for each row, so that no index could be used.
     return cast(extract("epoch", func.statement_timestamp()), Double)
 
 
@@ -175,7 +175,7 @@ def _claimed(connection: Connection, holder: str, full: Sequence[str | None], le
         if (its_key := _first_beside(connection, full)) is None:
             return None
         may_run = and_(may_run, its_key)
-    # In two steps, since one index has the highest priority last and the oldest of them first.
+    # In two steps, since the index orders priorities ascending and ages ascending.
     highest = select(_JOBS.priority).where(may_run).order_by(_JOBS.priority.desc()).limit(1)
     first = select(_JOBS.id).where(may_run, _JOBS.priority == highest.scalar_subquery()).order_by(_JOBS.id).limit(1)
     first = first.with_for_update(skip_locked=True)
@@ -227,7 +227,7 @@ def _first_beside(connection: Connection, full: Sequence[str | None]) -> ColumnE
         mine = and_(waits, _JOBS.key_id.is_(None))
         of_none = select(_JOBS.key_id, _JOBS.priority, _JOBS.id).where(mine)
         firsts += connection.execute(of_none.order_by(_JOBS.priority.desc(), _JOBS.id).limit(1))
-    # A job that another worker has just taken may leave nothing of its key.
+    # A job just taken by another worker may leave its key without any.
     best = min((each for each in firsts if each[2] is not None), key=lambda each: (-each[1], each[2]), default=None)
     return None if best is None else _JOBS.key_id == best[0]
 

@@ -36,7 +36,7 @@ class Plans:
         Where a change returns None, what is known stays. It may be called twice.
         """
         rows = [_row(plan) for to in changes.values() if (plan := to(None)) is not None]
-        # In one order on every server, so that two of them never wait for each other.
+        # In one order on every server, so that two servers never deadlock.
         rows.sort(key=lambda row: str(row["hash"]))
         with self._database.writing() as connection:
             new = insert_new(connection, schema.plans, rows, schema.plans.c.hash) if rows else ()
@@ -69,7 +69,7 @@ class Plans:
 def _find(connection: Connection, problem_hash: str, is_locked: bool = False) -> StoredPlan | None:
     columns = [schema.plans.c[name] for name in StoredPlan.__dataclass_fields__]
     wanted = select(*columns).where(schema.plans.c.hash == problem_hash)
-    # SQLite has no locks of rows, and leaves the words out.
+    # SQLite has no row locks, and ignores the clause.
     row = connection.execute(wanted.with_for_update() if is_locked else wanted).one_or_none()
     return None if row is None else StoredPlan(**row._mapping)
 

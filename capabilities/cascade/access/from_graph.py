@@ -84,7 +84,7 @@ class _Reading:
         images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape(t) or ()) > 2]
         if any((self._shape(t) or (1,))[0] > 1 for t in images):
             return "batches"
-        # What has no channels lies so in every layout.
+        # A tensor without channels is equal in every layout.
         families = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
         return families.pop() if len(families) == 1 else "several layouts" if families else "NHWC"
 
@@ -186,9 +186,9 @@ class _Reading:
         if row.kind == "transpose":
             attributes = {**attributes, "axes": permutation_of(row)}
         elif row.kind != "reshape":
-            # All of a second operand is read, whatever its axes are; an axis of one element is any axis.
+            # All of the second operand is read, whatever its axes; an axis of one element matches any axis.
             alike = list(zip(into[:1] if row.kind == "matmul" else into, full, strict=False))
-            if row.kind not in POINTWISE:  # which broadcasts tensors of fewer axes
+            if row.kind not in POINTWISE:  # it broadcasts tensors with fewer axes
                 alike = [(other, shape) for other, shape in alike if len(other) == len(layout)]
             if any(_differ(other, layout, shape) for other, shape in alike):
                 raise UnknownAccess("has tensors of two layouts")
@@ -230,7 +230,7 @@ def _slices(graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation,
     if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:
         return ()
     if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
-        return ()  # which is there while others are made
+        return ()  # it exists while others are made
     whole = _seen(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
     shapes = [_seen(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
     sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]

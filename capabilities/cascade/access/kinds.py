@@ -113,7 +113,7 @@ def _sliding(facts: Facts) -> Windows:
     kernel, strides, dilations, pads = _spatial(facts)
     for axis in (0, 1):
         room = facts.inputs[0][axis] + pads[axis] + pads[axis + 2] - (kernel[axis] - 1) * dilations[axis] - 1
-        # The last window may be cut off by the border, where sizes are rounded up.
+        # The border may cut the last window if sizes are rounded up.
         low, high = room // strides[axis] + 1, -(-room // strides[axis]) + 1
         if not low <= facts.output[axis] <= max(low, high):
             raise UnknownAccess(_disagree("kernel, strides, dilations and pads", low, facts.output[axis], axis))
@@ -153,7 +153,7 @@ def _transposed(facts: Facts) -> KindAccess:
     for axis in (0, 1):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         least = (facts.inputs[0][axis] - 1) * strides[axis] + reach - pads[axis] - pads[axis + 2]
-        # Rows may be added behind, fewer than a stride or a dilation has.
+        # Rows may be added at the end, fewer than a stride or dilation.
         if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
             raise UnknownAccess(_disagree("kernel, strides, dilations and pads", least, facts.output[axis], axis))
     rows, columns = (transposed(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))

@@ -59,7 +59,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
         return next((n for n in names if all(s == 1 or c == "C" for s, c in zip(wanted, n, strict=True))), None)
     rest = list(shape)
     for size in wanted:
-        # An axis of one element says nothing: it is the one that it was, columns behind rows, or channels.
+        # An axis of one element is ambiguous: it may be the previous axis, columns behind rows, or channels.
         if size == 1:
             is_column = letters.endswith("H") and "W" not in layout
             letters += layout[k] if k < len(rest) and rest[k] == shape[k] == 1 else "W" if is_column else "C"
@@ -178,7 +178,7 @@ class _Following:
             if not {known, other} <= {first, *row.outputs} or mine[:-1] != theirs[:-1]:
                 return None
         elif any(a == 1 < b for a, b in zip(mine, theirs, strict=True)):
-            return None  # an axis of one element, as masks have them, says nothing of a longer one
+            return None  # an axis of one element, as in masks, does not determine a longer one
         return None if layout is None else reshaped_layout(layout, theirs, self._shape(other))
 
     def _moved(self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]) -> str | None:

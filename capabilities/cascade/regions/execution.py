@@ -55,7 +55,7 @@ class _Run:
         self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int, pause: Callable[[], None]
     ) -> None:
         self.cascade, self.graph, self.offsets, self.pause = cascade, cascade.graph, offsets, pause
-        # Not zeros: bytes that nobody wrote must make a difference to what is computed of them.
+        # Not zeros: unwritten bytes must affect the values computed from them.
         self.arena = np.full(peak, 0xAA, np.uint8)
         self.expected = values_by_layers(self.graph, seed, pause)
         self.compared = 0

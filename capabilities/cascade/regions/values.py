@@ -46,7 +46,7 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
 
 def _odd(first: int, end: int, salt: int) -> Sums:
     """Return an odd factor for each position of an axis."""
-    # Odd weights: each byte that is read makes a difference modulo 256.
+    # Odd weights: each byte read affects the result modulo 256.
     return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
 
 
@@ -90,7 +90,7 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
     for read, source in zip(operation.reads, sources, strict=True):
         *parts, whole = (b - a for a, b in (read.windows[0].source(*span, source.rows) for span in (*bands, rows)))
         if sum(parts) > 2 * whole:
-            bands = [rows]  # each part reads much of what all of them read
+            bands = [rows]  # each part reads much of what all parts read
     totals = (pattern_of(graph, v, band, columns) + read_part(graph, v, band, columns, fetch) for band in bands)
     return np.concatenate([(total & 255).astype(np.uint8) for total in totals])
 

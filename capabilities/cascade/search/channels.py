@@ -67,7 +67,7 @@ def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Gr
             break
         tensor, k = row.outputs[0], j - 1 - v
         macs, fixed = macs + graph.macs_of(v), fixed + row.weights + graph.tensors[tensor].bytes
-        # Somebody behind the region reads it, so all of its channels are kept.
+        # An operation behind the region reads it, so all of its channels are kept.
         if tables.last[tensor] >= j:
             inside += int(tables.whole[tensor])
         else:

@@ -96,7 +96,7 @@ def front_of_three(
                 parts = [_least(parts)]
                 count = len(parts[0])
         reached = _least(parts)
-        # Late, a few ways are still followed to the end, so that there is a chain at all.
+        # When time is short, a few ways are still extended to the end, so that some chain exists.
         room = 16 if is_over() else MOST_WAYS
         if len(reached) > room:
             cut_off += len(reached) - room

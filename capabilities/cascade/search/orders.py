@@ -48,7 +48,7 @@ def other_orders(
         return
     seen = {tuple(range(len(graph.operations)))}
     orders = itertools.chain(_by_regions(given, after, streamed, most), _of_operations(single))
-    while not is_over() and (order := next(orders, None)) is not None:  # each of them takes its time
+    while not is_over() and (order := next(orders, None)) is not None:  # each order takes time
         if order not in seen:
             seen.add(order)
             yield reordered(graph, order)

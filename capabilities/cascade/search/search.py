@@ -216,7 +216,7 @@ class RegionSearch:
 
     def _by_need(self, peaks: I64) -> list[int]:
         """Return the ends of regions, those across the highest peaks first."""
-        # What the clock cuts off is then what binds least.
+        # so the clock cuts off what matters least
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
@@ -229,7 +229,7 @@ class RegionSearch:
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
         if stored is None:
             rows = self._searched_ending_at(j)
-            if self._work[:j].any():  # a region needs what the operation needs that works in the most memory
+            if self._work[:j].any():  # a region needs as much memory as its most demanding operation
                 rows[:, FOUND_PEAK] += np.maximum.accumulate(self._work[:j][::-1])[j - 1 - rows[:, FOUND_FROM]]
             self.windows.found[key] = rows - shift
             return rows
@@ -250,20 +250,20 @@ class RegionSearch:
             each, parts = max(1, height), max(1, -height)
             warm_up = WARM_UP * parts // each if each < rows else 0
             steps = warm_up + -(-rows * parts // each)
-            # So many steps would pass the tables; the answer counts what was left out.
+            # So many steps would exceed the tables; the answer counts the regions left out.
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
-            # Parts of rows only roll.
+            # Parts of rows are only for rolling.
             self._grow(j, (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)), [height], [columns])
         strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
         steps = max(rows, columns) + WARM_UP
         if columns > 1 and all(strides):
             kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
             self._tile(j, kinds, strides, steps)
-        # With two memories few chains are planned, and these would take the places of others.
+        # With two memories few chains are planned, and these would displace others.
         if columns > 1 and self._is_finer and not self.options.pools:
-            # No height makes anything twice; the lowest ones need least, and move the most.
+            # No height repeats work; the lowest need the least memory and move the most.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
             self._tile(j, (KIND_PIECES,), strides, steps)

@@ -143,7 +143,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
         if row.role == "barrier":
             barriers.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
         elif row.role == "sum" and v + 1 < len(graph.operations):
-            # A sum is only made when all rows were read, so whatever runs behind it needs it whole.
+            # A sum is complete only after all rows were read, so later operations need it whole.
             bytes_ = min(whole, behind + int(tables.sums[v]))
             reason = "is accumulated over all rows: a region ends with it"
             barriers.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))

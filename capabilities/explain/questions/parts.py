@@ -76,7 +76,7 @@ def _of_entries(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
     """Yield the entries that forbid something, except conflicts, which belong to buffers like their lifetimes."""
     for field in _IN_ORDER:
         for k, entry in enumerate(getattr(problem, field)):
-            # Weights only cost: without them nothing is easier to fit.
+            # Weights are only costs; without them nothing becomes easier to fit.
             if forbids(entry) and sum(bool(kept[problem.index[name]]) for name in named(entry)) > 1:
                 yield ProblemRule(field, entry=k)
 

@@ -85,7 +85,7 @@ def enough(problem: Problem, pool: str | None, least: int, control: Control, is_
     open_ended = mine.model_copy(update={"size": None})
     try:
         larger = with_fields(problem, pools=(*others, open_ended), objective="peak")
-    except ProblemError:  # another pool begins where this one ends
+    except ProblemError:  # the next pool begins where this one ends
         return None
     limit_s, cancelled = max(_LEAST_S, control.left_s), Control(cancelled=control.cancelled)
     options = SolveOptions(time_limit_s=limit_s, deterministic=control.counts_work)
@@ -93,7 +93,7 @@ def enough(problem: Problem, pool: str | None, least: int, control: Control, is_
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]
-    # Buffers of no bytes use none, and yet must lie within their pool.
+    # Buffers without bytes use nothing, but must lie within their pool.
     ends = (row.offset + problem.buffers.size[problem.index[row.id]] for row in plan.placements if row.pool == pool)
     size = int(max(ends, default=0))
     return Enough(pool=pool, size=size, proved=size <= max(least, use.lower_bound or 0))

@@ -199,7 +199,7 @@ class Reasoning:
         def report(left: list[ProblemRule]) -> None:
             self.dropped = tuple(everything.difference(left))
 
-        # Mostly no rule matters, and one question says so for all.
+        # Usually no rule matters, and one question decides for all.
         if rules and query([]) == "no":
             rules = []
             report(rules)
@@ -284,7 +284,7 @@ class Reasoning:
             rules=tuple(rule.member(self.problem) for rule in rules),
             other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
         )
-        # What was missing at a time was said of other buffers; of these it may not hold.
+        # The bytes missing at a time were computed for other buffers, and may not apply to these.
         if ids and not self._is_witness(explanation):
             explanation = explanation.model_copy(
                 update={

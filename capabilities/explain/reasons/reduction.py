@@ -44,7 +44,7 @@ def deleted(items: Sequence[Item], query: Query[Item], report: Callable[[list[It
         trial = items_left[:at] + items_left[at + size :]
         answer = query(trial)
         if answer == "no":
-            # What could go was one of many, so more are tried at once.
+            # A removable item was one of many, so more are tried at once.
             items_left, size = trial, size * 2
             report(items_left)
         elif size > 1:

@@ -169,7 +169,7 @@ class Candidates:
             for start, end in spans:
                 events[start] += sizes[root]
                 events[end] -= sizes[root]
-        if self.problem.may_share or self.problem.rigid:  # sizes do not add up: no row is certain
+        if self.problem.may_share or self.problem.rigid:  # sizes do not add up, so no row is certain
             return np.zeros(0, dtype=np.int64), []
         # Where a change lets a buffer come back, a row of its own begins.
         extra = {end for candidate in self.found for _, end in candidate.gone}
@@ -179,7 +179,7 @@ class Candidates:
             if load > self.capacity:
                 times.append(time)
                 excess.append(load - self.capacity)
-        # Rows left out only let through covers that then do not fit.
+        # Omitted rows only admit covers that then fail to fit.
         count = max(1, min(_MOST_ROWS, _MOST_CELLS // max(1, len(self.found))))
         chosen = sorted(np.argsort([-float(more) for more in excess], kind="stable")[:count].tolist())
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]

@@ -45,7 +45,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
     siblings: dict[int, list[list[int]]] = {}
     for members in groups:
         for v, sibling in looks.siblings(members):
-            # The first one stands for all: who may change places with it may do so with each other.
+            # The first one represents all: those interchangeable with it are interchangeable with each other.
             siblings.setdefault(sibling, [[sibling]]).append([v])
     sibling_groups = list(siblings.values())
     for same in alike.values():

@@ -89,7 +89,7 @@ def narrowed(
         elif step == 1:
             return
         else:
-            # That much less was too much for one pass; try less.
+            # The target was too low for one pass; try a higher one.
             step = max(1, step // 4)
 
 

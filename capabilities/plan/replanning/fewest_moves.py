@@ -92,7 +92,7 @@ def fewest_moves(
 
     with meanwhile(lambda: solver.stop_search() if flag[0] else None, _LOOK_EVERY_S, "memplan-flag"):
         status = solver.solve(model)
-    # What has no choice moves in any placement.
+    # Buffers without a choice move in every placement.
     away = int(weight[(homes.offset != ABSENT)].sum()) - sum(int(weight[i]) for i in moves)
     # The bound is a float, and weights are whole: it is rounded up but for its rounding error.
     bound = max(0, ceil(solver.best_objective_bound - 1e-6)) if status != cp_model.INFEASIBLE else 0

@@ -230,7 +230,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
             # Choices up to here are forced; from here on they are by guess, and the bound is what pairs can share out.
             is_exact, rest = False, _shared_out(near, weight)
         free = [i for i in near if not is_fixed[i]]
-        if not free:  # both of each pair are pinned: no plan keeps these apart
+        if not free:  # both buffers of each pair are pinned: no plan separates them
             break
         if near:
             # The one that covers most pairs for its weight.

@@ -65,7 +65,7 @@ def pinned(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
     table = problem.buffers
     choices = (*table.pool_choices, *((pool.name,) for pool in problem.pools))
     rows = stays.copy()
-    rows[list(table.aliases)] = False  # which lie where their buffers do
+    rows[list(table.aliases)] = False  # they lie where their buffers do
     offset = column(np.where(rows, old.offset, table.offset))
     choice = column(np.where(rows, old.pool + len(table.pool_choices), table.pool_choice))
     return problem.model_copy(

@@ -147,7 +147,7 @@ class _Replan:
             self._plan_with_pins(self.wished.kept(self.least)[0] & (stays | (self.old.offset == ABSENT)), self.wished)
         if not self.is_done:
             self._plan_with_pins(stays, self.old)
-        # Ejection does not know the problem's rules: pins once more, without those near what is new.
+        # Ejection ignores the problem's rules: try pins again, without those near changes.
         if not self.is_done and not self._eject(stays) and not self.has_pins:
             self._plan_with_pins(stays & ~self.old.near_changes(stays), self.old)
         if not self.is_done:

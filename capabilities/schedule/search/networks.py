@@ -142,7 +142,7 @@ def network_answer(
             for number, region in enumerate(regions)
         ),
     )
-    # A value at the bound but for rounding has no gap.
+    # A value that equals the bound up to rounding has no gap.
     return answer.model_copy(update={"gap": 0.0}) if is_least else answer
 
 
@@ -199,7 +199,7 @@ def least_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
         row, is_striped = graph.operations[v], graph.operations[v].role == "striped"
         made = needed.get(row.outputs[0]) if row.outputs else None
         if is_striped and made is None:
-            continue  # what it makes is read nowhere, or of its padding alone
+            continue  # its output is read nowhere, or depends on padding alone
         area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
         macs = min(graph.in_way(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
         work += macs * area / target.engine.rate_of(row.kind)

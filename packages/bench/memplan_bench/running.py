@@ -8,6 +8,7 @@ from itertools import islice, product
 from typing import TypeVar
 
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
@@ -41,9 +42,9 @@ def jobs(
     all_solvers = ("auto", *registry.BY_NAME, *reference_planners(), *PEERS, *ORDERERS)
     for solver in solvers:
         if solver not in all_solvers and peers.find(solver) is None and DIFFERING.fullmatch(solver) is None:
-            raise OptionError(
-                f"solvers: must be among {', '.join(all_solvers)}, plans=K@D, or module:function, got {shown(solver)}"
-            )
+            others = f"one of {', '.join((*PEERS, *ORDERERS))}, plans=K@D, or module:function"
+            near = did_you_mean(solver, all_solvers)
+            raise OptionError(f"solvers: must be one that `memplan solvers` lists, {others}, got {shown(solver)}{near}")
     names = dict.fromkeys(name for suite in suites for name in instances(suite))
     every = product(names, dict.fromkeys(seeds), dict.fromkeys(solvers))
     return [BenchTask(name, solver, seed, time_limit_s, memory_limit_bytes, is_warm) for name, seed, solver in every]

@@ -12,7 +12,7 @@ def is_executorch(data: bytes) -> bool:
 
 SYSTEM = System(
     name="executorch-programs",
-    title="Programs of ExecuTorch",
+    title="ExecuTorch programs",
     files=".pte",
     readers=(FileReader("executorch", is_executorch, "memplan_models.executorch.reader", suffixes=(".pte",)),),
     writers={"pte": "memplan_models.executorch.pte:write_pte"},
