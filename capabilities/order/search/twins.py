@@ -138,13 +138,15 @@ class _Looks:
         for v in members:
             arcs = (tuple(sorted(self._before[v])), tuple(sorted(self._after[v])))
             first.setdefault((self.first_colour(v), arcs), []).append(v)
+        name = {v: v for v in members}
         for alike in first.values():
-            name = {v: v for v in members}
             for k, v in enumerate(alike):
                 for sibling in alike[:k]:
-                    merged = {**name, v: sibling}
+                    name[v] = sibling
                     # With one name for both, all facts agree: they may change places.
-                    if self._facts(v, merged) == self._facts(sibling, merged):
+                    may_change = self._facts(v, name) == self._facts(sibling, name)
+                    name[v] = v
+                    if may_change:
                         yield v, sibling
                         break
 

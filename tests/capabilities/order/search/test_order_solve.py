@@ -6,6 +6,7 @@ import json
 import random
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from memplan.capabilities.order.search.macros import macro_graph, single_macros
 from memplan.capabilities.order.search.parts import part_of, parts_of
 from memplan.capabilities.order.search.solve import check_bound, order_operations
 from memplan.capabilities.order.search.starts import breadth_first, depth_first
-from memplan.capabilities.order.search.twins import with_twins
+from memplan.capabilities.order.search.twins import _Looks, with_twins
 from memplan.capabilities.order.search.windows import OrderOutcome, Way, descend
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
@@ -186,6 +187,22 @@ def test_every_search_finds_the_optimum_and_refuses_a_budget_below_it(is_merged:
             assert found.order is not None, (seed, way)
             assert part.peak(found.order) == best, (seed, way)
             assert_refused(descend(alike, way, best - 1, 10_000, FLAG), best, (seed, way))
+
+
+class _Counted(list[int]):
+    looks = 0
+
+    def __iter__(self) -> Iterator[int]:
+        self.looks += 1
+        return super().__iter__()
+
+
+def test_siblings_are_found_in_two_looks_at_all_macros() -> None:
+    macros = single_macros(layered_graph(random.Random(1), 300, 8))
+    part = part_of(macros, list(range(len(macros.macros))), lambda _: False, macros.start)
+    members = _Counted(range(len(part.members)))
+    assert list(_Looks(part).siblings(members)) == []
+    assert members.looks == 2
 
 
 def assert_refused(outcome: OrderOutcome, best: int, about: object) -> None:
