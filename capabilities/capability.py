@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import inf
 from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
@@ -13,6 +13,7 @@ from pydantic_core import to_json
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.question import Input, Question, plan_refuted
 from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.rows import Value
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 from memplan.solvers.search.control import NEVER as NEVER
@@ -85,7 +86,7 @@ class PlanLink(NamedTuple):
     options: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class Capability(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, with all that entrances need.
 

@@ -1,13 +1,11 @@
 """The inputs of a question: how each is read from JSON and files, and written for a service."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from memplan.capabilities.extent import Extent, extent_of
 from memplan.capabilities.reading import Reader
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.core.plain_check import violations_of
@@ -26,7 +24,7 @@ class Subject(NamedTuple):
     n_buffers: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class Input(Generic[T]):
     """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
 

@@ -19,15 +19,12 @@ kinds: an `OffsetKind`, a field of buffers by the name of the entry point.
 checkers: the word and the function of `memplan.planner.verify.verifier.FIELD_RULES` for the kind of that name.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 from warnings import warn
 
@@ -106,8 +103,8 @@ def _declarations() -> Iterator[tuple[str, str]]:
                 stem, _, kind = entry.name.rpartition(".")
                 if kind not in ("dist-info", "egg-info"):
                     continue
-                with suppress(OSError):
-                    data = Path(entry.path, "entry_points.txt").read_bytes()
+                with suppress(OSError), open(f"{entry.path}/entry_points.txt", "rb", 0) as file:  # noqa: PTH123 - in half
+                    data = file.read()
                     name, _, version = stem.partition("-")
                     if f"[{_PREFIX}".encode() in data and name not in seen:
                         seen.add(name)

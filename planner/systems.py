@@ -5,13 +5,13 @@ that are imported when they are used. `python -m lab.manual` makes the table of 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memplan.planner.extensions import extensions, imported
+from memplan.planner.model.fixed import fixed
 
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.systems.c.system",
@@ -52,7 +52,7 @@ class FileReader(NamedTuple):
     of: str | None = None
 
 
-@dataclass(frozen=True)
+@fixed
 class ReferencePlanner:
     """Another system's planner.
 

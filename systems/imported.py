@@ -26,6 +26,7 @@ from memplan.planner.errors import (
 )
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.finding import Finding
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
@@ -141,7 +142,7 @@ def no_facts() -> ProgramFacts:
     return ProgramFacts()
 
 
-@dataclass(frozen=True)
+@fixed
 class Imported:
     """A problem, and where it comes from.
 

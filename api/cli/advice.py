@@ -1,7 +1,5 @@
 """Suggested commands, completed with the files and flags of the current command line, so that they run as printed."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Commands generated from capabilities: arguments from inputs, flags from options, help from docstrings."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Plan formats: memplan's own files, and reports in the formats of other compilers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

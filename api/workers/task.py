@@ -1,13 +1,12 @@
 """The tasks of child processes, their answers, and the errors of children."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from memplan.api.faults import Fault, is_fault
 from memplan.planner.errors import InputError, MemplanError
+from memplan.planner.model.fixed import fixed
 from memplan.solvers.search.control import Control, Deadline, silent
 
 
@@ -22,7 +21,7 @@ class TooMuchMemoryError(InputError):
         super().__init__(*(sentences or ("memplan: must be answered with the memory of one worker, and needs more",)))
 
 
-@dataclass(frozen=True, eq=False)
+@fixed
 class TaskControl(Control):
     """The control of a task in a child process.
 

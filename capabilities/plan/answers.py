@@ -1,7 +1,5 @@
 """Plans as entrances write them: JSON, lines for people, exit statuses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from typing import Any

@@ -17,8 +17,6 @@ A sentence names object, rule and value: `buffers[3].end: must be greater than s
 value, which each entrance writes in its own terms: `dims=n=1` in requests and in Python, `--dim n=1` on a command line.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """memplan's own JSON: the wire format of problems and plans."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Container, Mapping

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError
 from memplan.planner.errors.did_you_mean import meant_field, meant_number
 from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Layout(NamedTuple):
     numbers: Mapping[str, int | None]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class Sheet:
     """The columns of a table, by the field that each is for."""
 

@@ -4,8 +4,6 @@ Parts of an instance, units, the canonical form and symmetry are derived from th
 column is handled correctly in all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from math import gcd

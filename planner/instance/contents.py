@@ -3,8 +3,6 @@
 They are the declared columns that count with the instance's features, in the order of their declarations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import groupby

@@ -5,9 +5,8 @@ of the largest number of bytes that divides all that matters, so that searches w
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, NamedTuple, get_type_hints
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds,
 from memplan.planner.instance.columns import I64_MAX as I64_MAX
 from memplan.planner.model.buffer_table import ABSENT, I64, frozen
 from memplan.planner.model.buffer_table import Bool as Bool
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.problem_fields import Objective, counts_cost
 
 F64 = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ class CompiledPool(NamedTuple):
     bank_shift: int = 0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class PricedPairs:
     """Pairs that cost something where their bytes meet in one pool.
 
@@ -55,7 +55,7 @@ class PricedPairs:
         return len(self.rows)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class Instance:
     """A problem for solvers: `n` buffers, `m` lifetimes, `p` pools; everything in bytes is counted in `unit`s.
 
@@ -254,8 +254,8 @@ class Instance:
 
 COLUMNS: Mapping[str, Column] = {
     name: item
-    for name, hint in get_type_hints(Instance, include_extras=True).items()
-    for item in getattr(hint, "__metadata__", ())
+    for name, hint in Instance.__annotations__.items()
+    for item in hint.__metadata__
     if isinstance(item, Column)
 }
 """The declaration of each column, by its name."""

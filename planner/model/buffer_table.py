@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
 from memplan.planner.errors.did_you_mean import meant_list
 from memplan.planner.model.columns import Columns, plain_columns, read_only
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.parts import narrowed, part_by_part
 from memplan.planner.model.rows import MAX_BYTES, Buffer, Value, end_rule
 
@@ -57,7 +58,7 @@ def frozen(values: Array) -> Array:
     return values
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class BufferTable(Columns[Buffer]):
     """Buffers as columns. Row `i` is alive in rows `first[i]:first[i + 1]` of `start` and `end`.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
@@ -13,11 +12,12 @@ from pydantic_core import PydanticCustomError
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.columns import Columns
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import Placement
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class PlacementTable(Columns[Placement]):
     """Placements as columns: `pool[i]` indexes `pool_names`; offsets are bytes from the start of the pool."""
 

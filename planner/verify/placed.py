@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,11 +10,12 @@ import numpy.typing as npt
 
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import MAX_BYTES, Problem
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class PlacedBuffers:
     """Pool and offset of each buffer, in the problem's order; `pool` is ABSENT for one in no pool of the problem."""
 

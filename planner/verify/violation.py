@@ -1,7 +1,5 @@
 """How the verifier reports a broken rule; the word of each rule is defined where it is checked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from memplan.planner.errors import shown

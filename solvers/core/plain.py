@@ -3,10 +3,7 @@
 Plain are buffers of one pool, with one lifetime each and no rule but capacity and alignment.
 """
 
-from __future__ import annotations
-
 import weakref
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
@@ -18,6 +15,7 @@ from memplan.planner.instance.columns import Axis, blank
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.core.exact import close_parts, close_search
 from memplan.solvers.core.tables import CORE, Handle, Reference, Rows
@@ -62,7 +60,7 @@ plan_plain = CORE.kernel("plan_plain", tables=1)
 """`plan_plain(task)`: compile, bound, pack in orders, and search."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class BegunSearch:
     """An exact search at the end of a turn; `offset` is its own plan, if it has a `peak`."""
 
@@ -75,11 +73,8 @@ class BegunSearch:
     is_proving: bool
     offset: I64
 
-    def __post_init__(self) -> None:
-        weakref.finalize(self, _close, self.parts, self.search)
 
-
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class PlainStart:
     """The result of one call for a plain problem; `rule` is the best quick order, -1 if nothing fits in any.
 
@@ -219,6 +214,7 @@ def _started(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
     if address:
         handles = Handle(parts), Handle(address)
         begun = BegunSearch(*handles, outcome, nodes, bound, peak, bool(is_proving), by_search)
+        weakref.finalize(begun, _close, *handles)
     offset = by_order if unit == 1 else by_order * unit
     return PlainStart(instance, proof, rule, tried, offset, task.columns[-1], begun)
 

@@ -4,8 +4,6 @@ It only says that nothing is wrong. Of all else, and of the plans of one problem
 in Python is the judge.
 """
 
-from __future__ import annotations
-
 from itertools import compress
 from operator import attrgetter
 from typing import NamedTuple

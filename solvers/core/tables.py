@@ -3,11 +3,8 @@
 Tables are named tuples of arrays and numbers, laid out like the structs of C++ with the same fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from ctypes import CDLL, addressof, c_char, c_int64, c_void_p
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from struct import Struct, error
@@ -18,6 +15,7 @@ import numpy.typing as npt
 
 from memplan.planner.errors import UnbuiltError
 from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.fixed import fixed
 from memplan.solvers.core.build import HERE, digest_of, library_of
 
 Rows = Annotated[I64, "two axes"]
@@ -86,7 +84,7 @@ REMEDY = "python -m memplan.solvers.core.build"
 _NO_MEMORY = -(2**63)  # kNoMemory of stack.hpp
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class Handle:
     """The address of an object that the core has opened, passed to kernels instead of a table."""
 

@@ -1,9 +1,7 @@
 """The table of solvers: name, location, features, requirements. Nothing registers itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
@@ -12,6 +10,7 @@ from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import is_installed, require
 from memplan.planner.extensions import extensions, imported
 from memplan.planner.instance.instance import FEW, PLAIN, Instance
+from memplan.planner.model.fixed import fixed
 from memplan.planner.systems import reference_planners
 from memplan.solvers.search.incumbent import Search
 
@@ -26,7 +25,7 @@ PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "r
 """The constraint kinds that packers support; engines' answers go through packers, so these support them, too."""
 
 
-@dataclass(frozen=True)
+@fixed
 class SolverRow:
     """A solver; `where` is `module:function`, a callable `(instance, search) -> None`.
 

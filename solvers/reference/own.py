@@ -11,7 +11,6 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.instance import instance
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ANY, ReferencePlanner
@@ -34,7 +34,7 @@ _SHAPE = "must be a function plan(problem, time_limit_s)"
 EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
 
 
-@dataclass(frozen=True)
+@fixed
 class OwnPlanner(ReferencePlanner):
     """A caller's own planner; `limit_s` is its time in seconds."""
 

@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.fixed import fixed
 from memplan.solvers.search.meanwhile import polled
 
 _ENDLESS = 2**62
@@ -84,7 +85,7 @@ def silent(_: Any) -> None:
     """Report to nobody."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class Control:
     """The control of a running call: a question, a solve or a search.
 

@@ -1,9 +1,6 @@
 """The buffers that an instance keeps, in the form in which constraint kinds read them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -12,6 +9,7 @@ import numpy as np
 from memplan.planner.errors import Location, shown
 from memplan.planner.model.buffer_table import I64, Bool, column, frozen
 from memplan.planner.model.columns import each_once
+from memplan.planner.model.fixed import fixed
 from memplan.planner.model.problem_fields import ProblemFields
 
 Id = int | str
@@ -36,7 +34,7 @@ class OffsetRule(NamedTuple):
     page: int = 0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@fixed
 class KeptBuffers:
     """The `n` buffers of some bytes that are no alias, at `source` in the problem, in its order.
 

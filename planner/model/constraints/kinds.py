@@ -1,7 +1,5 @@
 """The constraint kinds: for each, its fields, its checks of a problem, its columns, and its lint findings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from operator import attrgetter

@@ -1,0 +1,35 @@
+"""Classes of values that never change, made without compiling text, as the standard library's frozen ones are."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field
+from typing import Any, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def fixed(cls: type[T]) -> type[T]:
+    """Return a class as a frozen dataclass without text to compile, whose values are equal to themselves alone."""
+    for name, method in {"__init__": _init, "__setattr__": _refuse, "__delattr__": _refuse}.items():
+        setattr(cls, name, method)
+    return dataclass(init=False, eq=False, repr=False)(cls)
+
+
+def _init(self: Any, *values: Any, **named: Any) -> None:
+    fields = type(self).__dataclass_fields__
+    given = dict(zip(fields, values, strict=False)) | named
+    n_given = len(given)
+    for name, about in fields.items():
+        if name not in given and about.default_factory is not MISSING:
+            given[name] = about.default_factory()
+        elif name not in given and about.default is not MISSING:
+            given[name] = about.default
+    if n_given < len(values) + len(named) or given.keys() != fields.keys():
+        got = f"{len(values)} values, and {', '.join(named) or 'none by name'}"
+        raise TypeError(f"{type(self).__name__}: must be given {', '.join(fields)}, each once, got {got}")
+    vars(self).update(given)
+
+
+def _refuse(self: Any, name: str, *_: Any) -> None:
+    raise FrozenInstanceError(f"{type(self).__name__}.{name}: must not be changed")

@@ -1,0 +1,66 @@
+"""Values that never change: made as those of the standard library's frozen dataclasses, and refused as they are."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, field, replace
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from memplan.planner.model.fixed import fixed
+
+
+@fixed
+class Point:
+    """A point."""
+
+    x: int
+    y: int = 2
+    more: list[int] = field(default_factory=list)
+
+    @cached_property
+    def total(self) -> int:
+        """The sum."""
+        return self.x + self.y
+
+
+@fixed
+class Named(Point):
+    """A point with a name."""
+
+    name: str = "origin"
+
+
+def test_values_are_given_by_place_by_name_and_by_default() -> None:
+    point = Point(1, more=[3])
+    assert (point.x, point.y, point.more, point.total) == (1, 2, [3], 3)
+    assert Point(1).more is not Point(1).more
+    assert vars(Named(1, name="a")) == {"x": 1, "y": 2, "more": [], "name": "a"}
+
+
+def test_a_changed_copy_counts_anew() -> None:
+    point = Point(1)
+    assert point.total == 3
+    assert replace(point, x=5).total == 7
+    assert pickle.loads(pickle.dumps(point)).total == 3
+    assert point != Point(1)
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [((), {}), ((1, 2, [], 4), {}), ((1,), {"x": 1}), ((1,), {"z": 1})],
+    ids=["missing", "too many", "twice", "unknown"],
+)
+def test_wrong_values_are_refused(values: tuple[Any, ...], named: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="Point: must be given x, y, more, each once"):
+        Point(*values, **named)
+
+
+def test_nothing_can_be_changed() -> None:
+    point: Any = Point(1)
+    with pytest.raises(FrozenInstanceError, match=r"Point\.x: must not be changed"):
+        point.x = 2
+    with pytest.raises(FrozenInstanceError, match=r"Point\.x: must not be changed"):
+        del point.x
