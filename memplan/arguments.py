@@ -191,7 +191,9 @@ def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> 
 def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:
     """Return a signature for people: options by name with their defaults, without internal parameters."""
     rows = [
-        each.replace(default=None, annotation=f"{each.annotation} | None") if each.name in _UNSAID else each
+        each.replace(default=None, annotation=f"{getattr(each.annotation, '__name__', each.annotation)} | None")
+        if each.name in _UNSAID
+        else each
         for each in signature.parameters.values()
         if each.kind not in _MANY
     ]

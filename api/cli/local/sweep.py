@@ -10,6 +10,7 @@ from memplan.api.cli.flags import ON
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.several_files import more, run_each
 from memplan.api.cli.streams import PAGE
+from memplan.capabilities.sizes import size_text
 from memplan.planner.model.problem import Problem
 
 _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
@@ -28,10 +29,10 @@ def _page(call: Invocation, answer: Any, _path: str) -> bytes:
     for k, (point, plan) in enumerate(zip(answer.points, plans, strict=True)):
         size = sum(point.sizes.values()) or k
         y, bound = (plan.cost, plan.cost_lower_bound) if is_priced else (plan.peak, plan.lower_bound)
-        label = f"{pool} of {size:,} bytes"
+        label = size_text(size) if point.sizes else f"{pool} {k}"
         rows.append(ChartPoint(size, y, label, plan.status, bound, point.problem_of(problem), plan))
     y_axis = ChartAxis("cost", "number") if is_priced else ChartAxis("peak of all pools")
-    return view("chart")(problem.name or "sweep", ChartAxis(f"size of {pool}"), y_axis, rows)
+    return view("chart")(call.title(problem.name), ChartAxis(f"size of {pool}"), y_axis, rows)
 
 
 def _csv(_call: Invocation, answer: Any, _path: str) -> bytes:
