@@ -1,4 +1,4 @@
-"""memplan in every pipeline, without a change of it."""
+"""Switch every pipeline of Relax to memplan's passes, without a change to the pipeline itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN = {name: getattr(relax.transform, name) for name in _NAMES}
 
 
 def install(*, lift: bool = False, order: bool = False, **options: Any) -> None:
-    """Let pipelines plan with PlanMemory where they ask for StaticPlanBlockMemory, from now on.
+    """Replace StaticPlanBlockMemory by PlanMemory in every pipeline that is built from now on.
 
     With `lift`, LiftWorkspaces runs before CallTIRRewrite; with `order`, OrderBindings before ToNonDataflow.
     """

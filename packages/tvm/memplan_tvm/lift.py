@@ -1,4 +1,4 @@
-"""Temporaries of kernels in the plan of the whole function: a pass before `CallTIRRewrite`.
+"""A pass before `CallTIRRewrite` that makes temporaries of kernels part of the memory plan.
 
 A PrimFunc that allocates buffers asks the runtime for a workspace at each call. `LiftWorkspaces` makes these buffers
 further outputs of the PrimFunc, and of the `R.call_tir` that calls it: whoever plans the function plans them, too.
@@ -17,12 +17,12 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from memplan_tvm.nests import root_of
 
 LEAST_BYTES = 1024
-"""Smaller temporaries lie on the stack (kMaxStackAlloca)."""
+"""Smaller temporaries are on the stack (kMaxStackAlloca) and are not lifted."""
 _CALL_TIR = Op.get("relax.call_tir")
 
 
 def LiftWorkspaces() -> Any:  # noqa: N802  as TVM names passes
-    """Return the pass that makes temporaries of kernels tensors of the function that calls them."""
+    """Return the pass that turns temporaries of kernels into tensors of the function that calls the kernels."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
         return _Lifter(module).lifted()
@@ -31,7 +31,7 @@ def LiftWorkspaces() -> Any:  # noqa: N802  as TVM names passes
 
 
 def temporaries(kernel: tirx.PrimFunc) -> list[Any]:
-    """Return the buffers that a kernel allocates at its root, in global memory, and that do not lie on the stack."""
+    """Return the buffers that a kernel allocates at its root in global memory, without those on the stack."""
     root = root_of(kernel)
     return [] if root is None else [each for each in root.alloc_buffers if _is_workspace(each)]
 
@@ -48,7 +48,7 @@ def _is_workspace(buffer: Any) -> bool:
 
 
 def _lifted(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.PrimFunc:
-    """Return a kernel with these temporaries as parameters, the first one at a place."""
+    """Return a kernel with these temporaries as parameters, inserted from `place` on."""
     root = root_of(kernel)
     kept = [each for each in root.alloc_buffers if not any(each.same_as(other) for other in found)]
     facts = (root.iter_vars, root.reads, root.writes, root.name_hint, root.body, root.init)
@@ -60,7 +60,7 @@ def _lifted(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.Pri
 
 @mutator
 class _Lifter(PyExprMutator):  # type: ignore[misc]
-    """Rewrites calls of kernels that have temporaries, so that these become further outputs of the calls."""
+    """Rewrites calls of kernels that have temporaries: the temporaries become further outputs of the call."""
 
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
@@ -84,7 +84,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]
         return relax.Tuple([self.builder_.emit(relax.TupleGetItem(whole, k)) for k in range(len(call.ty.fields))])
 
     def _with_workspaces(self, call: Any) -> Any:
-        """Return a call with the temporaries of its kernel as outputs; None where it has none that can be outputs."""
+        """Return a call with its kernel's temporaries as outputs, or None if none of them can be an output."""
         if call.op != _CALL_TIR or not isinstance(call.args[1], relax.Tuple):
             return None
         name, inputs = call.args[0], call.args[1].fields
@@ -104,7 +104,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]
 
 
 def _values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[Any]) -> dict[Any, Any]:
-    """Return the values of a kernel's symbols in a call, from the shapes of its arguments and from explicit values."""
+    """Return the values of a kernel's symbols in a call, from the shapes of arguments and from explicit values."""
     values: dict[Any, Any] = {}
     given = [*arguments, *(symbols[0].values if symbols else ())]
     for parameter, argument in zip(kernel.params, given, strict=True):
@@ -118,6 +118,6 @@ def _values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[A
 
 
 def _type_of(buffer: Any, values: dict[Any, Any]) -> Any:
-    """Return the type of a temporary as a tensor; None where a length is no number and none of these values."""
+    """Return the type of a temporary as a tensor, or None if a length is neither a number nor one of `values`."""
     lengths = [length if isinstance(length, tirx.IntImm) else values.get(length) for length in buffer.shape]
     return None if any(each is None for each in lengths) else relax.TensorType(lengths, str(buffer.dtype))

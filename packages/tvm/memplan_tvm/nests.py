@@ -1,4 +1,4 @@
-"""Loop nests of a kernel: which of its arguments each uses, so that a plan may look inside of a call."""
+"""Loop nests of a kernel, and the arguments that each nest uses: a plan may then use lifetimes within a call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tvm import DataType, s_tir, tirx
 
 @dataclass(frozen=True)
 class Nest:
-    """A loop nest: the places of the parameters that it uses, and pairs of which it may write the second in place.
+    """A loop nest: the positions of the parameters that it uses, and the pairs of which it may write the second in
+    place.
 
     In a pair `(i, j)`, the nest writes each element of parameter j once, and reads of parameter i that element alone.
     """
@@ -22,14 +23,14 @@ class Nest:
 
 
 def root_of(kernel: tirx.PrimFunc) -> Any:
-    """Return the root block of a kernel; None where it is written otherwise."""
+    """Return the root block of a kernel, or None if the kernel has another form."""
     body = kernel.body
     is_root = isinstance(body, s_tir.SBlockRealize) and not body.iter_values
     return body.block if is_root else None
 
 
 def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
-    """Return the loop nests at the root of a kernel, one behind the other; else one nest that uses all."""
+    """Return the loop nests at the root of a kernel, in order, or one nest with all parameters if none can be read."""
     root = root_of(kernel)
     body = [] if root is None else root.body.seq if isinstance(root.body, tirx.SeqStmt) else [root.body]
     if not body or not all(isinstance(each, (tirx.For, s_tir.SBlockRealize)) for each in body):

@@ -1,4 +1,4 @@
-"""The bindings of dataflow blocks in the order that needs the fewest bytes: a pass before `ToNonDataflow`.
+"""A pass before `ToNonDataflow` that orders the bindings of dataflow blocks so that they need the fewest bytes.
 
 What a dataflow block calls is pure, so any order is one in which each call comes behind what it reads.
 """
@@ -22,7 +22,7 @@ _IN_PLACE = Op.get("relax.call_tir_inplace")
 
 
 def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  as TVM names passes
-    """Return the pass that orders each dataflow block; one that is not proved to need more stays as it is."""
+    """Return the pass that orders each dataflow block anew where that needs fewer bytes."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
         module = relax.transform.RewriteDataflowReshape()(module)
@@ -49,7 +49,7 @@ def _ordered(function: relax.Function, time_limit_s: float) -> relax.Function:
 
 
 def _returned(function: relax.Function) -> set[Any]:
-    """Return the variables whose tensors a function returns: they lie in storages of their own, in any order."""
+    """Return the variables whose tensors a function returns: each has a storage of its own in any order."""
     returned = {*relax.analysis.free_vars(function.body.body)}
     for block in reversed(function.body.blocks):
         for binding in reversed(block.bindings):
@@ -59,7 +59,7 @@ def _returned(function: relax.Function) -> set[Any]:
 
 
 class _Block(Values):
-    """A dataflow block as operations, its calls; other bindings name what these make."""
+    """A dataflow block as operations: each call is one, and other bindings only give names to results."""
 
     def __init__(self, block: Any, bounds: Bounds) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class _Block(Values):
             self.bind(binding.var, self._call(binding) if is_call else self.of(binding.value))
 
     def graph(self, returned: set[Any]) -> OperationGraph:
-        """Return the operations; what is returned stays in any order, and what others read is kept to the end."""
+        """Return the operations as a graph: returned tensors are resident, those read outside are kept."""
         resident = {k for variable in returned for k in leaves_of(self.of(variable))}
         outward = (each.var for each in self._bindings if not isinstance(each.var, relax.DataflowVar))
         kept = {k for variable in outward for k in leaves_of(self.of(variable))} - resident
@@ -79,7 +79,7 @@ class _Block(Values):
         return OperationGraph.model_validate(content)
 
     def ordered(self, order: Sequence[int]) -> relax.DataflowBlock:
-        """Return the block with its operations in an order, each with the names of what it makes behind it."""
+        """Return the block with its operations in this order, each followed by the bindings that name its results."""
         turn: dict[Any, int] = {self.operations[k][0]: place for place, k in enumerate(order)}
         is_call = {*turn}
         for binding in self._bindings:
@@ -100,7 +100,7 @@ class _Block(Values):
         return entries if isinstance(call.ty, relax.TupleType) else entries[0]
 
     def _size(self, type_: Any) -> int:
-        """Return the most bytes of a tensor; 0 where that is not known."""
+        """Return the most bytes of a tensor, or 0 if they are not known."""
         if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
             return 0
         return self._bounds.most_bytes(lengths_of(type_.shape), str(type_.dtype)) or 0

@@ -22,8 +22,9 @@ log = logging.getLogger("memplan.tvm")
 _OwnPass: Callable[[], Any] = relax.transform.StaticPlanBlockMemory
 _STORAGE = Op.get("relax.memory.alloc_storage").__chandle__()
 _ADDRESSED = {"llvm", "c", "cuda", "hexagon"}
-"""Targets on whose devices pointers can be moved to an offset: by the host, or by Hexagon's storages. Elsewhere
-`ensure_zero_offset` copies."""
+"""Targets whose device pointers can be moved by an offset, on the host or by Hexagon's storages. Elsewhere
+`ensure_zero_offset` copies.
+"""
 UNREADABLE = "it cannot be read: "
 
 
@@ -96,10 +97,10 @@ def PlanMemory(  # noqa: N802  as TVM names passes
 
 
 class _Made:
-    """A function on memplan's plan, or as it was for a reason, and the bytes of its storages."""
+    """A function on memplan's plan, or unchanged with a reason, and the bytes of its storages."""
 
     def __init__(self, module: IRModule, lifetimes: Lifetimes, pools: Sequence[PoolInfo], offsets: bool | None) -> None:
-        """Raises PlanMemoryError."""
+        """Plan the function of these lifetimes. Raises PlanMemoryError."""
         self.function, self._lifetimes, self._pools = lifetimes.function, lifetimes, pools
         self._storages, self._bound, self._reason = list[Any](), 0, ""
         self._triples: list[tuple[int, str, Any]] = []
@@ -138,7 +139,7 @@ class _Made:
 
     @property
     def leaves_some(self) -> bool:
-        """Return True if TVM's planner may place tensors that are left; with branches it must not.
+        """Return True if TVM's planner may plan the tensors that are left; in a function with branches it must not.
 
         TVM 0.27 gives a storage of one branch to the other one, where nobody has allocated it (apache/tvm issue 20191).
         """
@@ -147,7 +148,7 @@ class _Made:
         return has_some and not self._lifetimes.has_branches
 
     def compared(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
-        """Return the bytes of both plans, and a reason where TVM's is as small, or memplan's is above it somewhere."""
+        """Return the bytes of both plans, and why TVM's stays: memplan's is no smaller, or larger at some values."""
         lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
         apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]
@@ -167,7 +168,7 @@ class _Made:
 
 
 def _has_offsets(module: IRModule, device: int) -> bool:
-    """Return True if pointers of a device, by its index, can be moved; -1 is the host."""
+    """Return True if pointers of this device can be moved by an offset; device -1 is the host."""
     if PassContext.current().config.get("relax.backend.use_cuda_graph"):
         return False  # RewriteCUDAGraph captures no call that moves a pointer
     devices = module.global_infos.get("vdevice") or []

@@ -23,18 +23,18 @@ from memplan_tvm.tensors import AllocatedTensor
 ALIGNMENT = 64
 """Of TVM's allocators (kAllocAlignment)."""
 _NODES = 20_000
-"""Of a first search, which is as long as compilers' problems take; beyond, all of memplan's ways are tried."""
+"""Nodes of a first search, enough for problems of compilers; after that, all of memplan's solvers are tried."""
 _OPTIONS = PlanOptions(deterministic=True)
 
 
 @register_error
 class PlanMemoryError(RuntimeError):
-    """Tensors do not fit into the pools that they were given."""
+    """Tensors do not fit into the given pools."""
 
 
 @dataclass(frozen=True)
 class PoolInfo:
-    """Memory of a device, for tensors of a scope, by its name and, if it ends, its size; the first pool is the best."""
+    """A pool: its device, its scope, its name and its size if it is limited; the first pool of a list is preferred."""
 
     pool_name: str
     size_hint_bytes: int | None = None
@@ -48,7 +48,7 @@ class PoolInfo:
 
 @dataclass(frozen=True)
 class StoragePlaces:
-    """Storages and their bytes, of each tensor its storage and offset there, and what no plan needs less than.
+    """Storages with their bytes, the storage and offset of each tensor, and a lower bound for any plan.
 
     Bytes and offsets may be expressions.
     """
@@ -62,7 +62,7 @@ class StoragePlaces:
 def place_in_pools(
     tensors: Sequence[AllocatedTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
 ) -> StoragePlaces:
-    """Return places at offsets of one storage for each pool. Raises PlanMemoryError where pools are too small.
+    """Return offsets of tensors in one storage for each pool. Raises PlanMemoryError if the pools are too small.
 
     Tensors of a pair of `in_place` may start at the same byte.
     """
@@ -89,7 +89,7 @@ def place_in_pools(
 
 
 def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
-    """Return places at the starts of storages, for devices on which tensors cannot lie at offsets."""
+    """Return a plan with every tensor at the start of a storage, for devices on which tensors cannot have offsets."""
     rows: Any = [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
     answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
     number = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
@@ -101,7 +101,7 @@ def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
 
 
 def checked(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
-    """Return places that are numbers; RuntimeError where memplan's verifier finds that they are wrong."""
+    """Return these numeric places; raises RuntimeError if memplan's verifier finds an error in them."""
     pools = [Pool(name=str(k), size=size, alignment=ALIGNMENT) for k, size in enumerate(places.storages)]
     problem, (pool, offset) = _problem(tensors, pools), map(column, zip(*places.of, strict=True))
     placements = PlacementTable(problem.buffers.ids, tuple(each.name for each in pools), pool, offset)
@@ -116,7 +116,7 @@ def _problem(tensors: Sequence[AllocatedTensor], pools: list[Pool], in_place: An
 
 
 def _columns(tensors: Sequence[AllocatedTensor]) -> Iterator[Any]:
-    """Return sizes, starts and ends."""
+    """Return sizes, starts and ends as three lists."""
     return map(column, zip(*((each.size, each.start, each.end) for each in tensors), strict=True))
 
 

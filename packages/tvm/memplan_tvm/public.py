@@ -1,4 +1,4 @@
-"""The names of `memplan.tvm`. Imports tvm."""
+"""The public names of `memplan.tvm`. Imports tvm."""
 
 import tvm
 

@@ -1,4 +1,4 @@
-"""A Relax function whose tensors lie in storages, which are allocated before all else."""
+"""Writes a Relax function whose tensors are in storages that it allocates first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan_tvm.tensors import AllocatedTensor, Bounds, Lifetimes, items
 
 
 class Storages:
-    """The storages of a function, and its tensors in them; `function` then returns the function on these.
+    """The storages of a function and the tensors in them; `function` returns the function that uses them.
 
     Tensors of one shape and type at one offset are one: it is made once in a call of the function.
     """
@@ -24,7 +24,7 @@ class Storages:
         self._builder._begin_binding_block()
 
     def add(self, tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> None:
-        """Allocate storages on the device of these tensors, which are of one place, and put them there."""
+        """Allocate storages on the device that all these tensors share, and put the tensors there."""
         emit, (device, scope) = self._builder.emit, tensors[0].place
         storages = [
             emit(alloc_storage(relax.ShapeExpr([size]), device, scope, "uint8"), name)
@@ -44,7 +44,7 @@ class Storages:
             tensor.bindings[tensor.index] = relax.VarBinding(binding.var, one)
 
     def require(self, bounds: Bounds) -> None:
-        """Have the machine refuse symbols above their limits, which would write beyond what was planned for a tensor.
+        """Have the virtual machine refuse symbols above their limits: tensors would then write outside of their places.
 
         A storage of its own for each tensor is its own limit; offsets are none.
         """
@@ -55,7 +55,7 @@ class Storages:
             self._builder.match_cast(shape, none, "within_bounds")
 
     def function(self, lifetimes: Lifetimes) -> relax.Function:
-        """Return the function of these lifetimes with its tensors where they were placed."""
+        """Return the function of these lifetimes with its tensors at their places."""
         function = lifetimes.function
         body = self._body(function.body, lifetimes, [self._builder._end_block()])
         return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)

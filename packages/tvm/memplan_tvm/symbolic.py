@@ -1,4 +1,4 @@
-"""Offsets as expressions of a function's symbols: one plan for all values, computed as the function is called."""
+"""Offsets as expressions of a function's symbols: one plan for all values, computed when the function is called."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _CALLED = {tirx.Min: "min", tirx.Max: "max"}
 
 
 class UnreadableError(Exception):
-    """A size has what memplan has no words for, or offsets are too long; TVM's plan stays."""
+    """memplan cannot express a size, or offsets are too long; TVM's plan stays."""
 
 
 class Symbols:
-    """The symbols of a function by names of their own, and expressions at their values."""
+    """The symbols of a function, each with a name of its own, and values of expressions."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.limits)}
         self.simplify = _analyzer({symbol: Range.from_min_extent(0, 2**40) for symbol in bounds.limits}).simplify
         spans = {name: bounds.limits[symbol] for symbol, name in self._names.items()}
         self.ranges = {name: SymbolRange(min=max(1, least), max=most) for name, (least, most) in spans.items()}
-        """The values that symbols may have; from 1 on, as nothing takes no bytes."""
+        """The values that symbols may have; they start at 1, as a tensor of length 0 takes no bytes."""
         self.reported = {name: most or OPEN for name, (_, most) in spans.items()}
-        """The values at which bytes are reported: the largest, or one for symbols that have none."""
+        """The values at which bytes are reported: the largest of each symbol, or `OPEN` if it has no bound."""
 
     def points(self) -> list[dict[str, int]]:
         """Return values at which plans are compared, those of `reported` first."""
@@ -52,12 +52,12 @@ class Symbols:
         return [{name: max(1, each // part) for name, each in self.reported.items()} for part in parts]
 
     def at(self, values: Mapping[str, int]) -> Callable[[Any], int]:
-        """Return the function from an expression to what it is at values of its symbols."""
+        """Return a function that evaluates expressions at these values of the symbols."""
         simplify = _analyzer({each: tirx.const(values[name], "int64") for each, name in self._names.items()}).simplify
         return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else simplify(size))
 
     def text(self, size: Any) -> str:
-        """Return a size as memplan writes it. Raises UnreadableError."""
+        """Return a size as text in memplan's notation. Raises UnreadableError."""
         if isinstance(size, tirx.IntImm):
             return str(int(size))
         if isinstance(size, Var) and size in self._names:

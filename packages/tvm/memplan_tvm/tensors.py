@@ -1,4 +1,4 @@
-"""The tensors that a Relax function allocates, and when they are used: the facts that a plan stands on.
+"""The tensors that a Relax function allocates, and the steps at which they are used: the input of a plan.
 
 Functions are read behind `CallTIRRewrite`, where each tensor is a `relax.builtin.alloc_tensor` that kernels write. The
 rules are those of TVM's StaticPlanBlockMemory: kernels, and functions of the runtime, keep nothing of their arguments;
@@ -35,19 +35,19 @@ _EARLIER = _handles("call_tir", "call_tir_inplace", "call_dps_packed")
 _RUNTIME_VIEWS = {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset", "vm.builtin.copy"}
 
 Value = frozenset[int] | tuple["Value", ...]
-"""The tensors that an expression may be, by their numbers, or the entries of a tuple."""
+"""The numbers of the tensors that an expression may be, or the entries of a tuple."""
 NOTHING: frozenset[int] = frozenset()
 itemsize = cache(lambda dtype: DataType(dtype).itemsize)
 
 
 def items(array: Any) -> list[Any]:
-    """Return what is in an array of TVM, several times as fast as by iteration."""
+    """Return the items of a TVM array, several times as fast as iteration does."""
     return list(map(_ITEM, repeat(array), range(_SIZE(array))))
 
 
 @dataclass(slots=True)
 class AllocatedTensor:
-    """A tensor that a function allocates, and the steps from its first use to its last.
+    """A tensor that a function allocates, with its first and last step.
 
     It is allocated by the binding `bindings[index]` of a block. `lengths` are of its shape, numbers or expressions;
     `place` is the device, by its index, and the scope. `size` is the most bytes that it has, None where there is no
@@ -67,22 +67,22 @@ class AllocatedTensor:
 
     @property
     def is_planned(self) -> bool:
-        """Return True if something uses it, and nobody else sees it."""
+        """Return True if the tensor is used and nothing outside of the function sees it."""
         return self.start >= 0 and not self.escapes and self.size != 0
 
     @property
     def variable(self) -> Any:
-        """Return the variable that stands for it."""
+        """Return the variable that holds the tensor."""
         return self.bindings[self.index].var
 
     @property
     def bytes(self) -> Any:
-        """Return its bytes as an expression of its symbols, or as a number where it has none."""
+        """Return the tensor's bytes as an expression of symbols, or as a number if it has no symbols."""
         return bytes_of(self.lengths, self.dtype) if self.has_symbols else self.size
 
 
 class Bounds:
-    """The symbols of a function's signature, and their least and largest values where its attributes give them."""
+    """The symbols of a function's signature, with the least and largest values that its attributes give."""
 
     def __init__(self, function: relax.Function) -> None:
         self._function, self._analyzer = function, sym.Analyzer()
@@ -101,7 +101,7 @@ class Bounds:
         return limits
 
     def know(self, length: Any) -> bool:
-        """Return True if a length consists of these symbols."""
+        """Return True if a length has no symbols but these."""
         return all(each in self.limits for each in tirx.analysis.undefined_vars(length))
 
     def most_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
@@ -114,27 +114,27 @@ class Bounds:
 
 
 def lengths_of(shape: Any) -> list[Any]:
-    """Return the lengths of a shape, those that are known as numbers."""
+    """Return the lengths of a shape; known ones are numbers."""
     return [each.value if type(each) is tirx.IntImm else each for each in items(shape.values)]
 
 
 def bytes_of(lengths: Sequence[Any], dtype: str) -> Any:
-    """Return the bytes of a tensor as an expression; a number where nothing is open."""
+    """Return the bytes of a tensor as an expression, or as a number if all lengths are known."""
     return prod(lengths, start=itemsize(dtype))
 
 
 class Values:
-    """The tensors that the variables of a function stand for."""
+    """The tensors that the variables of a function hold."""
 
     def __init__(self) -> None:
         self._known: dict[int, Value] = {}  # by handles, as variables compare to expressions
 
     def bind(self, variable: Any, value: Value) -> None:
-        """Let a variable stand for a value."""
+        """Record the value that a variable holds."""
         self._known[variable.__chandle__()] = value
 
     def of(self, value: Any) -> Value:
-        """Return what a variable, a tuple or an entry of one stands for."""
+        """Return the value of a variable, a tuple or an entry of a tuple."""
         if (known := self._known.get(value.__chandle__())) is not None:
             return known
         kind = type(value)
@@ -147,7 +147,7 @@ class Values:
 
 
 class Lifetimes(Values):
-    """The tensors of a function, with the steps at which they are used: one for each binding.
+    """The tensors of a function and the steps at which they are used, one step for each binding.
 
     Branches come one behind the other, as neither runs with the other, and no step runs twice. With `nests`, each loop
     nest of a kernel is a step. `leaves_some` is set where there are
@@ -173,11 +173,11 @@ class Lifetimes(Values):
 
     @property
     def has_symbols(self) -> bool:
-        """Return True if a tensor's length is open."""
+        """Return True if the length of a tensor is not known."""
         return any(each.has_symbols for each in self.tensors)
 
     def planned(self) -> dict[tuple[int, str], list[int]]:
-        """Return the numbers of tensors that something uses, and that nobody else sees, by their places."""
+        """Return, for each place, the numbers of its tensors that are used and not seen from outside."""
         groups: dict[tuple[int, str], list[int]] = {}
         for k, each in enumerate(self.tensors):
             if each.is_planned:
@@ -185,7 +185,7 @@ class Lifetimes(Values):
         return groups
 
     def in_place(self, group: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of tensors, by their turn in a group, of which the second may be written over the first."""
+        """Return pairs of tensors, by position in a group, of which the second may be written over the first."""
         turn, tensors = {k: place for place, k in enumerate(group)}, self.tensors
         pairs = {(i, j) for i, j, at in self._written_over if tensors[j].start == at and tensors[i].end == at + 1}
         return sorted((turn[i], turn[j]) for i, j in pairs if i != j and i in turn and j in turn)
@@ -279,7 +279,7 @@ class Lifetimes(Values):
 
 
 def leaves_of(value: Value) -> Iterator[int]:
-    """Yield the tensors that a value may be, or has in it."""
+    """Yield the tensors that a value may be or contains."""
     if isinstance(value, tuple):
         for entry in value:
             yield from leaves_of(entry)

@@ -1,4 +1,4 @@
-"""memplan inside of TVM: outputs equal to those of TVM's own plans, bit by bit, and plans that are no larger."""
+"""memplan inside TVM: outputs are equal to those on TVM's own plans, bit by bit, and no plan is larger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _own_passes() -> Iterator[None]:
 
 
 def compared(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **options: Any) -> PlannedFunction:
-    """Return what was planned for `main`, once outputs are equal to those on TVM's plan."""
+    """Return the plan of `main` after a check that outputs are equal to those on TVM's plan."""
     found: list[PlannedFunction] = []
     memplan.tvm.uninstall()
     own = [outputs(module, *run) for run in runs]

@@ -1,4 +1,4 @@
-"""Rows of the source documents inside of TVM itself: each test is of the row in its name, as in `tests/seeds`."""
+"""Rows of the source documents inside TVM itself: each test names its row, as in `tests/seeds`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHAIN, PADDED, LIFTED, BRANCHED, OPEN = "chain", "padded", "lifted", "branches",
 
 @cache
 def made(name: str) -> Any:
-    """Return a module at the stage of StaticPlanBlockMemory."""
+    """Return a module just before StaticPlanBlockMemory."""
     if name == CHAIN:
         return ready(module_of(chain, (24, 16)))
     if name == BRANCHED:
@@ -36,7 +36,7 @@ def made(name: str) -> Any:
 
 
 def planned(module: Any, target: Any = TARGET, **options: Any) -> tuple[PlannedFunction, Any]:
-    """Return what was planned for `main`, and the planned module."""
+    """Return the plan of `main`, and the planned module."""
     found: list[PlannedFunction] = []
     with target:
         after = PlanMemory(on_plan=found.append, **options)(module)
@@ -60,14 +60,14 @@ def workspaces(module: Any) -> list[int]:
 
 
 def two_temporaries(x: Any) -> Any:
-    """Two temporaries of one kernel, which are never alive together."""
+    """Compute with two temporaries in one kernel that are never alive together."""
     first = topi.sum(topi.exp(x), axis=1, keepdims=True)
     return topi.add(topi.sum(topi.tanh(topi.add(x, first)), axis=1, keepdims=True), first)
 
 
 @cache
 def emitted(calls: int = 1) -> Any:
-    """Return a module of `emit_te`, whose kernel is called so often."""
+    """Return a module from `emit_te` that calls one kernel this many times."""
     builder, x = relax.BlockBuilder(), relax.Var("x", relax.TensorType((32, 64), "float32"))
     with builder.function("main", [x]):
         with builder.dataflow():

@@ -1,4 +1,4 @@
-"""Wrong plans inside of TVM: the check before a plan is taken names each, and a machine computes otherwise."""
+"""Wrong plans inside TVM: the check before a plan is used finds each of them, and each changes the output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def facts() -> tuple[list[AllocatedTensor], StoragePlaces]:
 
 
 def overlapping(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bool:
-    """Say so by going through all pairs, byte ranges and steps as sets of numbers."""
+    """Find overlapping tensors by comparing all pairs, with bytes and steps as sets of numbers."""
     for j, (_, at) in enumerate(places.of):
         if at % ALIGNMENT or at < 0 or at + (tensors[j].size or 0) > places.storages[0]:
             return True
@@ -46,7 +46,7 @@ def overlapping(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bo
 
 
 def mutants(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> Iterator[StoragePlaces]:
-    """Yield places of which a tensor was moved, or two changed places."""
+    """Yield wrong places: one tensor is moved, or two are exchanged."""
     chance = random.Random(0)
     while True:
         of = list(places.of)
