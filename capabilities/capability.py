@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from memplan.capabilities.extent import Extent
 from memplan.capabilities.question import Input, Question, plan_refuted
 from memplan.planner.errors import InvalidPlanError, OptionError
-from memplan.planner.model.fixed import fixed
+from memplan.planner.fixed import fixed
 from memplan.planner.model.rows import Value
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 from memplan.solvers.search.control import NEVER as NEVER

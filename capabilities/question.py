@@ -5,7 +5,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from memplan.capabilities.extent import Extent, extent_of
 from memplan.capabilities.reading import Reader
-from memplan.planner.model.fixed import fixed
+from memplan.planner.fixed import fixed
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.core.plain_check import violations_of

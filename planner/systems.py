@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memplan.planner.extensions import extensions, imported
-from memplan.planner.model.fixed import fixed
+from memplan.planner.fixed import fixed
 
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.systems.c.system",

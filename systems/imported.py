@@ -24,9 +24,9 @@ from memplan.planner.errors import (
     ReaderFaultError,
     shown,
 )
+from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem

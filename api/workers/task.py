@@ -6,7 +6,7 @@ from typing import Any
 
 from memplan.api.faults import Fault, is_fault
 from memplan.planner.errors import InputError, MemplanError
-from memplan.planner.model.fixed import fixed
+from memplan.planner.fixed import fixed
 from memplan.solvers.search.control import Control, Deadline, silent
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError
 from memplan.planner.errors.did_you_mean import meant_field, meant_number
+from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:

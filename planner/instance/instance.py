@@ -11,11 +11,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memplan.planner.fixed import fixed
 from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
 from memplan.planner.instance.columns import I64_MAX as I64_MAX
 from memplan.planner.model.buffer_table import ABSENT, I64, frozen
 from memplan.planner.model.buffer_table import Bool as Bool
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.problem_fields import Objective, counts_cost
 
 F64 = npt.NDArray[np.float64]

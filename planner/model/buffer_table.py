@@ -21,8 +21,8 @@ from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
 from memplan.planner.errors.did_you_mean import meant_list
+from memplan.planner.fixed import fixed
 from memplan.planner.model.columns import Columns, plain_columns, read_only
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.parts import narrowed, part_by_part
 from memplan.planner.model.rows import MAX_BYTES, Buffer, Value, end_rule
 

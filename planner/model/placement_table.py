@@ -10,9 +10,9 @@ from pydantic import ConfigDict, TypeAdapter, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import shown
+from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.columns import Columns
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import Placement
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.errors import shown
+from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import ABSENT, I64
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import MAX_BYTES, Problem
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from memplan.planner.bounds.lower_bound import Bound, Witness
+from memplan.planner.fixed import fixed
 from memplan.planner.instance.columns import Axis, blank
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.core.exact import close_parts, close_search
 from memplan.solvers.core.tables import CORE, Handle, Reference, Rows

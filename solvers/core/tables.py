@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.errors import UnbuiltError
+from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.fixed import fixed
 from memplan.solvers.core.build import HERE, digest_of, library_of
 
 Rows = Annotated[I64, "two axes"]

@@ -9,8 +9,8 @@ from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import is_installed, require
 from memplan.planner.extensions import extensions, imported
+from memplan.planner.fixed import fixed
 from memplan.planner.instance.instance import FEW, PLAIN, Instance
-from memplan.planner.model.fixed import fixed
 from memplan.planner.systems import reference_planners
 from memplan.solvers.search.incumbent import Search
 

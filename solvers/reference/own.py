@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import InputError, OptionError, shown
+from memplan.planner.fixed import fixed
 from memplan.planner.instance import instance
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ANY, ReferencePlanner

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.fixed import fixed
 from memplan.solvers.search.meanwhile import polled
 
 _ENDLESS = 2**62

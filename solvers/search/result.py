@@ -5,9 +5,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memplan.planner.bounds.lower_bound import Bound
+from memplan.planner.fixed import fixed
 from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.plan import Disturbance, Plan, StopReason
 
 

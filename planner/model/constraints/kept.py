@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.planner.errors import Location, shown
+from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import I64, Bool, column, frozen
 from memplan.planner.model.columns import each_once
-from memplan.planner.model.fixed import fixed
 from memplan.planner.model.problem_fields import ProblemFields
 
 Id = int | str

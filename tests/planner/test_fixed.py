@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.model.fixed import fixed
+from memplan.planner.fixed import fixed
 
 
 @fixed
