@@ -34,7 +34,7 @@ from memplan_torch.inside.device import FitsOptions
 
 
 def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
-    """Yield an answer for people."""
+    """Yield the lines of an answer for a terminal."""
     if isinstance(answer, GraphFits):
         yield from graph_fits.lines(answer)
         return
@@ -74,7 +74,7 @@ def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
 
 
 def _lines_of_ways(found: Ways) -> Iterator[str]:
-    """Yield the ways out for people."""
+    """Yield the lines of the ways out for a terminal."""
     for each in found.sizes:
         text = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
         yield f"largest {each.name}: {text} ({each.tried} tried)"
@@ -167,7 +167,7 @@ def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims:
 
 
 def _of_file(data: bytes, options: dict[str, Any], dims: list[str]) -> SnapshotAnswer | GraphFits:
-    """Return the answer for a snapshot, or for a graph of ggml, of which most options are not; raises InputError."""
+    """Return the answer for a snapshot, or for a ggml graph, which takes few of the options; raises InputError."""
     if not dims and not graph_fits.is_graph(data):
         return fits_of_snapshot(data, **options)
     if unused := [name for name in options if name != "capacity" and (name, options[name]) != ("allocator", "cuda")]:
@@ -176,7 +176,7 @@ def _of_file(data: bytes, options: dict[str, Any], dims: list[str]) -> SnapshotA
 
 
 def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
-    """Return the picture or the page of a step's plan, by the suffix of a file."""
+    """Return a picture or a page of a step's plan; the file's suffix chooses which."""
     if isinstance(answer, GraphFits):
         raise OptionError(f"-o {path}: must be an answer, as JSON, for a graph; `memplan plan` draws its plan")
     row, *others = answer.devices if isinstance(answer, SnapshotAnswer) else (answer,)

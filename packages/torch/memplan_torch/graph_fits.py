@@ -33,7 +33,7 @@ class GraphFits(Answer):
 
 
 def is_graph(data: bytes) -> bool:
-    """Return True for the bytes of a graph of ggml."""
+    """Return True if the bytes are a graph of ggml."""
     return detect(data) == "ggml"
 
 
@@ -74,7 +74,7 @@ def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFi
 
 
 def lines(answer: GraphFits) -> Iterator[str]:
-    """Yield an answer for people."""
+    """Yield the lines of an answer for a terminal."""
     text = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
     yield f"{text}: {answer.proof}"
     rows = [("weights", answer.weights), ("planned peak", answer.peak), ("lower bound", answer.lower_bound)]

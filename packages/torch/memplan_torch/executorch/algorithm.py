@@ -27,16 +27,16 @@ __all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "Plann
 
 
 class OwnPlannerWarning(UserWarning):
-    """ExecuTorch's own planner was used, as there was no plan of memplan."""
+    """ExecuTorch's own planner was used because memplan gave no plan."""
 
 
 class OverwrittenWarning(UserWarning):
-    """The program will compute something wrong, in a suite, where that cannot be mended."""
+    """The program will compute wrong results, and a suite of algorithms gives no way to prevent it."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One call of the algorithm: a graph, or a submodule of one; `plan` is None where ExecuTorch planned by itself."""
+    """One call of the algorithm, for a graph or a submodule; `plan` is None if ExecuTorch planned itself."""
 
     problem: Problem
     plan: Plan | None
@@ -44,7 +44,7 @@ class Planned:
 
 
 class MemplanAlgorithm:
-    """Plans what MemoryPlanningPass asks for, and writes the places into the specs.
+    """The algorithm that MemoryPlanningPass calls; it writes the places into the specs.
 
     `source` makes the plans, by default this process; a service that is away is replaced by ExecuTorch's own
     planner, with an OwnPlannerWarning. `planned` has what was done, submodules before the graphs that they are in.
@@ -58,7 +58,7 @@ class MemplanAlgorithm:
     def __call__(
         self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
     ) -> list[int]:
-        """Place the specs and return the size of each memory: what MemoryPlanningPass calls.
+        """Place the specs and return the size of each memory, as MemoryPlanningPass expects.
 
         Raises ProblemError for specs that cannot be placed, and ServiceError where the service refuses them or gives a
         wrong plan.
@@ -89,7 +89,7 @@ class MemplanAlgorithm:
         return MemoryAlgoResult(places, list(placements.bufsizes))
 
     def _best(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
-        """Plan a request; what is not proved to be the best gives way to ExecuTorch's own plan if that is smaller."""
+        """Plan a request; if the plan is not proved optimal and ExecuTorch's own is smaller, use that."""
         problem = pose(request)
         plan: Plan | None = None
         best: SpecPlacements | None = None
@@ -108,7 +108,7 @@ class MemplanAlgorithm:
 
 
 def _own(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
-    """Plan a request by ExecuTorch's default."""
+    """Plan a request by ExecuTorch's default algorithm."""
     from executorch.exir.memory_planning import greedy
 
     specs = list(request.specs)

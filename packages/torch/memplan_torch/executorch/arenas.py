@@ -15,12 +15,12 @@ from typing import Any
 from memplan_torch.executorch.specs import Spec
 
 SpecsOf = Mapping[Any, Sequence[Spec]]
-"""From a graph module to the specs that were placed for it."""
+"""Maps a graph module to the specs that were placed for it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Arena:
-    """The bytes of each memory that a node's submodules use, of which one runs, from the node to the last reader."""
+    """The bytes of each memory that a node's submodules use, from the node to the last reader; one of them runs."""
 
     node: str
     modules: tuple[Any, ...]
@@ -30,7 +30,7 @@ class Arena:
 
 
 def arenas_of(graph_module: Any, known: SpecsOf) -> list[Arena]:
-    """Return the arenas of a graph's control flow, in the order in which it runs."""
+    """Return the arenas of a graph's control flow in the order in which they run."""
     arenas = []
     for k, node in enumerate(graph_module.graph.nodes):
         modules = tuple(_submodules(graph_module, node, known))
@@ -58,7 +58,7 @@ def _last_uses(node: Any) -> Iterator[int]:
 
 
 def overwritten(arenas: Sequence[Arena]) -> tuple[str, str] | None:
-    """Return two nodes, the second of which runs while results of the first are needed; None where there are none."""
+    """Return two nodes of which the second runs while results of the first are needed, or None."""
     for k, arena in enumerate(arenas):
         for other in arenas[k + 1 :]:
             if other.start < arena.end:
@@ -67,7 +67,7 @@ def overwritten(arenas: Sequence[Arena]) -> tuple[str, str] | None:
 
 
 def move_apart(arenas: Sequence[Arena], known: SpecsOf, alignment: int) -> tuple[int, ...]:
-    """Move the specs of submodules behind those whose results are needed; return the bytes of each memory in use."""
+    """Move the specs of submodules behind those that are still needed; return the bytes in use of each memory."""
     count = max((len(arena.sizes) for arena in arenas), default=0)
     taken = [0] * count
     ends: list[tuple[int, ...]] = []
@@ -84,7 +84,7 @@ def move_apart(arenas: Sequence[Arena], known: SpecsOf, alignment: int) -> tuple
 
 
 def _all_specs(modules: Iterable[Any], known: SpecsOf) -> Iterator[Spec]:
-    """Yield the specs of modules and of the submodules inside."""
+    """Yield the specs of modules and of their submodules."""
     for module in modules:
         yield from known[module]
         for node in module.graph.nodes:

@@ -52,7 +52,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         placement_constraints: Any,
         extra_padding: int = 0,
     ) -> None:
-        """Place the specs; those that lie relative to another follow it.
+        """Place the specs; a spec that is placed relative to another follows it.
 
         Raises MemoryPlanningAlgoFailure, saying why, where the specs do not fit.
         """
@@ -77,7 +77,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         placement_constraints: Any,
         extra_padding: int = 0,
     ) -> None:
-        """Place specs beside what is placed already; nothing is changed where that fails.
+        """Place specs beside those already placed; if that fails, nothing is changed.
 
         Raises MemoryPlanningAlgoFailure, ServiceAwayError and NoPlanError.
         """
@@ -112,7 +112,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         return Problem.model_validate({"buffers": buffers, "pools": pools})
 
     def _free_row(self, spec: Any, name: str, constraints: Any) -> dict[str, Any]:
-        """Return a spec with the memories that it may be in, or with its place, if that is pinned."""
+        """Return a spec with the memories that it may be in, or with its place if that is pinned."""
         pin = constraints.get_absolute_placement_constraint(spec)
         pools = [
             str(q)

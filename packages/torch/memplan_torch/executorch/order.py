@@ -15,7 +15,7 @@ from memplan_torch.inside.graphs import SAME_STORAGE
 
 TIME_LIMIT_S = 10.0
 _LOOKING = SAME_STORAGE | {"aten::view_copy"}
-"""What ExecuTorch makes a view of its first argument."""
+"""Operations whose output ExecuTorch makes a view of their first argument."""
 _LIES_WITH_THE_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR", "CUSTOM_OBJ")
 
 

@@ -15,7 +15,7 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 
 _BUSY, _BROKEN = 429, 500
-"""A service that answers with this, or with that and above, cannot now; what is wrong is not with the problem."""
+"""Status codes of a service that cannot answer now, whatever the problem: the first, and all from the second on."""
 
 
 class ServiceAwayError(MemplanError):
@@ -23,11 +23,11 @@ class ServiceAwayError(MemplanError):
 
 
 class NoPlanError(MemplanError):
-    """There was an answer, but no plan in it."""
+    """The answer has no plan."""
 
 
 class NothingFitsError(NoPlanError):
-    """It is proved that there is no plan."""
+    """It is proved that no plan exists."""
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 _MEMORY = "memory "
-"""The beginning of the names of pools; the number follows."""
+"""The prefix of pool names; a number follows."""
 _ALLOC = "alloc"
-"""The beginning of the names of nodes that allocate the output of the next node."""
+"""The prefix of names of nodes that allocate the output of the next node."""
 
 
 class Spec(Protocol):
@@ -58,7 +58,7 @@ class SpecPlacements:
 
 @dataclass(frozen=True, eq=False)
 class SpecsRequest:
-    """One call of a planner: specs to place, one alignment for all, and what they must keep free.
+    """One call of a planner: the specs to place, their common alignment, and the bytes to keep free.
 
     `names` are those of the specs, for people. `taken` are the bytes at the beginning of each memory that submodules
     use, `padding` those that each memory is to have behind the last tensor.
@@ -71,7 +71,7 @@ class SpecsRequest:
     padding: int = 0
 
     def beginning(self, mem_id: int) -> int:
-        """Return where the first tensor of a memory may lie."""
+        """Return the lowest offset at which a tensor of this memory may be placed."""
         taken = self.taken[mem_id] if mem_id < len(self.taken) else 0
         return -(-taken // self.alignment) * self.alignment
 
@@ -100,7 +100,7 @@ def _names(graph_module: Any) -> dict[Spec, str]:
 
 
 def pose(request: SpecsRequest) -> Problem:
-    """Return the problem that a request is; raises ProblemError for specs that cannot be placed."""
+    """Return the request as a problem; raises ProblemError for specs that cannot be placed."""
     names = dict(zip(request.specs, request.names, strict=True))
     mem_ids = {spec: _memory(spec, name) for spec, name in names.items()}
     return Problem.model_validate(
@@ -112,7 +112,7 @@ def pose(request: SpecsRequest) -> Problem:
 
 
 def _memory(spec: Spec, name: str) -> int:
-    """Return the memory that a spec is to lie in: that of the spec whose storage it shares, its own, or the first."""
+    """Return the memory for a spec: that of the spec whose storage it shares, else its own, else the first."""
     root = spec
     seen = {spec}
     while root.storage_base is not None:
@@ -146,7 +146,7 @@ def _row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> 
 
 
 def placed(request: SpecsRequest, problem: Problem, plan: Plan) -> SpecPlacements:
-    """Return a plan of the request's problem in ExecuTorch's numbers; the plan places every buffer."""
+    """Return a plan of the request's problem as ExecuTorch's numbers; the plan must place every buffer."""
     at = {row.id: row for row in plan.placements}
     rows = [at[name] for name in problem.buffers.ids]
     mem_ids = [int(row.pool.removeprefix(_MEMORY)) for row in rows]
@@ -158,7 +158,7 @@ def placed(request: SpecsRequest, problem: Problem, plan: Plan) -> SpecPlacement
 
 
 def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
-    """Number, by memory, the ranges of bytes that specs cover without a break: specs that share bytes are in one."""
+    """Number the objects of each memory: specs that share bytes, directly or through others, are one object."""
     objects = [0] * len(specs)
     number, mem_id, end = 0, 0, 0
     for k in sorted(range(len(specs)), key=lambda k: (mem_ids[k], offsets[k])):
@@ -172,7 +172,7 @@ def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[in
 
 
 def _bufsizes(request: SpecsRequest, places: Mapping[Spec, Place]) -> tuple[int, ...]:
-    """Return the bytes of each memory; only memories that have tensors are padded."""
+    """Return the bytes of each memory; memories without tensors get no padding."""
     ends: dict[int, int] = {}
     for spec, place in places.items():
         ends[place.mem_id] = max(ends.get(place.mem_id, 0), place.mem_offset + spec.allocated_memory)

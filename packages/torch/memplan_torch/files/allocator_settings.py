@@ -12,7 +12,7 @@ from memplan.planner.errors import OptionError, shown
 ROUNDING = 512
 _MIB = 1 << 20
 _INTERVALS = 16
-"""Divisions are set for sizes from 1 MiB on, from each power of two to the next one; the last has all above."""
+"""Divisions can be set for sizes from 1 MiB, one for each power of two; the last one covers all larger sizes."""
 _ROW = r"(\w+)(?::(\[[^][]*\]|[^][,:]*))?"
 _NAMES = ("expandable_segments", "max_split_size_mb", "roundup_power2_divisions", "garbage_collection_threshold")
 
@@ -43,7 +43,7 @@ class AllocatorSettings:
 
 
 def settings_of(text: str) -> AllocatorSettings:
-    """Return the settings that a text says, such as "expandable_segments:True,max_split_size_mb:128".
+    """Return the settings in a text such as "expandable_segments:True,max_split_size_mb:128".
 
     A name alone is True. Raises OptionError for a text that is none, and for settings that are not simulated.
     """
@@ -64,7 +64,7 @@ def settings_of(text: str) -> AllocatorSettings:
 
 
 def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
-    """Return the settings that a snapshot holds; what it does not say is as torch begins."""
+    """Return the settings in a snapshot; those that it does not name have torch's defaults."""
     by_size, most = rows.get("roundup_power2_divisions"), rows.get("max_split_size")
     parts = list(by_size.values()) if isinstance(by_size, dict) else []
     is_whole = len(parts) == _INTERVALS and all(type(part) is int and 0 <= part < 1 << 10 for part in parts)
@@ -78,7 +78,7 @@ def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
 
 
 def _divisions(text: str) -> tuple[int, ...]:
-    """Return the parts for each interval: one number for all, or [256:1,512:2,>:4], each from a size in MiB on."""
+    """Return the divisions: one number for all sizes, or [256:1,512:2,>:4], each from a size in MiB."""
     if not text.startswith("["):
         return (int(text),) * _INTERVALS
     divisions, last = [0] * _INTERVALS, -1

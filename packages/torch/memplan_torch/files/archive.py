@@ -29,7 +29,7 @@ _MOST_BYTES = 1 << 28
 _FIRST_TYPES = "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool bfloat16"
 _LAST_TYPES = "uint16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz"
 _DTYPES = dict(enumerate(_FIRST_TYPES.split(), 1)) | dict(enumerate(_LAST_TYPES.split(), 28))
-"""From ScalarType to the name of a type."""
+"""Maps a ScalarType to the name of a type."""
 _VIEWS = """
 _reshape_alias alias as_strided detach diagonal expand expand_as flatten movedim narrow permute reshape select slice
 squeeze swapaxes t transpose unfold unsqueeze view view_as view_as_complex view_as_real
@@ -50,7 +50,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the symbols of a program's sizes with the ranges that it says; raises FormatError."""
+    """Return the symbols in a program's sizes, with their ranges; raises FormatError."""
     program = _object(parse(_json(data)), "graph_module")
     constraints = parse(_json(data)).get("range_constraints", {})
     return {
@@ -60,7 +60,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 def _range(row: Any) -> SymbolRange:
-    """Return the range that a program says of a symbol; any value from 1 where it says none."""
+    """Return a symbol's range as the program states it, or all values from 1."""
     ends = [row.get(name) if isinstance(row, dict) else None for name in ("min_val", "max_val")]
     low, high = (each if isinstance(each, int) and 0 <= each < MAX_BYTES else None for each in ends)
     return SymbolRange(min=1 if low is None else low, max=high)
@@ -87,7 +87,7 @@ def _is_program(name: str) -> bool:
 
 
 class _Tensor:
-    """A tensor's metadata, as the reader of torch.fx wants it of a value."""
+    """A tensor's metadata in the form that the reader of torch.fx expects."""
 
     def __init__(self, row: Mapping[str, Any], dims: Mapping[str, int], path: str) -> None:
         if type(row.get("dtype")) is not int or row["dtype"] not in _DTYPES:
@@ -100,7 +100,7 @@ class _Tensor:
         return (bits_of(self.dtype.removeprefix("torch.")) or 32) // 8
 
     def is_contiguous(self) -> bool:
-        """Return True if the elements lie in the order of the axes."""
+        """Return True if the elements are in the order of the axes."""
         step = 1
         for size, stride in zip(reversed(self.shape), reversed(self._strides), strict=False):
             if size != 1 and stride != step:
@@ -110,7 +110,7 @@ class _Tensor:
 
 
 class _Operator:
-    """An operator: what its schema says of views and changes, as far as its name does."""
+    """An operator: what its name tells of the views and changes in its schema."""
 
     def __init__(self, target: str, names: Sequence[str]) -> None:
         space, _, rest = target.partition(".")
@@ -133,11 +133,11 @@ class _Operator:
 
 
 class HigherOrderOperator(_Operator):
-    """An operator that runs graphs of its own, as torch names the class of such."""
+    """An operator that runs graphs of its own; the class has torch's name for it."""
 
 
 class _Node:
-    """A node as torch.fx has it."""
+    """A node with the attributes of a torch.fx node."""
 
     def __init__(self, name: str, op: str, target: Any, args: Sequence[Any], value: Any) -> None:
         self.name, self.op, self.target, self.args, self.meta = name, op, target, tuple(args), {"val": value}
@@ -147,7 +147,7 @@ class _Node:
 
 
 def getitem() -> None:
-    """Stand for the item of a list, which the reader of torch.fx knows by this name."""
+    """Stand for the item of a list; the reader of torch.fx recognizes this name."""
 
 
 class _Graph:
@@ -198,7 +198,7 @@ class _Graph:
         return _Tensor(row, self.dims, f"tensor_values.{shown(name)}") if isinstance(row, dict) else None
 
     def _argument(self, row: Any, path: str) -> Any:
-        """Return an argument: a node, a list of nodes, or what it says; None for what is of no matter here."""
+        """Return an argument as a node, a list of nodes or a plain value; None if the reader does not need it."""
         arg = _object(row, "arg")
         kind, value = next(iter(arg.items()), ("", None))
         if "tensor" in kind or "sym_" in kind:
@@ -209,7 +209,7 @@ class _Graph:
 
 
 def _names(row: Any) -> Iterator[str]:
-    """Yield the names of the values that an argument names, those in lists included."""
+    """Yield the names of values in an argument, also those in lists."""
     if isinstance(row, list):
         for one in row:
             yield from _names(one)
@@ -226,7 +226,7 @@ def _named(values: Mapping[str, Any]) -> set[str]:
 
 
 def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
-    """Raise FormatError for dimensions without sizes, all at once, and OptionError for others that are given."""
+    """Raise FormatError that lists all dimensions without sizes, or OptionError for unknown dimensions."""
     names_of_dims = _named(values)
     if unknown := [name for name in dims if name not in names_of_dims]:
         names = ", ".join(sorted(names_of_dims)[:MAX_SHOWN]) or "none"

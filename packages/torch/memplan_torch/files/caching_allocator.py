@@ -19,20 +19,22 @@ from memplan_torch.files.allocator_settings import ROUNDING, AllocatorSettings
 
 MIB = 1 << 20
 SMALL, SMALL_SEGMENT = MIB, 2 * MIB
-"""The largest size that is served from small segments, and their size."""
+"""The largest size that is served from small segments, and the size of these segments."""
 LARGE_SEGMENT, OWN_SEGMENT, OWN_ROUNDING = 20 * MIB, 10 * MIB, 2 * MIB
-"""The size of segments of several blocks; the least size with a segment of its own, and what that is rounded to."""
+"""The size of a segment for several blocks, the least size that gets its own segment, and the multiple it is rounded
+to.
+"""
 _FIRST_ADDRESS, _ADDRESS_SPACE = 1 << 50, 1 << 44
-"""The begin of segments, above what drivers say; the bytes that an expandable one may grow to."""
+"""The lowest address of segments, above any that a driver gives, and the most bytes of an expandable segment."""
 
 
 class OutOfMemoryError(MemplanError):
-    """The allocator has nothing that a request fits into, and the driver has no more to give."""
+    """No free block fits the request, and the driver has no more memory."""
 
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A range of the segment at `base`, between its neighbours; what is not mapped takes no memory."""
+    """A range of the segment at `base`, linked to its neighbours; unmapped blocks take no memory."""
 
     address: int
     size: int
@@ -47,7 +49,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class BlockPool:
-    """The free blocks for small or for large requests of a stream, by size, and those to be mapped, by address."""
+    """The free blocks for small or for large requests of a stream: mapped ones by size, unmapped ones by address."""
 
     is_small: bool
     is_private: bool = False
@@ -56,7 +58,7 @@ class BlockPool:
     unmapped: dict[int, Block] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
-        """Offer a block to the next request that it fits."""
+        """Make a block available for requests."""
         block.is_free = True
         if block.is_mapped:
             self.at[block.address] = block
@@ -65,7 +67,7 @@ class BlockPool:
             self.unmapped[block.address] = block
 
     def remove(self, block: Block) -> None:
-        """Offer a block no longer."""
+        """Make a block unavailable for requests."""
         if block.is_mapped:
             del self.free[bisect_left(self.free, (block.size, block.address))]
             del self.at[block.address]
@@ -74,7 +76,7 @@ class BlockPool:
 
 
 class CachingAllocator:
-    """Gives out blocks as the allocator does, within a capacity in bytes if there is one.
+    """A simulation of torch's caching allocator, optionally within a capacity in bytes.
 
     `reserved` are the bytes of all segments now, `peak` the most that they were; `segments` has the size of each that
     is not expandable, by its address. `driver` says where a segment lies; where it does not, they follow each other.
@@ -95,7 +97,7 @@ class CachingAllocator:
         self._searches = 0
 
     def malloc(self, size: int, stream: int = 0, private: Hashable = None) -> Block:
-        """Give out a block for so many bytes, from the private pool if one is named; raises OutOfMemoryError."""
+        """Allocate a block, from the private pool if one is named; raises OutOfMemoryError."""
         rounded = self.settings.rounded(size)
         pool = self.pool(stream, rounded <= SMALL, private)
         self._searches += not pool.is_small and not pool.is_private
@@ -116,7 +118,7 @@ class CachingAllocator:
         return block
 
     def _is_split(self, pool: BlockPool, size: int, rest: int) -> bool:
-        """Return True if what a request leaves of a block is a block of its own."""
+        """Return True if the rest of a block is large enough to be split off."""
         if pool.is_small or self.expandable:
             return rest >= ROUNDING
         return rest > SMALL and size < self._unsplit
@@ -126,11 +128,11 @@ class CachingAllocator:
         block.pool.add(block)
 
     def free(self, block: Block) -> None:
-        """Take a block back; requests of the same stream may have it at once."""
+        """Free a block; requests of the same stream may use it at once."""
         self._offer(_joined(block))
 
     def adopt(self, address: int, size: int, pool: BlockPool, given: Sequence[tuple[int, int]]) -> list[Block]:
-        """Take over a segment as it is, with the blocks given out of it, by address and size; return these blocks."""
+        """Add an existing segment with its allocated blocks, given by address and size; return these blocks."""
         rest, blocks = self._segment(address, size, pool), list[Block]()
         for start, length in sorted(given):
             if start > rest.address:
@@ -145,12 +147,12 @@ class CachingAllocator:
         return blocks
 
     def pool(self, stream: int, is_small: bool, private: Hashable = None) -> BlockPool:
-        """Return the pool that requests of a stream are served from."""
+        """Return the pool for requests of a stream."""
         key = stream, is_small, private
         return self._pools.setdefault(key, BlockPool(is_small, is_private=private is not None))
 
     def release_free(self) -> None:
-        """Give all free segments, or the free pages of expandable ones, back to the driver, as `empty_cache` does."""
+        """Return all free segments, and free pages of expandable ones, to the driver, as `empty_cache` does."""
         for pool in self._pools.values():
             for block in [] if pool.is_private else list(pool.at.values()):
                 if self.expandable:
@@ -159,12 +161,12 @@ class CachingAllocator:
                     self._release(block)
 
     def _release(self, block: Block) -> None:
-        """Give a free segment back to the driver."""
+        """Return a free segment to the driver."""
         block.pool.remove(block)
         self.reserved -= self.segments.pop(block.address)
 
     def _release_unsplit(self, pool: BlockPool, size: int) -> bool:
-        """Give free blocks of a stream that are not split back, one that suffices or else the largest ones."""
+        """Return unsplit free blocks of a stream to the driver: one that is large enough, else the largest ones."""
         wanted = max(size, self._unsplit)
         rows = pool.free[bisect_left(pool.free, (self._unsplit, 0)) :]
         if self.settings.max_split_size is None or self.expandable or sum(length for length, _ in rows) < wanted:
@@ -178,7 +180,7 @@ class CachingAllocator:
         return True
 
     def _collect(self) -> None:
-        """Give free segments back whose age is above the mean, until no more than the threshold is reserved."""
+        """Return free segments of average age and more to the driver until at most the threshold is reserved."""
         wanted = self.reserved - int(self.settings.threshold * (self.capacity or 0))
         if self.capacity is None or not self.settings.threshold or self.expandable:
             return
@@ -193,7 +195,7 @@ class CachingAllocator:
                 self._release(block)
 
     def _best(self, pool: BlockPool, size: int) -> Block | None:
-        """Take the least free block that fits, the lowest of those; one that can grow is as large as it can be."""
+        """Take the smallest free block that fits, the lowest of equal ones. Expandable ones count at full size."""
         k = bisect_left(pool.free, (size, 0))
         if k == len(pool.free):
             return None
@@ -210,7 +212,7 @@ class CachingAllocator:
         return block
 
     def _requested(self, pool: BlockPool, size: int) -> Block | None:
-        """Return a block of what the driver gives; None where that would exceed the capacity."""
+        """Return a block from a new segment, or None if that would exceed the capacity."""
         if self.expandable:
             return self._grown(pool, size)
         length = SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
@@ -236,7 +238,7 @@ class CachingAllocator:
         return address
 
     def _grown(self, pool: BlockPool, size: int) -> Block | None:
-        """Map pages from the lowest free end of an expandable segment on, until the size is there."""
+        """Map pages from the lowest free end of an expandable segment until the block has the size."""
         ends = (_with_free_before(pool.unmapped[address]) for address in sorted(pool.unmapped))
         block = next((block for block in ends if _free_from(block) >= size), None)
         if block is None:
@@ -261,7 +263,7 @@ class CachingAllocator:
         return block
 
     def _unmap(self, pool: BlockPool, block: Block) -> None:
-        """Give the whole pages within a free block back."""
+        """Unmap the whole pages within a free block."""
         page = _page(pool)
         first = block.base + _rounded(block.address - block.base, page)
         last = block.base + (block.address + block.size - block.base) // page * page
@@ -287,7 +289,7 @@ def _page(pool: BlockPool) -> int:
 
 
 def _split(block: Block, size: int) -> Block:
-    """Cut a block to a size and return the rest of it, which no pool offers yet."""
+    """Shorten a block to a size and return the rest, which is not yet in a pool."""
     rest = Block(
         block.address + size, block.size - size, block.pool, block.base, block, block.next, is_mapped=block.is_mapped
     )
@@ -298,7 +300,7 @@ def _split(block: Block, size: int) -> Block:
 
 
 def _joined(block: Block) -> Block:
-    """Join a block that no pool offers with its free neighbours, if these are mapped as it is."""
+    """Merge a block that is in no pool with free neighbours that are mapped or unmapped as it is."""
     before, after = block.previous, block.next
     if before is not None and before.is_free and before.is_mapped == block.is_mapped:
         block.pool.remove(before)
@@ -314,18 +316,18 @@ def _joined(block: Block) -> Block:
 
 
 def _growable(block: Block) -> int:
-    """Return the bytes that a block can have: its own, and those behind it that are not mapped."""
+    """Return the bytes that a block can grow to: its own and the unmapped ones behind it."""
     return block.size + (block.next.size if block.next is not None and not block.next.is_mapped else 0)
 
 
 def _with_free_before(block: Block) -> Block:
-    """Return the free block right before one that is not mapped, if there is one."""
+    """Return the free block directly before an unmapped one; if there is none, the unmapped block itself."""
     before = block.previous
     return before if before is not None and before.is_free else block
 
 
 def _free_from(block: Block | None) -> int:
-    """Return the free bytes from a block on up to the next one that is given out."""
+    """Return the free bytes from a block up to the next allocated one."""
     total = 0
     while block is not None and block.is_free:
         total, block = total + block.size, block.next

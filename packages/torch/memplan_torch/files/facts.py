@@ -1,4 +1,4 @@
-"""Facts that graphs of PyTorch state of values and operations beside bytes and order.
+"""Facts that PyTorch graphs state about values and operations, apart from bytes and order.
 
 Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
 """
@@ -18,7 +18,7 @@ _BY_CHANCE = "nondeterministic_seeded"
 
 
 def node_facts(node: Any, k: int) -> OperationFacts:
-    """Return the facts about a node of a torch.fx graph, the k-th."""
+    """Return the facts about node number k of a torch.fx graph."""
     schema = getattr(node.target, "_schema", None)
     name = schema.name if schema is not None else ""
     attributes = plain_attributes(_given(node, schema))
@@ -33,7 +33,7 @@ def node_facts(node: Any, k: int) -> OperationFacts:
 
 
 def draws(node: Any) -> bool:
-    """Return True if an operation draws random numbers, as its tags say."""
+    """Return True if an operation draws random numbers; its tags tell."""
     return any(str(getattr(tag, "name", tag)) == _BY_CHANCE for tag in getattr(node.target, "tags", ()))
 
 
@@ -55,7 +55,7 @@ def _given(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
 
 
 def _window(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return the attributes of a pooling: numbers that stand for both axes are written out."""
+    """Return the attributes of a pooling, with a single number for both axes repeated."""
     window = dict(attributes)
     kernel, pads = _both(window.get("kernel"), 1), _both(window.pop("padding", None), 0)
     window |= {"kernel": kernel, "strides": _both(window.get("strides"), 1) if window.get("strides") else kernel}
@@ -63,7 +63,7 @@ def _window(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
 
 
 def _by_axes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    """Return the attributes of a pad, whose list begins with both sides of the last axis, by axes."""
+    """Return the attributes of a pad by axes; its list begins with both sides of the last axis."""
     others = {name: value for name, value in attributes.items() if name != "pad"}
     pad, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
     if not isinstance(pad, tuple) or value is None or len(pad) % 2 or len(pad) > 2 * len(value.shape):

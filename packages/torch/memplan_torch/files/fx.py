@@ -23,11 +23,11 @@ from memplan_torch.files.facts import draws, node_facts, value_facts
 
 ALIGNMENT = 64
 _IN_PLACE_OF_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")
-"""Kinds of inputs of an exported program that lie with the model."""
+"""Kinds of inputs of an exported program that are part of the model."""
 _HIGHER_ORDER = "HigherOrderOperator"
 _RESHAPE = {"aten::reshape", "aten::reshape_as", "aten::flatten"}
 _MAY_COPY = _RESHAPE | {"aten::contiguous", "aten::to", "aten::type_as"}
-"""Operations that return a view or a copy, as it happens."""
+"""Operations that return either a view or a copy."""
 
 
 def read_exported(program: Any, options: ModelOptions | None = None) -> Imported:
@@ -63,7 +63,7 @@ class _Graph:
         self.draft = OperationsDraft(None, (), options, options.alignment or ALIGNMENT)
 
     def add(self, node: Any, k: int) -> None:
-        """Draw a node, the k-th."""
+        """Add node number k."""
         if node.op == "placeholder":
             self._placeholder(node)
         elif node.op == "get_attr":
@@ -121,7 +121,7 @@ class _Graph:
         return list(dict.fromkeys(names))
 
     def _base(self, source: Any) -> str | None:
-        """Return the one buffer that a node's tensor is in; None for none, and for lists."""
+        """Return the one buffer of a node's tensor; None for lists and for values that are no tensor."""
         names = self.names.get(source, ())
         return names[0] if len(names) == 1 else None
 
@@ -130,7 +130,7 @@ class _Graph:
         return tuple(self._declare(node, value, k, len(values), kind) for k, value in enumerate(values))
 
     def _declare(self, node: Any, value: Any, k: int, count: int, kind: Kind = "plain") -> str | None:
-        """Declare the buffer of one of a node's values, and return its name; None for what is no tensor."""
+        """Declare the buffer of one of a node's values and return its name, or None if the value is no tensor."""
         if not hasattr(value, "element_size"):
             return None
         name = str(node.name) if count == 1 else f"{node.name}:{k}"
@@ -144,7 +144,7 @@ class _Graph:
         return sized(f"node {shown(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
 
     def _length(self, node: Any, dim: Any) -> int:
-        """Return the size of a dimension, which may be an expression in symbols that the options give."""
+        """Return the size of a dimension, which may be an expression of symbols from the options."""
         if isinstance(dim, int):
             return dim
         size = dim.node.expr.subs({symbol: self.options.sizes[symbol.name] for symbol in _known(dim, self.options)})
@@ -159,7 +159,7 @@ def _known(dim: Any, options: ModelOptions) -> list[Any]:
 
 
 def values_of(node: Any) -> tuple[Any, ...]:
-    """Return the values of a node; it has one, or a list of them."""
+    """Return the values of a node as a list, also if there is only one."""
     if "val" not in node.meta:
         if node.op == "get_attr":  # a submodule, say
             return ()
@@ -173,7 +173,7 @@ def _is_higher_order(node: Any) -> bool:
 
 
 def is_getitem(node: Any) -> bool:
-    """Return True if a node is an item of a tuple or list."""
+    """Return True if a node takes an item of a tuple or list."""
     return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
 
 

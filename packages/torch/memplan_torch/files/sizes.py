@@ -24,7 +24,7 @@ _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     "Max": largest,
     "Min": least,
 }
-"""The functions that sizes are computed with, as operators of Python or as functions of sympy and torch."""
+"""The functions in sizes, by their names as Python operators and as functions of sympy and torch."""
 _LONGEST = 300
 
 
@@ -39,7 +39,7 @@ def size_of(dim: Any, dims: Mapping[str, int]) -> int:
 
 
 def _expression(dim: Any) -> ast.expr | None:
-    """Return the expression that a size is; None for a number."""
+    """Return the expression of a size, or None for a number."""
     row = dim.get("as_expr") if isinstance(dim, dict) else None
     text = row.get("expr_str") if isinstance(row, dict) else None
     try:
@@ -61,7 +61,7 @@ def names_in(dim: Any) -> Iterator[str]:
 
 
 def computed(found: ast.expr, dims: Mapping[str, int]) -> int | None:
-    """Return the value of an expression; None for one with anything but whole numbers, symbols and a few functions."""
+    """Return the value of an expression, or None if it has anything but integers, symbols and the functions above."""
     if isinstance(found, ast.Constant):
         return (
             dims.get(found.value) if isinstance(found.value, str) else found.value if type(found.value) is int else None

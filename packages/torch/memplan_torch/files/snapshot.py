@@ -1,4 +1,4 @@
-"""Memory snapshots of PyTorch: what its caching allocator gave out and took back, event by event, and where.
+"""Memory snapshots of PyTorch: every allocation and release of its caching allocator, with addresses.
 
 A file is what `torch.cuda.memory._dump_snapshot` writes (a pickle), or the same as JSON. It is read without running
 anything: a pickle may hold numbers, texts, lists, tuples and dictionaries, and no other objects. Each stream of a
@@ -33,7 +33,7 @@ _SMALL_SEGMENT = 2 << 20
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Reads plain values, and refuses whatever would import anything."""
+    """Unpickles plain values and refuses everything that would import a module."""
 
     def find_class(self, module: str, name: str, /) -> NoReturn:
         raise FormatError(f"must hold plain values only, got an object of {shown(f'{module}.{name}')}")
@@ -90,7 +90,7 @@ def graph_name(private: Iterable[int]) -> str:
 
 
 def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
-    """Return the first event of a storage, and the one with which it ends, of `last`."""
+    """Return the first event of a storage and the event at which it ends; `last` is the last event of all."""
     start = 0 if tensor.phase == "given" else tensor.start
     return start, last + 1 if tensor.end is None else max(tensor.end, 1)
 
@@ -150,7 +150,7 @@ class _Places:
         self.bases = list(accumulate(sizes, initial=0))
 
     def offset(self, address: int) -> int:
-        """Return the place of an address; those in no segment lie behind all others."""
+        """Return the offset of an address; addresses in no segment come last."""
         k = bisect_right(self.lows, address) - 1
         if k < 0 or self.bases[k] + address - self.lows[k] > self.bases[k + 1]:
             return self.bases[-1] + address
@@ -229,13 +229,13 @@ def _is_known(event: Any) -> bool:
 
 
 def _event(event: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Return an event whose numbers are some."""
+    """Return an event after a check that its numbers are numbers."""
     numbers = {name: _number({"stream": 0, **event}, name, path) for name in ("addr", "size", "stream")}
     return {**event, **numbers}
 
 
 def _storage(event: Mapping[str, Any]) -> Storage:
-    """Return the storage of an event as one that is there from the start."""
+    """Return the storage of an event, as present from the start."""
     frames = event.get("frames")
     lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
     own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])

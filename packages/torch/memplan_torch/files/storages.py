@@ -14,7 +14,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 @dataclass(slots=True)
 class Storage:
-    """A storage: its bytes, what makes it, and its events, from `start` up to `end` if that is within the recording.
+    """A storage: its bytes, its origin, and its events, from `start` to `end` if that is recorded.
 
     `stream` is the one that it is allocated for, `private` the pool of a CUDA graph. `address` is where it was.
     """
@@ -35,7 +35,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A range of addresses that the allocator has from the driver, for small or large requests of a stream."""
+    """A range of addresses that the allocator has from the driver, for small or large requests of one stream."""
 
     address: int
     size: int

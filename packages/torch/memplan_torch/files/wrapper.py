@@ -86,7 +86,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 
 def _row(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
-    """Return the row of what is alive from the first step of some buffers to the last."""
+    """Return the row of a range that is alive from the first to the last step of some buffers."""
     start, end = min(row.steps[0] for row in buffers), max(row.steps[-1] for row in buffers) + 1
     return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
 

@@ -17,12 +17,12 @@ _STRIDED, _EMPTY, _EXAMPLE, _FROM_POOL = "empty_strided", "empty", "rand_strided
 _VIEWS = ("reinterpret_tensor", "as_strided")
 _ASSERTIONS = ("assert_size_stride", "assert_alignment")
 _PREFIX = "buf"
-"""The beginning of names of buffers; other results of calls are numbers, streams and arguments."""
+"""The prefix of buffer names; other results of calls are numbers, streams and arguments."""
 
 
 @dataclass
 class WrapperBuffer:
-    """A buffer: its storage, its bytes there, those of an element, and the steps that pass it on."""
+    """A buffer: its storage, its bytes there, the bytes of an element, and the steps that use it."""
 
     name: str
     storage: str
@@ -34,7 +34,7 @@ class WrapperBuffer:
 
 @dataclass(frozen=True)
 class WrapperStorage:
-    """A storage: its bytes, and the device in whose memory it is."""
+    """A storage: its bytes and its device."""
 
     size: int
     device: str
@@ -42,7 +42,7 @@ class WrapperStorage:
 
 @dataclass(frozen=True)
 class MadeElsewhere:
-    """A value that a kernel of others makes: the step, the line, the kernel, and the bytes of elements given to it."""
+    """A value that an external kernel makes: the step, the line, the kernel, and the bytes of elements passed to it."""
 
     when: int
     line: int
@@ -96,7 +96,7 @@ class WrapperStorages:
         self.open: list[str] = []
 
     def add(self, statement: ast.stmt, when: int) -> None:
-        """Add a step."""
+        """Add a statement as a step."""
         if isinstance(statement, ast.Delete):
             return
         if isinstance(statement, ast.Expr) and _called(statement.value) in _ASSERTIONS:
@@ -198,7 +198,7 @@ class WrapperStorages:
         self.buffers.append(self.names[name])
 
     def _number(self, value: ast.expr) -> int:
-        """Return a number; 0 where symbols in it are open, which are noted."""
+        """Return a number; if it has open symbols, note them and return 0."""
         names = [name for name in _names(value) if name.isidentifier()]
         self.dims_named.update(names)
         if missing := [name for name in names if name not in self.dims]:
@@ -230,7 +230,7 @@ def _called(value: ast.expr) -> str:
 
 
 def _device(value: ast.expr) -> str:
-    """Return the kind of a device, as "cuda" of device(type="cuda", index=0)."""
+    """Return the kind of a device, such as "cuda" for device(type="cuda", index=0)."""
     texts = [each.value for each in ast.walk(value) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     return texts[0].partition(":")[0] if texts else ""
 

@@ -42,7 +42,7 @@ class AliveGroup(Answer):
 
 
 class Unknown(Answer):
-    """Memory that a step needs and that no trace shows: the option that says how much, and what was counted."""
+    """Memory that a step needs and no trace shows, with the option that states it and the bytes that were counted."""
 
     name: str
     option: str
@@ -50,7 +50,7 @@ class Unknown(Answer):
 
 
 class LargestSize(Answer):
-    """The largest size with which a step fits, and the next one, with which it does not; None where none does."""
+    """The largest size that fits, and the next size that was tried and does not fit; None if no size fits."""
 
     name: str
     size: int | None
@@ -83,7 +83,7 @@ class BetterOrder(Answer):
 
 
 class Ways(Answer):
-    """The ways out of a step that does not fit: its sizes, such as the batch, modules to checkpoint, an order."""
+    """Ways to make a step fit: smaller sizes such as the batch, modules to checkpoint, a better order."""
 
     sizes: tuple[LargestSize, ...]
     checkpoint: Checkpointed | None
@@ -169,7 +169,7 @@ class FitsAnswer(Answer):
 
 
 class SnapshotAnswer(Answer):
-    """The answer for a snapshot: whether each of its devices has memory enough."""
+    """The answer for a snapshot: whether the memory of each device suffices."""
 
     fits: bool | None
     devices: tuple[FitsAnswer, ...]
@@ -200,7 +200,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
 
 
 def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
-    """Return the answer for a step that was recorded."""
+    """Return the answer for a recorded step."""
     began = time.monotonic()
     live_peak, at = live_peak_of(step, device)
     alive = _alive_at(step, device, at)
@@ -256,7 +256,7 @@ def compared(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemo
 
 
 def _left(usable: int, live_peak: int, plan: Plan, unlimited: Simulation | None) -> Left:
-    """Return what is left of so many bytes by a step that fits."""
+    """Return how many of the usable bytes a fitting step leaves."""
     free, inside, piece = usable - live_peak, 0, 0
     if unlimited is not None:
         free, (inside, piece) = max(0, usable - unlimited.allocator.peak), unlimited.idle
@@ -317,7 +317,7 @@ def _decided(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) 
 
 
 def _alive_at(step: StepMemory, device: FitsOptions, at: int) -> list[Storage]:
-    """Return the storages on a device that are alive when so many events are over."""
+    """Return the storages of a device that are alive after `at` events."""
     return [
         tensor
         for tensor in step.tensors
@@ -328,7 +328,7 @@ def _alive_at(step: StepMemory, device: FitsOptions, at: int) -> list[Storage]:
 
 
 def _running(step: StepMemory, at: int) -> str:
-    """Say what makes the last storage of the peak."""
+    """Describe the operation that makes the last storage of the peak."""
     if not at:
         return "before the step"
     tensor = step.tensors[step.events[at - 1]]
@@ -336,7 +336,7 @@ def _running(step: StepMemory, at: int) -> str:
 
 
 def _groups(alive: Collection[Storage]) -> tuple[AliveGroup, ...]:
-    """Return the largest groups of what is alive, by role, module and line."""
+    """Return the largest groups of live storages by role, module and line."""
     bytes_, count = Counter[tuple[str, str, str, str]](), Counter[tuple[str, str, str, str]]()
     for tensor in alive:
         key = tensor.role, tensor.module, tensor.line, tensor.operation
