@@ -31,7 +31,7 @@ PARALLEL = (f"--numprocesses={N_PROCESSES}", "--dist=loadscope", "--no-loadscope
 """Values in assertions are told where tests run alone: rewriting all assertions takes each process 12 s of CPU."""
 ALONE = ("--numprocesses=0", "--last-failed", "--last-failed-no-failures=none")
 SOME_FAILED = 1
-"""The status with which pytest tells that tests failed, and nothing worse."""
+"""pytest's exit status if tests failed and nothing worse happened."""
 FAST_LANE = (
     "tests/test_layout.py",
     "tests/memplan",

@@ -1,4 +1,4 @@
-"""What comes before all tests."""
+"""Runs before all tests."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # which has no ty
 
 @functools.cache
 def _group(module: str) -> str | None:
-    """Return the group of a module's tests; those that share what is made once for the module are one by themselves."""
+    """Return the group of a module's tests; tests that share a module's fixture are a group by themselves."""
     for name, beginnings in _GROUPS.items():
         if module.startswith(beginnings):
             return name
@@ -108,7 +108,7 @@ def _group(module: str) -> str | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Run tests in groups."""
+    """Schedule tests in groups."""
     return _Scheduling(config, log)
 
 

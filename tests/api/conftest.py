@@ -31,7 +31,7 @@ def server() -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
-    """Undo what a command that runs in this process does to logging: its streams end with the test."""
+    """Restore logging after a command that ran in this process: its streams end with the test."""
     handlers, level = logging.root.handlers[:], logging.root.level
     yield
     logging.root.handlers[:] = handlers
@@ -54,7 +54,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an empty database is."""
+    """The address of an empty database."""
     if kind == "sqlite":
         return f"sqlite:///{tmp_path}/memplan.db"
     return _made(request.getfixturevalue("postgres"), "template1")
@@ -62,7 +62,7 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def another_url(postgres: PostgreSQL) -> str:
-    """Where another empty database of PostgreSQL is."""
+    """The address of another empty PostgreSQL database."""
     return _made(postgres, "template1")
 
 

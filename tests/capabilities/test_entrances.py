@@ -1,4 +1,4 @@
-"""The contract of capabilities and entrances: the same question gets the same bytes, and has the same options."""
+"""The contract of capabilities and entrances: the same question has the same options and gets the same bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.server import Running, running
 
 Captured = pytest.CaptureFixture[str]
 TEXTS = {"sizes": ["sram=0:128:64"]}
-"""The inputs that the command takes as texts, as the examples have them."""
+"""The inputs that the command takes as text, from the examples."""
 TIMES = {"wall_time_s"}
 
 
@@ -35,7 +35,7 @@ def server() -> Iterator[Running]:
 
 
 def body_of(capability: Capability[Any]) -> dict[str, Any]:
-    """Return the example of a capability, asked so that nothing depends on clocks."""
+    """Return the example request of a capability, changed so that nothing depends on clocks."""
     options = dict(capability.example.get("options", {})) | {"time_limit_s": 5}
     if "deterministic" in capability.options.model_fields:
         options["deterministic"] = True
@@ -43,13 +43,13 @@ def body_of(capability: Capability[Any]) -> dict[str, Any]:
 
 
 def without_times(content: str | bytes) -> Any:
-    """Return an answer of JSON without the seconds that it took."""
+    """Return a JSON answer without its durations."""
     value = json.loads(content)
     return {name: field for name, field in value.items() if name not in TIMES} if isinstance(value, dict) else value
 
 
 def arguments_of(capability: Capability[Any], body: dict[str, Any], folder: Path) -> list[str]:
-    """Return the command line that asks what a body does."""
+    """Return the command line that asks the same as a request body."""
     arguments = [capability.name]
     question = read_question(capability, body)
     for each in capability.inputs:

@@ -1,4 +1,4 @@
-"""One least peak of a model's operations, whoever looks for it."""
+"""All parts of memplan find the same least peak of a model's operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers with some of their fields, and plans that remember the options of their problems."""
+"""Answers reduced to some fields, and plans that keep the options of their problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes with units, and how much a body asks for."""
+"""Sizes with units, and how the size of a request is estimated."""
 
 from __future__ import annotations
 

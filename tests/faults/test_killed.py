@@ -1,4 +1,4 @@
-"""Servers, workers and databases that are killed, and several processes on one port."""
+"""Killed servers, workers and databases, and several processes on one port."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ _PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "s
 
 
 def processes(of: Machine) -> list[psutil.Process]:
-    """Return the server processes below a parent."""
+    """Return the child processes of a server."""
     assert of.process is not None
     found = [child for child in psutil.Process(of.process.pid).children() if child.status() != psutil.STATUS_ZOMBIE]
     return [child for child in found if "from multiprocessing.spawn" in " ".join(child.cmdline())]
 
 
 def planned(of: Machine) -> float:
-    """Return how many plans all processes together have counted."""
+    """Return how many plans all processes have counted."""
     lines = request("GET", f"{of.url}/metrics").text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith('memplan_requests_total{method="POST"'))
 
@@ -94,7 +94,7 @@ def sessions(of: Machine) -> set[int]:
 
 
 def ask(of: Machine) -> int:
-    """Ask for a plan on a connection of its own."""
+    """Ask for a plan on a separate connection."""
     return request("POST", f"{of.url}/v1/plan", json=_PROBLEM).status_code
 
 

@@ -1,4 +1,4 @@
-"""What is deprecated works as before, and each entrance says what takes its place."""
+"""Deprecated names still work, and each entrance names the replacement."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Options(CapabilityOptions):
 
 
 def said_by(program: str) -> str:
-    """Return what a program prints in which the question `plan` is deprecated."""
+    """Return the output of a program in which the question `plan` is deprecated."""
     command = [sys.executable, "-W", "default::DeprecationWarning", "-c", f"{MARK}\n{program}"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     return done.stdout + done.stderr

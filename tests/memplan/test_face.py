@@ -1,4 +1,4 @@
-"""What `memplan` offers as an import, and its files."""
+"""The import `memplan`: its names and its files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SUBJECTS: dict[str, list[Any]] = {
     "liveness": [EXAMPLES / "operations.json"],
     "shapes": [next((EXAMPLES / "symbolic").glob("*.json"))],
 }
-"""What each question is asked about: paths, and objects of JSON."""
+"""Subjects for each question: paths, and JSON objects."""
 
 
 def test_it_offers_all_capabilities_and_no_names_but_those_of_the_stub() -> None:

@@ -1,4 +1,4 @@
-"""The server that tests of deployment ask for."""
+"""The server that deployment tests use."""
 
 from __future__ import annotations
 

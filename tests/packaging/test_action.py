@@ -1,4 +1,4 @@
-"""The CI step: its shell lines, run with what a runner gives them."""
+"""The CI step: its shell lines, run with a runner's environment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def step(workspace: Path, **inputs: str) -> tuple[subprocess.CompletedProcess[str], str, str]:
-    """Run the step that checks: (what came of it, its outputs, its summary)."""
+    """Run the checking step: (result, outputs, summary)."""
     given = {name: str(row.get("default", "")) for name, row in ACTION["inputs"].items()}
     given |= {"problem": "my model.csv", "memplan": str(MEMPLAN)}
     given |= {name.replace("_", "-"): value for name, value in inputs.items()}

@@ -1,4 +1,4 @@
-"""What works where only the base is installed, and what is said where something else is asked for."""
+"""What works with only the base installed, and the messages about missing extras."""
 
 from __future__ import annotations
 

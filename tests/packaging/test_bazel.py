@@ -29,7 +29,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def declared(workspace: Workspace, rule: str, name: str, **attributes: Any) -> None:
-    """Declare a target as a BUILD file does."""
+    """Declare a target as in a BUILD file."""
     workspace.load(ROOT / "bazel" / "defs.bzl")[rule](
         name=name, problem="buffers.csv", memplan=str(MEMPLAN), **attributes
     )

@@ -1,4 +1,4 @@
-"""The CMake function, in projects that are configured, built and run."""
+"""The CMake function in projects that are configured, built and run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def succeeded(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a copy of the example."""
+    """Return a copy of the example project."""
     shutil.copytree(ROOT / "examples" / "cmake", tmp_path / "project")
     return tmp_path / "project"
 

@@ -1,4 +1,4 @@
-"""The files that the container is made from, as far as they can be held to their rules without building it."""
+"""The container's files, checked as far as possible without building it."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def run(*command: str | Path, text: str = "") -> str:
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what `memplan core -o` writes, compiled as the page says."""
+    """Return a folder with the files of `memplan core -o`, compiled as the page describes."""
     folder = tmp_path_factory.mktemp("core")
     assert main(["core", "-o", str(folder)]) == 0
     run("c++", *FLAGS, "-Wall", "-Wextra", "-Werror", "-c", folder / "memplan.cpp", "-o", folder / "memplan.o")
@@ -61,7 +61,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compiled(linked: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
-    """Return a program of C++ with the planner."""
+    """Compile a C++ program with the planner and return it."""
     made = linked / sources[0].stem
     include = (f"-I{linked}", f"-I{ADAPTERS}", f"-I{CORE}")
     run(

@@ -1,4 +1,4 @@
-"""The files that the service is deployed with: held to Kubernetes' own schemas, and to what they say of each other."""
+"""The deployment files, checked against Kubernetes' schemas and against each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OBJECTS = [
 ]
 VERSIONS = ("1.29", "1.33", "1.37")
 SECRETS = {"memplan": {"database-url", "admin-key"}}
-"""What docs/operations.md has the operator make."""
+"""Secrets that docs/operations.md tells the operator to create."""
 
 
 def of_kind(kind: str) -> dict[str, dict[str, Any]]:
@@ -47,7 +47,7 @@ def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def assert_arguments_are_known(arguments: list[str]) -> None:
-    """Hold the start of a container against the command's own help."""
+    """Check a container's start command against the help of memplan."""
     module = (ROOT / "api" / "cli" / f"{COMMANDS[arguments[0]].replace('.', '/')}.py").read_text()
     for option in (text for text in arguments if text.startswith("--")):
         name = option.removeprefix("--").replace("-", "_")

@@ -1,4 +1,4 @@
-"""What the pages in `docs/` show runs: library calls, commands, and files."""
+"""The examples in `docs/` run: library calls, commands and files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BATCHED = onnx_models.model([onnx_models.node("Relu", "x", "y")], _ROWS[:1], _RO
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Return the code blocks of a page in a language; without one: those that name none."""
+    """Return the code blocks of a page in a language, or those that name none."""
     text = (DOCS / page).read_text(encoding="utf-8")
     return [
         code
@@ -113,7 +113,7 @@ def test_operations_are_written_as_their_page_shows() -> None:
 
 @pytest.fixture
 def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Problem) -> Path:
-    """A folder with the files that the pages take for granted."""
+    """A folder with the files that the pages assume."""
     monkeypatch.chdir(tmp_path)
     assert main(["examples"]) == 0  # nothing else of a checkout is there
     shutil.copy(KEYWORDS, tmp_path / "model.tflite")
@@ -131,7 +131,7 @@ def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Pro
 
 
 def commands(page: str, language: str = "") -> list[list[str]]:
-    """Return the arguments of the memplan commands of a page that run as they stand."""
+    """Return the arguments of a page's memplan commands that run unchanged."""
     lines = [line for block in blocks(page, language) for line in block.splitlines() if line.startswith("memplan ")]
     # After two spaces a page says what a command does; an ellipsis or brackets stand for something else.
     written = [re.split(r"\s{2,}|\s>\s", line)[0] for line in lines if not re.search(r"…|\.\.\.|\[", line)]
@@ -148,7 +148,7 @@ BEFORE = {
     ],
     "convert problem.json plan.json -o arena.c": ["plan problem.json -o plan.json"],
 }
-"""The commands that a page takes for granted before one of its own."""
+"""Commands that must run before one of a page's commands."""
 
 
 def _shapes_files() -> None:
@@ -188,12 +188,12 @@ OWN_FILES: dict[str, Callable[[], object]] = {
     "shapes.md": _shapes_files,
     "plan.md": _plan_files,
 }
-"""The files of a page that others do not have, or have otherwise."""
+"""Files that a page needs in addition to those of others, or in another version."""
 
 
 PAGES = sorted(page.name for page in DOCS.glob("*.md") if page.name != "reference.md")  # which runs with the README
 STAYING = {"bench", "database", "keys", "serve", "worker"}
-"""The commands that take hours, or that stay, or that write into the database: each has tests of its own."""
+"""Commands that take hours, keep running or write into the database; each has its own tests."""
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -209,7 +209,7 @@ def test_commands_do_what_their_page_says(beside_a_model: Path, page: str) -> No
 
 
 def sessions(page: Path) -> list[tuple[str, str]]:
-    """Return the lines that a page shows behind `$`, each with what is printed below it."""
+    """Return the lines behind `$` on a page, each with the output below it."""
     every = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     steps = [step for named, code in every if not named and code.startswith("$ ") for step in code[2:].split("\n$ ")]
     return [(line, shown) for line, _, shown in (step.partition("\n") for step in steps)]
@@ -251,7 +251,7 @@ def test_pages_show_commands_that_run() -> None:
 
 
 def named_commands(page: Path) -> list[str]:
-    """Return every command that a page shows or names, without the brackets of what may be left out."""
+    """Return every command on a page, without the brackets of optional parts."""
     text = page.read_text(encoding="utf-8")
     shown = [
         line

@@ -1,4 +1,4 @@
-"""Each extra does what is documented of it where nothing else is installed."""
+"""Each extra provides what its documentation says if nothing else is installed."""
 
 from __future__ import annotations
 

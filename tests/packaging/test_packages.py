@@ -24,7 +24,7 @@ INSIDE = {
 }
 """The packages that memplan has a link to: they are distributions of their own, and come with memplan as well."""
 HIDDEN = {f"memplan_{name}": None for name in PACKAGES}
-"""The modules that are not there for who has memplan alone."""
+"""Modules that are missing in an installation of memplan alone."""
 MOST_LINES = 9_000
 
 

@@ -1,4 +1,4 @@
-"""What the README and the page of the command show is so, and links between pages lead somewhere."""
+"""The statements of the README and of the command's page are true, and links between pages work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def beside_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Return the code blocks of a page in a language; without one: those that name none."""
+    """Return the code blocks of a page in a language, or those that name none."""
     every = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     return [code for named, code in every if named == language]
 
@@ -98,13 +98,13 @@ SOURCES = ("*.py", "*.toml", "*.yml", "*.yaml", "*.h", "*.c", "*.js", "Dockerfil
 
 
 def listed(*patterns: str) -> list[str]:
-    """Return the names of the repository's files that match."""
+    """Return the repository's files that match."""
     command = ["git", "ls-files", *patterns]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
 def without_code(text: str) -> str:
-    """Return a page without its blocks of code."""
+    """Return a page without its code blocks."""
     return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 

@@ -64,12 +64,12 @@ def content(wheel: Path) -> dict[str, bytes]:
 
 
 def modules(names: Set[str]) -> set[str]:
-    """Return the files of the packages, of names in an archive or a folder."""
+    """Return the files of the packages among the names in an archive or a folder."""
     return {name for name in names if name.startswith("memplan/")}
 
 
 def tracked() -> set[str]:
-    """Return the files of the packages that are in version control, where the wheel has them."""
+    """Return the version-controlled files of the packages, by their places in the wheel."""
     listed = subprocess.run(
         ["git", "ls-files", "memplan", *LINKED.values()],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Budgets, baselines, what breaks them, and the reports of that."""
+"""Budgets and baselines, what exceeds them, and the reports about it."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_junit_is_xml_whatever_is_in_names() -> None:
 
 
 def test_sarif_has_what_its_schema_requires() -> None:
-    """The properties that SARIF 2.1.0 requires, and those that code hosts ask for beyond it."""
+    """Check the properties that SARIF 2.1.0 requires, and those that code hosts require beyond it."""
     for found in (PASSED, FAILED, NOTHING):
         log = json.loads(REPORTS[".sarif"](found))
         assert (log["version"], log["$schema"].endswith("sarif-2.1.0.json")) == ("2.1.0", True)

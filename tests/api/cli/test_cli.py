@@ -1,4 +1,4 @@
-"""The command, run in this process: what it writes where, and its exit status."""
+"""The command, run in this process: its output streams and its exit status."""
 
 from __future__ import annotations
 

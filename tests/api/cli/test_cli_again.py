@@ -1,4 +1,4 @@
-"""`memplan verify --again` and `--better`, and `--format page`: what they write, and their exit status."""
+"""`memplan verify --again` and `--better`, and `--format page`: output and exit status."""
 
 from __future__ import annotations
 

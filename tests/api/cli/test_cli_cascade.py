@@ -1,4 +1,4 @@
-"""`memplan cascade`: what it writes where, and its exit status."""
+"""`memplan cascade`: output and exit status."""
 
 from __future__ import annotations
 

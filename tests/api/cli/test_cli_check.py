@@ -1,4 +1,4 @@
-"""`memplan check`: its exit status, and what it writes."""
+"""`memplan check`: output and exit status."""
 
 from __future__ import annotations
 

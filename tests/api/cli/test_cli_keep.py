@@ -1,4 +1,4 @@
-"""Places that are kept, and differences from a baseline, on the command line."""
+"""Kept places, and differences from a baseline, on the command line."""
 
 from __future__ import annotations
 

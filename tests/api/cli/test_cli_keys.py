@@ -1,4 +1,4 @@
-"""`memplan keys`, and whom `memplan serve` lets in, as processes of their own."""
+"""`memplan keys`, and the access control of `memplan serve`, as separate processes."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_server_that_others_can_reach_does_not_start_without_a_key(capfd: Capt
 
 @contextmanager
 def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Start a server that others can reach; yield its address, and the process, whose log has come so far."""
+    """Start a server that is reachable from outside; yield its address, and the process with its log so far."""
     process = subprocess.Popen(
         [*MEMPLAN, "serve", "--host", "0.0.0.0", "--port", "0", *arguments],
         cwd=ROOT,

@@ -86,7 +86,7 @@ def test_files_that_need_more_than_an_answer_are_not_written_of_a_services_one(f
 
 
 def program() -> dict[str, Any]:
-    """Return a program that makes two large values before it needs either; the second can wait."""
+    """Return a program that makes two large values before either is needed; the second can wait."""
     buffers = [{"id": name, "size": size} for name, size in (("x", 8), ("a", 64), ("b", 64), ("c", 4), ("d", 4))]
     body = [
         {"op": "grow", "inputs": ["x"], "outputs": ["a"]},

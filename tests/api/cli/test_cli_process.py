@@ -29,7 +29,7 @@ TWO = b"id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
 
 
 def shell(script: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run a line of shell in which `$MEMPLAN` is the command."""
+    """Run a line of shell, with the command as `$MEMPLAN`."""
     environment = os.environ | {"MEMPLAN": " ".join(MEMPLAN), "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         ["sh", "-c", script], input=data, capture_output=True, env=environment, timeout=60, check=False
@@ -74,7 +74,7 @@ def test_a_full_disk_behind_a_standard_stream_is_no_traceback(command: str) -> N
 
 @contextmanager
 def terminal() -> Iterator[tuple[int, int]]:
-    """Open a pseudo-terminal: (the side that looks, the side of the program)."""
+    """Open a pseudo-terminal: (the reader's side, the program's side)."""
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     ours, theirs = pty.openpty()
     try:

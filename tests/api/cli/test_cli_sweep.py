@@ -1,4 +1,4 @@
-"""`memplan sweep`: what is told of each size, and every way to ask wrongly."""
+"""`memplan sweep`: the answer for each size, and every wrong use."""
 
 from __future__ import annotations
 

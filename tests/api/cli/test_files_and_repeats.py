@@ -1,4 +1,4 @@
-"""What a command reads it does not write over, what it wrote it says, and nothing is given twice."""
+"""Commands do not overwrite their input, name the files they wrote, and refuse repeated options."""
 
 from __future__ import annotations
 

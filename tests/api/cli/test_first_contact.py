@@ -1,4 +1,4 @@
-"""Answers of the command that people once took for something else, each as they would ask.
+"""Answers of the command that users once misunderstood; each test asks as the user did.
 
 Each test failed on the version that people met. What stands behind an answer is tested in its own room.
 """
@@ -29,7 +29,7 @@ def written(name: str, content: str | bytes) -> str:
 
 
 def planned(capfd: Captured, *arguments: str, status: int = 0) -> tuple[dict[str, Any], str]:
-    """Return the plan that the command answers with, and what it says beside."""
+    """Return the plan that the command prints, and its messages."""
     assert main(["plan", *arguments, "--format", "json"]) == status
     out, err = capfd.readouterr()
     return json.loads(out), err

@@ -11,12 +11,12 @@ from lab import starts
 
 OF_THE_RECORD = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the record is of Python 3.11")
 _SPARE = 1.02
-"""What other versions of the packages may import more than those of the lock file, or fewer."""
+"""How many more or fewer modules other versions of the packages may import than those of the lock file."""
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all that the starts import, compiled by the first test that counts."""
+    """A folder with everything compiled that the starts import; the first counting test makes it."""
     return tmp_path_factory.mktemp("compiled")
 
 

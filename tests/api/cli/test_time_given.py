@@ -1,4 +1,4 @@
-"""A command ends soon after the time limit that it was given, with the last answer that was noted."""
+"""A command ends soon after its time limit, with the last answer that was noted."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ released = threading.Event()
 
 @pytest.fixture(autouse=True)
 def _released() -> Iterator[None]:
-    """Let work that was abandoned end with its test, as it does with its process."""
+    """Let abandoned work end with its test, as otherwise it ends with its process."""
     released.clear()
     yield
     released.set()
 
 
 def go_on() -> list[str]:
-    """Look at no clock."""
+    """Run without looking at a clock."""
     while not released.is_set():
         sum(range(1000))
     return []
 
 
 def endless(options: NotedOptions = NOTED, control: Control = CONTROL) -> Count:
-    """Look at no clock, once answers are noted."""
+    """Run forever, without looking at a clock, after noting the answers."""
     assert control.note is not None
     for count in range(options.notes):
         control.note(Count(count=count))

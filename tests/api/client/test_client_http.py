@@ -1,4 +1,4 @@
-"""The service from Python: the same words over HTTP, for who waits and for an event loop."""
+"""The service from Python, with the blocking client and the asynchronous one."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_an_event_loop_does_the_same(server: Running) -> None:
 
 @contextmanager
 def answering(*answers: str) -> Iterator[int]:
-    """Listen on a port, and answer the connections that come one after the other as told."""
+    """Listen on a port and answer successive connections as told."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def work() -> None:

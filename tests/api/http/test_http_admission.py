@@ -1,4 +1,4 @@
-"""Solving, waiting, being turned away and hanging up, over real connections."""
+"""Solving, queueing, rejection and disconnection, over real connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.server import Running, running
 
 @pytest.fixture
 def narrow() -> Iterator[Running]:
-    """A server that solves one problem at a time, and lets one caller wait."""
+    """A server that solves one problem at a time and lets one caller wait."""
     with running(Settings(solves=1, waiting=1)) as found:
         yield found
 

@@ -28,12 +28,12 @@ def server() -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def _no_stream_is_left(server: Running) -> None:
-    """Wait for the stream of the test before: it counts until all of it has been sent."""
+    """Wait for the stream of the previous test, which counts until it is sent completely."""
     assert soon(lambda: server.service.streams.count == 0)
 
 
 def ask(server: Running, *lines: object, **query: str) -> list[dict[str, Any]]:
-    """Send lines (texts as they are) and return the lines of the answer, in the order of what was sent."""
+    """Send lines, texts unchanged, and return the lines of the answer in the order of the requests."""
     body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
     soon(lambda: server.service.streams.count == 0)  # a stream counts until all of it has been sent
     answer = server.client.post("/v1/batch", content=body, headers=NDJSON, params=query)

@@ -1,4 +1,4 @@
-"""What is refused of requests beside mistakes in them (test_mistakes), and what is said of faults."""
+"""Refused requests apart from mistakes in them (test_mistakes), and the answers to faults."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_problems_are_not_logged(server: Running, caplog: pytest.LogCaptureFixtu
 
 
 def answer_to_failing(error: Exception) -> httpx.Response:
-    """Ask a call that raises an error."""
+    """Call a route that raises an error, and return the answer."""
 
     async def fail() -> None:
         raise error

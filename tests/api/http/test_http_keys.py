@@ -1,4 +1,4 @@
-"""Who gets in over HTTP: without a key, with a wrong, a revoked, a foreign one, and with one that is not for it."""
+"""Access over HTTP: without a key, and with wrong, revoked, foreign and insufficient keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADMIN_KEY = "an-operator-wrote-this-one-by-hand-42"
 
 
 def key_for(server: Running, name: str, *scopes: str, **quotas: int) -> dict[str, str]:
-    """Make a key; return the headers that show it."""
+    """Make a key; return the headers that carry it."""
     key_id, text, kept = new_secret()
     server.service.store.keys.add(Key(key_id, name, kept, frozenset(scopes), time.time(), **quotas))
     return {"Authorization": f"Bearer {text}"}
@@ -28,7 +28,7 @@ def key_for(server: Running, name: str, *scopes: str, **quotas: int) -> dict[str
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Running]:
-    """A server that asks for keys."""
+    """A server that requires keys."""
     with running(Settings(require_keys=True, admin_key=ADMIN_KEY, workers=0, max_body_bytes=100_000)) as found:
         yield found
 

@@ -1,4 +1,4 @@
-"""Keys: what they look like, what is kept of them, how long a revoked one works, and how often requests may come."""
+"""Keys: their form, what is stored of them, how long a revoked one still works, and rate limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.server import Running, running
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that moves only when told to."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0

@@ -1,4 +1,4 @@
-"""What a server holds at a time, and how long it waits for whom."""
+"""The server's limits: concurrent requests, and waiting times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.server import Running, running
 
 
 def drip(into: socket.socket) -> None:
-    """Send a byte at a time, for ten seconds at the most."""
+    """Send one byte at a time, for at most ten seconds."""
     for _ in range(1000):
         into.sendall(b" ")
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What an operator sees: metrics, ids of requests, lines of the log; and what answers tell browsers."""
+"""What an operator sees: metrics, request ids and log lines; and the headers for browsers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def samples(text: str) -> dict[tuple[str, ...], float]:
-    """Return each sample by its name and the values of its labels, in the order of their names."""
+    """Return each sample by its name and its label values, in the order of the label names."""
     return {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)

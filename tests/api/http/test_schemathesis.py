@@ -1,4 +1,4 @@
-"""What the schema promises, held against the running server with drawn requests, right ones and wrong ones."""
+"""The running server against its schema, with generated requests, valid and invalid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.server import Running
 
 
 def no_fault(context: CheckContext, response: Response, case: schemathesis.Case) -> bool | None:
-    """Fail at each status of 500 and above but the one of a time limit, which may be as short as a caller likes."""
+    """Fail at every status from 500 on, except that of a time limit, which callers may set as short as they like."""
     return None if response.status_code == 504 else not_a_server_error(context, response, case)
 
 

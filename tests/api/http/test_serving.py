@@ -1,4 +1,4 @@
-"""Starting, stopping, and what an operator sets."""
+"""Starting, stopping, and the settings of an operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Followers of jobs hear of everything, once and in order, whichever server writes it."""
+"""Followers of jobs receive every event, once and in order, whichever server writes it."""
 
 from __future__ import annotations
 

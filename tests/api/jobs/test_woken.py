@@ -1,4 +1,4 @@
-"""Workers on PostgreSQL, which are told of jobs and look by themselves only now and then."""
+"""Workers on PostgreSQL: they are notified of jobs, and poll only now and then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs in the hands of workers: each ends once, whatever happens to those who run it."""
+"""Jobs run by workers: each ends once, even if workers are killed or lose their lease."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def ready() -> Pool:
-    """A pool that may run what it gets."""
+    """A pool whose workers are ready to run jobs."""
     pool = Pool()
     pool.may_run.set()
     return pool

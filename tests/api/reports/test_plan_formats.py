@@ -1,4 +1,4 @@
-"""Plans as pictures and in the formats of others."""
+"""Plans as pictures and in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(problem: Problem, plan: Plan) -> tuple[ElementTree.Element, list[str]]:
-    """Return the picture as a tree, and the texts in it."""
+    """Return the picture as a tree, and its texts."""
     root = ElementTree.fromstring(picture.draw(problem, plan))
     return root, ["".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")]
 

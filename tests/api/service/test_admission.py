@@ -1,4 +1,4 @@
-"""Who has a place when: the admission queue of one process, and of several."""
+"""The order in which callers are admitted, by the admission queue of one process and of several."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(day: Callable[[], Awaitable[None]]) -> None:
 
 
 def served(arrivals: list[tuple[str, float]], places: int = 1, of_key: int | None = None) -> list[str]:
-    """Return the callers in the order in which they had a place, where all came while `a` was served."""
+    """Return the callers in the order in which they were admitted; all came while `a` was served."""
     order: list[str] = []
 
     async def ask(queue: AdmissionQueue, caller: str, limit_s: float) -> None:

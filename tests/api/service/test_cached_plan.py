@@ -1,4 +1,4 @@
-"""Known plans, told in the words of another asker, with their findings, or too late."""
+"""Cached plans: renamed for another caller, with findings, or too late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cache keeps in memory and in the store, and what it forgets. The same on SQLite and PostgreSQL."""
+"""What the cache keeps in memory and in the store, and what it drops, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

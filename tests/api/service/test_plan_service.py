@@ -1,4 +1,4 @@
-"""One way for plans: what is known, what is quick, what is shared, and what goes to the workers."""
+"""The path of a request for a plan: cached, solved quickly, shared with another caller, or given to workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is believed because it is kept: not by other callers, not by other processes, not after a restart."""
+"""Cached answers are verified before use: for other callers, in other processes, and after a restart."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ ABOVE_ITS_BOUND = Problem.model_validate(
     {"buffers": [{"id": k, "size": 4} for k in range(5)], "conflicts": [(k, (k + 1) % 5) for k in range(5)]}
 )
 _AMPLE_S = 30.0
-"""More time than any of these problems takes, also on a busy machine."""
+"""More time than any of these problems needs, even on a busy machine."""
 
 
 def answers(*problems: Problem, service: AloneService | None = None) -> list[Plan]:
-    """Ask one service after the other."""
+    """Ask the services one after the other."""
 
     async def ask() -> list[Plan]:
         asked = service or AloneService()

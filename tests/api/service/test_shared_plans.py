@@ -1,4 +1,4 @@
-"""Known answers that the processes of a server share."""
+"""Cached answers that the processes of a server share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plans(path: Path) -> Iterator[SharedPlans]:
 
 
 def of(plans: SharedPlans, k: int) -> bytes | None:
-    """Return the answer that is kept under a number, as it was, with its status behind it."""
+    """Return the answer stored under a number, unchanged, and its status."""
     found = plans.find(digest(k))
     return None if found is None else found.before + b"0.1" + found.after + found.status.encode()
 
@@ -94,7 +94,7 @@ def test_nothing_is_kept_while_another_process_writes(path: Path, plans: SharedP
 
 
 def _busy(path: str, seed: int, count: int) -> int:
-    """Keep and find answers beside others; return how many were found, or -1 for a wrong one."""
+    """Store and look up answers beside other processes; return how many were found, or -1 if one was wrong."""
     plans, draw, found = SharedPlans(Path(path)), random.Random(seed), 0
     for _ in range(count):
         k = draw.randrange(300)

@@ -56,7 +56,7 @@ def connected(url: str) -> Iterator[Connection]:
 
 
 def rows_of(connection: Connection) -> Rows:
-    """Return the rows of all tables as the database has them; what is added later is left out by the caller."""
+    """Return the rows of all tables as the database has them; callers leave out later additions."""
     tables = MetaData()
     tables.reflect(connection)
     return {
@@ -69,7 +69,7 @@ def rows_of(connection: Connection) -> Rows:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    """The rows of a store that has worked: jobs that wait, run and have ended, with events, keys and plans."""
+    """The rows of a store with some history: waiting, running and ended jobs, with events, keys and plans."""
     folder, jobs = tmp_path_factory.mktemp("filled"), JOBS
     with closing(Store.open(None, folder)) as store:
         for name in ("farm", "board", "gone"):
@@ -92,7 +92,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Rows:
 
 
 def make_old(url: str, version: int, rows: Rows) -> Rows:
-    """Make the tables of a version with these rows, and return the rows that it has room for."""
+    """Make the tables of a version with these rows, and return the rows that this version can hold."""
     with connected(url) as connection:
         for statement in old_tables(version, url.startswith("sqlite")):
             connection.execute(text(statement))

@@ -1,4 +1,4 @@
-"""Jobs let in and listed by the store. The same on SQLite and PostgreSQL."""
+"""Jobs admitted and listed by the store, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

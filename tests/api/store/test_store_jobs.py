@@ -1,4 +1,4 @@
-"""Jobs in the store: run under leases, ended once. The same on SQLite and PostgreSQL."""
+"""Jobs in the store: run under leases, ended once, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

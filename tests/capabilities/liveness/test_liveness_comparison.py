@@ -1,4 +1,4 @@
-"""What it is worth to know lifetimes better, in planned bytes."""
+"""How many planned bytes more precise lifetimes save."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of one definition: their options, their progress, and what they say to people."""
+"""Plans by one definition: options, progress and messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memplan schedule`: refusals in sentences, targets of the caller's own, and answers for people."""
+"""`memplan schedule`: messages of refusals, the caller's own targets, and answers as text."""
 
 from __future__ import annotations
 

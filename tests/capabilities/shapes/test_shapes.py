@@ -1,4 +1,4 @@
-"""Plans for all values as people get them: lines, sources that run, limits that are those of trying every value."""
+"""Plans for all values: printed lines, generated sources that run, and limits as found by trying every value."""
 
 from __future__ import annotations
 

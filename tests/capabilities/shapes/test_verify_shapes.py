@@ -1,4 +1,4 @@
-"""Rules and offsets of others for all values, checked at every value."""
+"""Given rules and offsets for all values, checked at every value."""
 
 from __future__ import annotations
 

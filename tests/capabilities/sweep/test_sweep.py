@@ -1,4 +1,4 @@
-"""One problem at many sizes of a pool: in order, never worse, and each told what larger ones prove."""
+"""One problem at many pool sizes: in order, never worse, and each with bounds from larger sizes."""
 
 from __future__ import annotations
 

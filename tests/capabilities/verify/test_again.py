@@ -1,4 +1,4 @@
-"""Plans made again: the same bytes, another plan, another peak, and options that are none."""
+"""Plans made again: equal bytes, another plan, another peak, and wrong options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans beside the best one: how much too much, what is above the line, and the fewest moves."""
+"""Plans compared with the best one: the excess, what is above the line, and the fewest moves."""
 
 from __future__ import annotations
 

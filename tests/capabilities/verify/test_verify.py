@@ -1,4 +1,4 @@
-"""Verdicts on plans: each claim is checked by something, or named as one that nobody checked."""
+"""Verdicts on plans: each claim is either checked or named as unchecked."""
 
 from __future__ import annotations
 

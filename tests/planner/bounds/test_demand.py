@@ -1,4 +1,4 @@
-"""Bounds where some buffers may lie in others' room: never above brute force, and as high as they should be."""
+"""Bounds for buffers that may share others' room: never above brute force, and as high as expected."""
 
 from __future__ import annotations
 

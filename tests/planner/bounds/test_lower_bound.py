@@ -1,4 +1,4 @@
-"""Lower bounds and cliques: never above brute force, and on real problems the recorded ones."""
+"""Lower bounds and cliques: never above brute force, and as recorded on real problems."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_no_clique_is_looked_for_among_too_many_conflicts(monkeypatch: pytest.Mo
 
 @st.composite
 def ranges(draw: st.DrawFn) -> list[tuple[int, int]]:
-    """Ascending disjoint ranges, some of them empty or side by side."""
+    """Draw ascending disjoint ranges, some of them empty or adjacent."""
     edges = sorted(draw(st.lists(st.integers(0, 30), max_size=8)))
     return list(zip(edges[::2], edges[1::2], strict=False))
 

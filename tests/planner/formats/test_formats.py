@@ -1,4 +1,4 @@
-"""Files of problems and plans, and files of other kinds, given where one is wanted."""
+"""Files of problems and plans, and files of other formats in their place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5) | st.sampled
 
 @st.composite
 def tables(draw: st.DrawFn) -> Problem:
-    """Draw a problem that any format can say: one pool, one lifetime a buffer."""
+    """Draw a problem that every format can express: one pool, and one lifetime for each buffer."""
     rows = []
     for name in draw(st.lists(IDS, unique=True, max_size=6)):
         start = draw(st.integers(MIN_TIME, MAX_TIME - 1))

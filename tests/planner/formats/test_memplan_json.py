@@ -1,4 +1,4 @@
-"""JSON that says one thing, and no other."""
+"""JSON with only one meaning is read, and all other JSON refused."""
 
 from __future__ import annotations
 

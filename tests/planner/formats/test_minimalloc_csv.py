@@ -1,4 +1,4 @@
-"""Tables of buffers: how they may be spelled, and how what is wrong is said."""
+"""Tables of buffers: accepted forms, and messages for mistakes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WRONG = [
         "line 2: must be a row of comma-separated values: field larger than field limit (131072)",
     ),
 ]
-"""What is too long for a row of `mistakes.txt`, which has each rule."""
+"""Mistakes too long for a row of `mistakes.txt`, which covers each rule."""
 
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG)

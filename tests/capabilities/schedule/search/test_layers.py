@@ -223,7 +223,7 @@ def dory_layer(rng: random.Random) -> dict[str, Any]:
 
 
 def three_memories(rng: random.Random) -> Target:
-    """Return a small machine of three memories, with a rate of its own for pools and sums."""
+    """Return a small machine of three memories, with separate rates for pools and sums."""
     fields = drawn_machine(rng).model_dump(mode="json")
     fast, slow = fields["memories"]
     fast["capacity"] = rng.choice((80, 200, 500))

@@ -119,7 +119,7 @@ def test_an_order_for_any_sizes_is_found_where_there_is_one() -> None:
 
 
 def _is_optimal(lives: list[tuple[int, int]], order: tuple[int, ...]) -> bool:
-    """True where each chain of stacking is alive at one time, so that every peak is the sum of a live set."""
+    """Return True if each chain of stacked buffers is alive at once, so that every peak is the sum of a live set."""
     above: list[list[int]] = [[] for _ in order]
     rank = np.argsort(order)
     for a, (a_start, a_end) in enumerate(lives):
