@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 class OpenSizesError(FormatError):
     """Sizes of a model are open.
 
-    rule: which ones, as a sentence without the way out.
-    dims: by name an example of a size, or of a whole shape, in which what is not given yet is below 0.
+    rule: a sentence that names them and gives no remedy.
+    dims: by name, an example of a size or of a whole shape; lengths that are not given yet are negative.
     """
 
     def __init__(self, rule: str, dims: Mapping[str, Size]) -> None:

@@ -66,7 +66,7 @@ class HeldShare:
 def media_type(request: Request, *known: str) -> str:
     """Return the media type of a body, JSON by default; raises MediaTypeError.
 
-    Without `known` types a body may be any file; what programs send who were not told what it is is refused.
+    Without `known` types a body may be any file, but not the form that curl sends unless it is told a type.
     """
     header = request.headers.get("content-type")
     if header is None or header == JSON:

@@ -85,11 +85,11 @@ class Job:
 class WorkAnswer:
     """The answer to a request.
 
-    content: its bytes, as they go to the caller.
-    status: that of the plan or of the answer, where it has one.
-    is_plan: it is a plan, which is known by its hash.
-    facts: how good it is, where a job says so at its end.
-    known: what is known of the problem from now on, where a job found that out.
+    content: its bytes, as they are sent to the caller.
+    status: that of the plan or of the answer, if it has one.
+    is_plan: True for a plan, which can be found by its hash.
+    facts: how good it is, for a job that reports that at its end.
+    known: what the job found out about the problem, to be used from now on.
     """
 
     content: bytes

@@ -43,9 +43,9 @@ class DrawnModel:
 class Format:
     """A format: how models are written in it, what it supports, and the properties of its tensors.
 
-    An element has `item` bytes, a condition one; sizes are rounded up to the `alignment`. Views of an input that are
-    results are copies, where `copies_callers`. All that nothing reads is a result where `keeps_unread`. What asks for a
-    shape alone reads the tensor where it `reads_shapes`; else the shape is known before the first step.
+    An element has `item` bytes, a condition one; sizes are rounded up to the `alignment`. With
+    `copies_callers`, results that are views of an input are copies. With `keeps_unread`, unread tensors are results.
+    With `reads_shapes`, an operation that needs only a shape reads the tensor; else the shape is known from the start.
     """
 
     suffix: str

@@ -1,8 +1,7 @@
 """Tilings: the sizes of tiles and slices that are tried, and how often a walk over tiles changes row or column.
 
-Where a step needs one tensor in several regions, their slices may be the same bytes: a slice is loaded when it is none
-of those of the visit before, whichever region that one was for. The closed form knows of no such chance; here are the
-tilings that have one.
+If a step needs several regions of one tensor, their slices may be the same bytes. A slice is loaded only if no region
+had it at the visit before. The closed form does not count that; this module finds the tilings in which it may happen.
 """
 
 from __future__ import annotations
