@@ -87,7 +87,7 @@ def test_solvers_take_turns_on_each_instance() -> None:
 @pytest.mark.parametrize(
     ("solvers", "limit", "message"),
     [
-        (["nobody"], 1.0, "solvers: must be among auto, greedy,"),
+        (["nobody"], 1.0, "solvers: must be one that `memplan solvers` lists,"),
         (["auto"], 0.0, "time_limit_s: must be above 0"),
         (["auto"], float("nan"), "time_limit_s: must be above 0"),
     ],
